@@ -1,0 +1,105 @@
+# Tollgate's workshop. `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# Pinned tools; each is built into .bin/ when it is not there in that version.
+GOLANGCI_LINT_VERSION := v2.15.0
+BUF_VERSION := v1.70.0
+PROTOC_GEN_GO_VERSION := v1.36.12
+PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
+GOVULNCHECK_VERSION := v1.8.0
+
+TOOLS := $(CURDIR)/.bin
+GOLANGCI_LINT := $(TOOLS)/golangci-lint
+BUF := $(TOOLS)/buf
+PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go
+PROTOC_GEN_GO_GRPC := $(TOOLS)/protoc-gen-go-grpc
+
+# The version of the source, also where there is no git or no history.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
+SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
+
+FUZZTIME ?= 10s
+
+.PHONY: help run test check lint generate build bench fuzz vuln
+.PHONY: check-format check-vet check-generated check-tidy tool-lint tools-protobuf
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-10s %s\n' "$$target" "$$words"; done
+
+run: build ## build and serve with embedded defaults and the example rate limit rules
+	@export RUNTIME_ROOT="$${RUNTIME_ROOT-docs/examples/ratelimit}"; \
+	export RUNTIME_SUBDIRECTORY="$${RUNTIME_SUBDIRECTORY-}"; \
+	export RUNTIME_APPDIRECTORY="$${RUNTIME_APPDIRECTORY-config}"; \
+	export RUNTIME_WATCH_ROOT="$${RUNTIME_WATCH_ROOT-false}"; \
+	export DATA_DIR="$${DATA_DIR-./data}"; \
+	exec bin/tollgate serve
+
+test: ## run every test with the race detector, beside PostgreSQL, Valkey and memcached
+	test/servers/with.sh go test -race -shuffle=on -timeout=20m ./...
+
+check: check-format check-vet lint check-generated check-tidy ## fail unless formatted, vetted, linted, generated and tidy
+
+lint: tool-lint ## run the pinned golangci-lint
+	$(GOLANGCI_LINT) run --timeout=30m ./...
+
+generate: tools-protobuf ## renew the generated code: Wire injectors and the plugin protocol
+	@if [ -d plugins/proto ]; then echo "buf generate"; cd plugins/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
+	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
+
+build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
+	@mkdir -p bin/plugins
+	$(BUILD) -o bin/ ./cmd/tollgate ./cmd/ratelimit-client
+	$(if $(PLUGINS),$(BUILD) -o bin/plugins/ $(PLUGINS))
+
+bench: ## measure the service under load
+	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
+
+fuzz: ## run each fuzz test for FUZZTIME (10s)
+	@{ grep -rlE --include='*_test.go' '^func Fuzz' $(SOURCES) || true; } | xargs -r -n1 dirname | sort -u | while read -r folder; do \
+	  go test -list '^Fuzz' "./$$folder" | { grep '^Fuzz' || true; } | while read -r name; do \
+	    echo "$$folder $$name"; \
+	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' "./$$folder" </dev/null; \
+	  done; \
+	done
+
+vuln: ## look for known vulnerabilities in what we call; needs the vulnerability database
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+
+check-format:
+	@unformatted=$$(gofmt -l $(SOURCES)); \
+	[ -z "$$unformatted" ] || { echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; } >&2
+
+check-vet:
+	go vet ./...
+
+# Compares the files themselves, not the tree with its history, so that uncommitted work can be checked.
+check-generated:
+	@sums() { find $(SOURCES) -name '*.pb.go' -o -name 'wire_gen.go' | LC_ALL=C sort | xargs -r sha256sum; }; \
+	before=$$(sums); \
+	$(MAKE) --no-print-directory generate; \
+	diff <(echo "$$before") <(sums) || { echo "generated code was not up to date: run 'make generate' and commit the files above" >&2; exit 1; }
+
+check-tidy:
+	go mod tidy -diff
+
+# install BINARY,PACKAGE,VERSION: the version is read from the binary's build information.
+define install
+	@if ! go version -m $(1) 2>/dev/null | grep -E '^[[:space:]]mod[[:space:]].*[[:space:]]$(subst .,\.,$(3))([[:space:]]|$$)' >/dev/null; then \
+	  echo "installing $(2)@$(3)"; \
+	  GOBIN=$(TOOLS) GOFLAGS= nice go install $(2)@$(3); \
+	fi
+endef
+
+tool-lint:
+	$(call install,$(GOLANGCI_LINT),github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+tools-protobuf:
+	$(call install,$(BUF),github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION))
+	$(call install,$(PROTOC_GEN_GO),google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION))
+	$(call install,$(PROTOC_GEN_GO_GRPC),google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION))

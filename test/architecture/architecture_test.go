@@ -1,0 +1,55 @@
+package architecture
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func TestTree(t *testing.T) {
+	tree := os.DirFS(root)
+	all, err := load(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("there is no Go file to check")
+	}
+	checks := map[string]func([]source) []complaint{
+		"rings":  checkRings,
+		"purity": checkPurity,
+		"docs":   checkDocs,
+		"sizes":  checkSizes,
+	}
+	for name, check := range checks {
+		t.Run(name, func(t *testing.T) { report(t, check(all)) })
+	}
+	t.Run("top folders", func(t *testing.T) {
+		found, err := checkTop(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, found)
+	})
+}
+
+// TestModule keeps the table's module path the one of go.mod: were they to differ, our own packages would pass for
+// those of another module.
+func TestModule(t *testing.T) {
+	text, err := os.ReadFile(root + "/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), "module "+module+"\n") {
+		t.Errorf("go.mod does not begin with module %s", module)
+	}
+}
+
+func report(t *testing.T, found []complaint) {
+	t.Helper()
+	for _, c := range found {
+		t.Error(c)
+	}
+}
