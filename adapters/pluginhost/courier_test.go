@@ -1,0 +1,237 @@
+package pluginhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+)
+
+func TestCourierContract(t *testing.T) {
+	t.Parallel()
+	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
+		dir := folder(t)
+		install(t, dir, "otp-log", "otp-log")
+		out := &capture{}
+		log := out.entry()
+		c, err := open(t, quick(dir), log).Courier("otp-log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return couriertest.Subject{Courier: c, Channels: []courier.Channel{courier.Email, courier.SMS}}
+	})
+}
+
+func TestContractOfOneChannel(t *testing.T) {
+	t.Parallel()
+	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
+		c, err := misbehaving(t, "courier", "otp-test", asIs).Courier("otp-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return couriertest.Subject{Courier: c, Channels: []courier.Channel{courier.Email}}
+	})
+}
+
+func TestCodeReachesLogAndFile(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "otp-log", "otp-log")
+	file := filepath.Join(t.TempDir(), "codes.jsonl")
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{"otp-log": {"OTP_LOG_FILE=" + file}}
+	out := &capture{}
+	c, err := open(t, cfg, out.entry()).Courier("otp-log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.SMS, "042917")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]string
+	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" || line["recipient"] != "+15550100" {
+		t.Errorf("file has %q (%v)", text, err)
+	}
+	within(t, "code in the service log", func() bool {
+		return strings.Contains(out.String(), `"code":"042917"`) && strings.Contains(out.String(), `"level":"info"`)
+	})
+}
+
+func testCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhost.Host, *pluginhost.Courier) {
+	t.Helper()
+	host := misbehaving(t, "courier", "otp-test", change)
+	c, err := host.Courier("otp-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.StartAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := only(t, host); s.State != pluginhost.Running {
+		t.Fatalf("status = %+v, want it running", s)
+	}
+	return host, c
+}
+
+// recovers checks that the plugin comes back as another process, and delivers.
+func recovers(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
+	t.Helper()
+	within(t, "another process", func() bool {
+		s := only(t, host)
+		return s.State == pluginhost.Running && s.PID != was
+	})
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "2")); err != nil {
+		t.Errorf("Deliver after the restart = %v, want none", err)
+	}
+	if s := only(t, host); s.Restarts < 1 || s.LastError == "" {
+		t.Errorf("status = %+v, want a restart and its reason", s)
+	}
+	within(t, "end of the process before", func() bool { return gone(was) })
+}
+
+func TestUnavailableWhenTheProcessEnds(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]string{"killed during a call": "HANG", "exits during a call": "EXIT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host, c := testCourier(t, asIs)
+			pid := only(t, host).PID
+			answer := make(chan error, 1)
+			go func() { answer <- c.Deliver(context.Background(), couriertest.Code(courier.Email, code)) }()
+			if code == "HANG" {
+				kill(t, pid)
+			}
+			if err := <-answer; !fault.Is(err, fault.Unavailable) {
+				t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+			}
+			recovers(t, host, c, pid)
+		})
+	}
+}
+
+func TestStoppedProcessIsReplaced(t *testing.T) {
+	t.Parallel()
+	host, c := testCourier(t, func(cfg *pluginhost.Config) {
+		cfg.HealthInterval, cfg.HealthTimeout = time.Hour, time.Second
+	})
+	pid := only(t, host).PID
+	freeze(t, pid)
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "3")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+	}
+	recovers(t, host, c, pid)
+}
+
+func TestStoppedProcessIsFoundWithoutACall(t *testing.T) {
+	t.Parallel()
+	host, c := testCourier(t, func(cfg *pluginhost.Config) {
+		cfg.HealthInterval, cfg.HealthTimeout = 20*time.Millisecond, time.Second
+	})
+	pid := only(t, host).PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	recovers(t, host, c, pid)
+}
+
+func TestCallsThatOverrunGetThePluginReplaced(t *testing.T) {
+	t.Parallel()
+	host, c := testCourier(t, func(cfg *pluginhost.Config) { cfg.CallTimeout = 200 * time.Millisecond })
+	pid := only(t, host).PID
+	for range 3 {
+		err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "HANG"))
+		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Deliver = %v, want a fault of kind Unavailable for the deadline", err)
+		}
+	}
+	within(t, "another process", func() bool { s := only(t, host); return s.State == pluginhost.Running && s.PID != pid })
+	if s := only(t, host); !strings.Contains(s.LastError, "overran") {
+		t.Errorf("last error = %q", s.LastError)
+	}
+}
+
+func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
+	t.Parallel()
+	host, c := testCourier(t, asIs)
+	pid := only(t, host).PID
+	for range 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		err := c.Deliver(ctx, couriertest.Code(courier.Email, "HANG"))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Deliver = %v, want the deadline", err)
+		}
+	}
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "4")); err != nil {
+		t.Error(err)
+	}
+	if s := only(t, host); s.PID != pid {
+		t.Errorf("process %d became %d", pid, s.PID)
+	}
+}
+
+func TestPanicEndsTheCallOnly(t *testing.T) {
+	t.Parallel()
+	host, c := testCourier(t, asIs)
+	pid := only(t, host).PID
+	err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "PANIC"))
+	if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "PANIC") {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable without the code", err)
+	}
+	if s := only(t, host); s.PID != pid || s.Restarts != 0 {
+		t.Errorf("status = %+v, want the same process", s)
+	}
+}
+
+func TestErrorsShowNeitherCodeNorRecipient(t *testing.T) {
+	t.Parallel()
+	_, c := testCourier(t, asIs)
+	m := couriertest.Code(courier.Email, "LEAK")
+	err := c.Deliver(t.Context(), m)
+	if err == nil || strings.Contains(err.Error(), m.Code) || strings.Contains(err.Error(), m.Recipient) {
+		t.Errorf("Deliver = %v, want an error with both masked", err)
+	}
+	if err != nil && !strings.Contains(err.Error(), "gateway says no") {
+		t.Errorf("Deliver = %v, want the plugin's reason in it", err)
+	}
+	if f, ok := fault.As(err); !ok || strings.Contains(f.Message, "gateway") {
+		t.Errorf("fault = %+v, want the reason kept from the caller", f)
+	}
+}
+
+func TestEnvironmentIsNotPassedOn(t *testing.T) {
+	t.Setenv("TOLLGATE_TEST_SECRET", "hush")
+	dir := folder(t)
+	install(t, dir, "testplugin", "otp-test")
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{"otp-test": {"ALLOWED=yes", "MODE=courier"}, "otp-other": {"OTHER=1"}}
+	c, err := open(t, cfg, silent()).Courier("otp-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "ENV"))
+	if err == nil {
+		t.Fatal("no environment told")
+	}
+	_, told, _ := strings.Cut(err.Error(), "Unavailable: ")
+	if want := "ALLOWED=yes MODE=courier TOLLGATE_PLUGIN=d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4 TOLLGATE_PLUGIN_LIFELINE=stdin"; told != want {
+		t.Errorf("environment = %q, want %q", told, want)
+	}
+}
+
+// environmentCode has the test plugin tell its environment in its error.
+func environmentCode() courier.Message { return couriertest.Code(courier.Email, "ENV") }

@@ -1,0 +1,215 @@
+package pluginhost_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+)
+
+// binaries is the folder of the plugins built for the tests; hostOf, when set, makes the test binary a host that is to be killed.
+const (
+	binaries = "PLUGINHOST_TEST_BINARIES"
+	hostOf   = "PLUGINHOST_TEST_HOST"
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if dir := os.Getenv(hostOf); dir != "" {
+		return hostUntilKilled(dir)
+	}
+	dir, err := os.MkdirTemp("", "pluginhost-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for name, source := range map[string]string{"otp-log": "../../plugins/otp-log", "testplugin": "./internal/testplugin"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), source)
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintf(os.Stderr, "building %s: %v\n", source, err)
+			return 1
+		}
+	}
+	if err := os.Setenv(binaries, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// install links a built binary into a plugin folder.
+func install(t *testing.T, dir, binary, name string) {
+	t.Helper()
+	if err := os.Link(filepath.Join(os.Getenv(binaries), binary), filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder returns a new plugin folder, on the file system of the built binaries.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv(binaries), "plugins-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// capture is a log that tests read.
+type capture struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+func (c *capture) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+func (c *capture) entry() *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(c)
+	log.SetFormatter(&logrus.JSONFormatter{})
+	return logrus.NewEntry(log)
+}
+
+func silent() *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	log.SetLevel(logrus.DebugLevel)
+	return logrus.NewEntry(log)
+}
+
+// quick returns settings under which failures show soon.
+func quick(dir string) pluginhost.Config {
+	cfg := pluginhost.DefaultConfig(dir)
+	cfg.RestartDelayMin = 10 * time.Millisecond
+	cfg.RestartDelayMax = 50 * time.Millisecond
+	return cfg
+}
+
+// open opens a host that is closed at the end of the test.
+func open(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Host {
+	t.Helper()
+	host, closeHost, err := pluginhost.Open(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeHost)
+	return host
+}
+
+// misbehaving opens a host with the test plugin in a mode, under the given name.
+func misbehaving(t *testing.T, mode, name string, change func(*pluginhost.Config)) *pluginhost.Host {
+	t.Helper()
+	dir := folder(t)
+	install(t, dir, "testplugin", name)
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{name: {"MODE=" + mode}}
+	change(&cfg)
+	return open(t, cfg, silent())
+}
+
+func asIs(*pluginhost.Config) {}
+
+// within polls until done, and fails the test when that takes too long to be true at all.
+func within(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// gone reports whether the process has ended; one that nobody has reaped yet has.
+func gone(pid int) bool {
+	s := state(fmt.Sprintf("/proc/%d", pid))
+	return s == "" || s == "Z" || s == "X"
+}
+
+// state returns the letter of the state of a process or thread, empty when there is none.
+func state(proc string) string {
+	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return ""
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	letter, _, _ := strings.Cut(after, " ")
+	return letter
+}
+
+// freeze stops the process and returns when all of it has stopped.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "stop of every thread", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		if err != nil || len(threads) == 0 {
+			return false
+		}
+		for _, thread := range threads {
+			if state(thread) != "T" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// only returns the status of the host's one plugin.
+func only(t *testing.T, host *pluginhost.Host) pluginhost.Status {
+	t.Helper()
+	all := host.Status()
+	if len(all) != 1 {
+		t.Fatalf("%d plugins, want 1", len(all))
+	}
+	return all[0]
+}
+
+// hostUntilKilled starts the plugins of dir, prints the process id of the first, and waits.
+func hostUntilKilled(dir string) int {
+	cfg := pluginhost.DefaultConfig(dir)
+	host, closeHost, err := pluginhost.Open(cfg, silent())
+	if err != nil {
+		return 1
+	}
+	defer closeHost()
+	if err := host.StartAll(context.Background()); err != nil {
+		return 1
+	}
+	fmt.Println(host.Status()[0].PID)
+	select {}
+}

@@ -1,0 +1,92 @@
+package pluginhost_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest"
+)
+
+func claim(registryType, identifier string) ownership.Claim {
+	return ownership.Claim{ServerName: "com.example/weather", RegistryType: registryType, Identifier: identifier, Version: "1.0.0"}
+}
+
+func TestOwnershipContract(t *testing.T) {
+	t.Parallel()
+	ownershiptest.Run(t, func(t *testing.T) ownershiptest.Subject {
+		busy := claim("npm", "busy")
+		return ownershiptest.Subject{
+			Checker: misbehaving(t, "ownership", "pkg-test", asIs).Ownership(),
+			Owned:   claim("npm", "weather"),
+			Refused: map[string]ownership.Claim{
+				"no such package": claim("npm", "missing"), "not claimed": claim("npm", "foreign"),
+			},
+			Transient: &busy,
+		}
+	})
+}
+
+func TestHugeAnswerIsNoVerdict(t *testing.T) {
+	t.Parallel()
+	checker := misbehaving(t, "ownership", "pkg-test", asIs).Ownership()
+	if err := checker.Check(t.Context(), claim("npm", "huge")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
+	}
+	if err := checker.Check(t.Context(), claim("npm", "weather")); err != nil {
+		t.Errorf("Check afterwards = %v, want none", err)
+	}
+}
+
+func TestTypeWhosePluginIsDown(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "testplugin", "pkg-npm")
+	install(t, dir, "testplugin", "pkg-pypi")
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{"pkg-npm": {"MODE=ownership"}, "pkg-pypi": {"MODE=exit"}}
+	checker := open(t, cfg, silent()).Ownership()
+	if err := checker.Check(t.Context(), claim("pypi", "weather")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("type of a plugin that is down: Check = %v, want a fault of kind Unavailable", err)
+	}
+	if err := checker.Check(t.Context(), claim("oci", "weather")); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "cargo, npm") {
+		t.Errorf("type of no plugin: Check = %v, want a fault of kind Unsupported that names cargo and npm", err)
+	}
+	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {
+		t.Errorf("Types() = %q", types)
+	}
+}
+
+func TestNoOwnershipPlugins(t *testing.T) {
+	t.Parallel()
+	checker := open(t, pluginhost.DefaultConfig(folder(t)), silent()).Ownership()
+	if err := checker.Check(t.Context(), claim("npm", "weather")); !fault.Is(err, fault.Unsupported) {
+		t.Errorf("Check = %v, want a fault of kind Unsupported", err)
+	}
+	if types := checker.Types(); types == nil || len(types) != 0 {
+		t.Errorf("Types() = %#v, want none", types)
+	}
+}
+
+func TestTypesAreKeptOverARestart(t *testing.T) {
+	t.Parallel()
+	host := misbehaving(t, "ownership", "pkg-test", func(cfg *pluginhost.Config) {
+		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
+	})
+	checker := host.Ownership()
+	if err := checker.Check(t.Context(), claim("npm", "weather")); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, only(t, host).PID)
+	within(t, "failure", func() bool { return only(t, host).State == pluginhost.Failed })
+	if err := checker.Check(t.Context(), claim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
+	}
+	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {
+		t.Errorf("Types() = %q", types)
+	}
+}

@@ -1,0 +1,278 @@
+package pluginhost_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+)
+
+func TestPluginsThatDoNotStart(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		mode, name string
+		want       string // part of the reason
+	}{
+		"wrong cookie":        {"cookie", "otp-test", "exited: exit status 1, before it served"},
+		"wrong protocol":      {"protocol", "otp-test", "incompatible API version"},
+		"never shakes hands":  {"slow", "otp-test", "did not start within"},
+		"never answers":       {"mute", "otp-test", "did not start within"},
+		"exits":               {"exit", "otp-test", "exited"},
+		"too long an answer":  {"huge", "otp-test", "ResourceExhausted"},
+		"of the other kind":   {"ownership", "otp-test", "describes itself as ownership"},
+		"courier as registry": {"courier", "pkg-npm", "describes itself as courier"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := misbehaving(t, c.mode, c.name, func(cfg *pluginhost.Config) {
+				if strings.Contains(c.want, "within") {
+					cfg.StartTimeout = 300 * time.Millisecond
+				}
+			})
+			if err := host.StartAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			within(t, "more than one try", func() bool { return only(t, host).Restarts > 1 })
+			if s := only(t, host); !strings.Contains(s.LastError, c.want) || s.PID != 0 {
+				t.Errorf("status = %+v, want no process, and %q as the reason", s, c.want)
+			}
+		})
+	}
+}
+
+func TestFailedPluginAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	host := misbehaving(t, "exit", "otp-test", func(cfg *pluginhost.Config) {
+		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
+	})
+	c, err := host.Courier("otp-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1"))
+		f, ok := fault.As(err)
+		if !ok || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
+			t.Errorf("Deliver = %v (%+v), want a fault of kind Unavailable that tells when to try again", err, f)
+		}
+	}
+}
+
+func TestTamperedBinaryIsNotStarted(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "testplugin", "otp-test")
+	pin(t, dir, "otp-test")
+	host := open(t, quick(dir), silent())
+	c, err := host.Courier("otp-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); err != nil {
+		t.Fatalf("untampered: %v", err)
+	}
+	replace(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "otp-log"))
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "EXIT")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+	}
+	within(t, "refusal", func() bool { return strings.Contains(only(t, host).LastError, "SHA-256") })
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+	}
+	replace(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
+	within(t, "start of the restored binary", func() bool { return only(t, host).State == pluginhost.Running })
+}
+
+// pin writes a manifest with the sum of the one plugin.
+func pin(t *testing.T, dir, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "plugins.yaml"), fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
+}
+
+// replace puts a link to source in the place of path.
+func replace(t *testing.T, path, source string) {
+	t.Helper()
+	if err := errors.Join(os.Remove(path), os.Link(source, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBinaryThatEveryoneMayWriteToIsNotStarted(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	write(t, filepath.Join(dir, "otp-open"), "#!/bin/sh\n", 0o777)
+	host := open(t, quick(dir), silent())
+	if err := host.StartAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := only(t, host); !strings.Contains(s.LastError, "everyone may write") {
+		t.Errorf("status = %+v", s)
+	}
+}
+
+func TestOutputOfAPluginIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "testplugin", "otp-test")
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{"otp-test": {"MODE=noise"}}
+	out := &capture{}
+	host := open(t, cfg, out.entry())
+	if err := host.StartAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := only(t, host); s.State != pluginhost.Running || s.Version != "noisy" {
+		t.Errorf("status = %+v, want it running", s)
+	}
+	host.Close()
+	logged := out.String()
+	for _, want := range []string{
+		`"level":"warning","msg":"named level","plugin":"otp-test","plugin.plugin":"impostor"`,
+		`"answer":42,"kind":"courier","level":"warning","msg":"warned"`,
+		`"level":"error","msg":"tagged"`,
+		`"level":"error","msg":"panic: not really"`,
+	} {
+		if !strings.Contains(logged, want) {
+			t.Errorf("log lacks %s", want)
+		}
+	}
+	for line := range strings.Lines(logged) {
+		if len(line) > 20_000 {
+			t.Errorf("a line of %d bytes is logged", len(line))
+		}
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	dir := folder(t)
+	cfg := quick(dir)
+	cfg.Env = map[string][]string{"otp-parent": {"MODE=parent"}, "otp-slow": {"MODE=slow"}, "otp-exit": {"MODE=exit"}, "pkg-npm": {"MODE=ownership"}}
+	for name := range cfg.Env {
+		install(t, dir, "testplugin", name)
+	}
+	install(t, dir, "otp-log", "otp-log")
+	host, closeHost, err := pluginhost.Open(cfg, silent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeHost()
+	host.Ownership()
+	for _, name := range []string{"otp-parent", "otp-slow", "otp-exit", "otp-log"} {
+		if _, err := host.Courier(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var pids []int
+	within(t, "three plugins", func() bool {
+		pids = pids[:0]
+		for _, s := range host.Status() {
+			if s.State == pluginhost.Running {
+				pids = append(pids, s.PID)
+			}
+			if child, err := strconv.Atoi(s.Version); err == nil {
+				pids = append(pids, child)
+			}
+		}
+		return len(pids) == 4 // otp-log, otp-parent, its child, pkg-npm
+	})
+	closeHost()
+	for _, pid := range pids {
+		within(t, fmt.Sprintf("end of process %d", pid), func() bool { return gone(pid) })
+	}
+	for _, s := range host.Status() {
+		if s.State != pluginhost.Closed || s.PID != 0 {
+			t.Errorf("status after Close = %+v", s)
+		}
+	}
+	within(t, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	c, err := host.Courier("otp-log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver after Close = %v, want a fault of kind Unavailable", err)
+	}
+}
+
+func TestCloseWithAStoppedOrUnusedPlugin(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "otp-log", "otp-log")
+	host := open(t, quick(dir), silent())
+	host.Close()
+	c, err := host.Courier("otp-log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+	}
+}
+
+func TestLongTemporaryFolder(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", long)
+	testCourier(t, asIs)
+}
+
+func TestPluginsEndWithAHostThatIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "otp-log", "otp-log")
+	child := exec.Command(os.Args[0])
+	short, err := os.MkdirTemp("", "killed-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(short) }()
+	child.Env = append(os.Environ(), hostOf+"="+dir, "TMPDIR="+short) // a killed host leaves its folder of sockets
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || pid == 0 || gone(pid) {
+		t.Fatalf("host printed %q, want the id of a living process", line)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	within(t, "end of the plugin", func() bool { return gone(pid) })
+}

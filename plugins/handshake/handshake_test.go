@@ -1,0 +1,36 @@
+package handshake_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/tollgate-dev/tollgate/plugins/handshake"
+)
+
+type side struct{}
+
+func (side) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return nil }
+func (side) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return "client", nil
+}
+
+func TestVersionsHoldGRPCPluginsOnly(t *testing.T) {
+	t.Parallel()
+	sets := handshake.Versions(side{})
+	if len(sets) != 1 {
+		t.Fatalf("%d versions, want 1", len(sets))
+	}
+	p := sets[handshake.Version1][handshake.SetName]
+	if _, ok := p.(plugin.GRPCPlugin); !ok {
+		t.Errorf("%T does not speak gRPC", p)
+	}
+	if _, err := p.Server(nil); err == nil {
+		t.Error("net/rpc is served, want it refused")
+	}
+	if config := handshake.Config(); config.MagicCookieKey == "" || config.MagicCookieValue == "" || config.ProtocolVersion != 0 {
+		t.Errorf("Config() = %+v, want a cookie, and no version outside negotiation", config)
+	}
+}

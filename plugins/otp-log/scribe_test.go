@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+// sink is a buffer that many goroutines may write to.
+type sink struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *sink) lines(t *testing.T) []map[string]any {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return decode[map[string]any](t, s.text.Bytes())
+}
+
+func decode[T any](t *testing.T, text []byte) []T {
+	t.Helper()
+	var all []T
+	for line := range strings.Lines(string(text)) {
+		var one T
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
+		out := &sink{}
+		return sdktest.Courier{
+			Plugin: scribe{log: sdk.NewLogger(out)},
+			Delivered: func() []sdktest.Delivery {
+				var seen []sdktest.Delivery
+				for _, line := range out.lines(t) {
+					code, _ := line["code"].(string) // a notice has none
+					channel, _ := line["channel"].(string)
+					recipient, _ := line["recipient"].(string)
+					seen = append(seen, sdktest.Delivery{Channel: sdk.Channel(channel), Recipient: recipient, Code: code})
+				}
+				return seen
+			},
+		}
+	})
+}
+
+func TestFileHasOneLinePerCode(t *testing.T) {
+	t.Parallel()
+	s := scribe{log: sdk.NewLogger(&sink{}), path: filepath.Join(t.TempDir(), "codes.jsonl")}
+	if err := s.check(); err != nil {
+		t.Fatal(err)
+	}
+	const writers = 20
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			m := sdk.Message{Channel: sdk.SMS, Recipient: "+15550100", Code: "042917", ExpiresAt: time.Now()}
+			if err := s.Deliver(t.Context(), m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.Email, Recipient: "a@b.c", Text: "hello"}
+	if err := s.Deliver(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := decode[map[string]string](t, text)
+	if len(got) != writers {
+		t.Fatalf("%d lines, want %d: a line for each code and none for a notice", len(got), writers)
+	}
+	for _, line := range got {
+		if line["channel"] != "sms" || line["recipient"] != "+15550100" || line["code"] != "042917" || len(line) != 4 {
+			t.Fatalf("line = %v", line)
+		}
+		if when, err := time.Parse(time.RFC3339Nano, line["time"]); err != nil || when.Location() != time.UTC {
+			t.Fatalf("time = %q, want RFC 3339 in UTC", line["time"])
+		}
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		t.Errorf("mode = %o, want 600", mode)
+	}
+}
+
+func TestFileThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	out := &sink{}
+	s := scribe{log: sdk.NewLogger(out), path: t.TempDir()}
+	if err := s.check(); err == nil {
+		t.Error("check of a folder as file: no error")
+	}
+	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "1", ExpiresAt: time.Now()}
+	if err := s.Deliver(t.Context(), m); err == nil {
+		t.Error("Deliver to a folder as file: no error")
+	}
+	if lines := out.lines(t); len(lines) != 0 {
+		t.Errorf("logged %v for a code that was not delivered", lines)
+	}
+}
+
+func TestLogLineIsTheHosts(t *testing.T) {
+	t.Parallel()
+	out := &sink{}
+	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "042917", ExpiresAt: time.Unix(1700000000, 0)}
+	if err := (scribe{log: sdk.NewLogger(out)}).Deliver(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	lines := out.lines(t)
+	if len(lines) != 1 {
+		t.Fatalf("%d lines, want 1", len(lines))
+	}
+	want := map[string]string{"@level": "info", "@message": "one-time code", "channel": "email", "recipient": "a@b.c",
+		"code": "042917", "expires": "2023-11-14T22:13:20Z"}
+	for key, value := range want {
+		if lines[0][key] != value {
+			t.Errorf("%s = %v, want %q", key, lines[0][key], value)
+		}
+	}
+	if stamp, _ := lines[0]["@timestamp"].(string); stamp == "" {
+		t.Error("no time")
+	}
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+// maxRefusal bounds, in bytes, the sentence of a refusal that reaches a publisher.
+const maxRefusal = 500
+
+// Check asks the ownership plugin behind conn, which described itself as d, for a verdict. Errors are those of
+// [ownership.Checker].
+func Check(ctx context.Context, conn grpc.ClientConnInterface, d Description, c ownership.Claim) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if !slices.Contains(d.RegistryTypes, c.RegistryType) {
+		return UnsupportedType(c.RegistryType, d.RegistryTypes)
+	}
+	answer, err := pluginv1.NewOwnershipClient(conn).Check(ctx, &pluginv1.CheckRequest{
+		ServerName: c.ServerName, RegistryType: c.RegistryType, RegistryBaseUrl: c.RegistryBaseURL,
+		Identifier: c.Identifier, Version: c.Version, FileSha256: c.FileSHA256,
+	})
+	if status.Code(err) == codes.Unimplemented {
+		return UnsupportedType(c.RegistryType, nil)
+	}
+	if err != nil {
+		return Unchecked(bounded(err))
+	}
+	switch verdict := answer.GetVerdict().(type) {
+	case *pluginv1.CheckResponse_Owned:
+		return nil
+	case *pluginv1.CheckResponse_Refused:
+		return refused(verdict.Refused.GetSentence())
+	}
+	return Unchecked(errors.New("plugin answered without a verdict"))
+}
+
+// Unchecked returns the fault for a check without a verdict. The cause stays behind the sentence, for logs.
+func Unchecked(cause error) *fault.Error {
+	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "the package could not be checked, try again later", cause)
+}
+
+// UnsupportedType returns the fault for a registry type that no plugin checks, naming those that one does (decisions 1.7).
+func UnsupportedType(named string, known []string) *fault.Error {
+	named = clean(named, maxRegistryType)
+	if len(known) == 0 {
+		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType,
+			"packages of registry type %q cannot be checked, and no type can", named)
+	}
+	return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType,
+		"packages of registry type %q cannot be checked, only those of %s", named, strings.Join(known, ", "))
+}
+
+func refused(sentence string) error {
+	sentence = clean(sentence, maxRefusal)
+	if strings.TrimSpace(sentence) == "" {
+		sentence = "the package does not claim the server"
+	}
+	return fault.New(fault.Invalid, ownership.CodeNotOwned, sentence)
+}

@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+)
+
+// Deliver hands m to the courier plugin behind conn, which described itself as d. Errors are those of [courier.Courier].
+func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, m courier.Message) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if !slices.Contains(d.Channels, m.Channel) {
+		return unsupportedChannel(m.Channel)
+	}
+	_, err := pluginv1.NewCourierClient(conn).Deliver(ctx, deliverRequest(m))
+	if err == nil {
+		return nil
+	}
+	if status.Code(err) == codes.Unimplemented {
+		return unsupportedChannel(m.Channel)
+	}
+	return Undelivered(bounded(err, m.Code, m.Recipient))
+}
+
+// Undelivered returns the fault for a message that was not handed over. The cause stays behind the sentence, for logs.
+func Undelivered(cause error) *fault.Error {
+	return fault.Wrap(fault.Unavailable, courier.CodeDeliveryFailed, "the message could not be delivered, try again later", cause)
+}
+
+func unsupportedChannel(channel courier.Channel) error {
+	return fault.Newf(fault.Unsupported, courier.CodeUnsupportedChannel,
+		"the courier does not serve the channel %q", clean(string(channel), maxRegistryType))
+}
+
+func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {
+	request := &pluginv1.DeliverRequest{Recipient: m.Recipient}
+	switch m.Channel {
+	case courier.Email:
+		request.Channel = pluginv1.Channel_CHANNEL_EMAIL
+	case courier.SMS:
+		request.Channel = pluginv1.Channel_CHANNEL_SMS
+	}
+	if m.Kind == courier.Notice {
+		request.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{Subject: m.Subject, Text: m.Text}}
+		return request
+	}
+	request.Content = &pluginv1.DeliverRequest_OneTimeCode{OneTimeCode: &pluginv1.OneTimeCode{
+		Code: m.Code, ExpiresAt: timestamppb.New(m.ExpiresAt),
+	}}
+	return request
+}

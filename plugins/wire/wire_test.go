@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+// answer is a connection on which every call has the same answer.
+type answer struct {
+	message proto.Message
+	err     error
+}
+
+func (a answer) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallOption) error {
+	if a.message != nil {
+		into, ok := reply.(proto.Message)
+		if !ok {
+			return errors.New("reply is no message")
+		}
+		proto.Merge(into, a.message)
+	}
+	return a.err
+}
+
+func (answer) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("no streams")
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	email, sms := pluginv1.Channel_CHANNEL_EMAIL, pluginv1.Channel_CHANNEL_SMS
+	many := make([]string, maxRegistryTypes+1)
+	for i := range many {
+		many[i] = strings.Repeat("a", i+1)
+	}
+	for name, c := range map[string]struct {
+		response *pluginv1.DescribeResponse
+		want     Description
+		wrong    string
+	}{
+		"courier": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Version: "1\n" + strings.Repeat("é", 40), Channels: []pluginv1.Channel{sms, 77, email, sms}},
+			Description{Kind: Courier, Version: "1 " + strings.Repeat("é", 31), Channels: []courier.Channel{courier.Email, courier.SMS}}, "",
+		},
+		"ownership": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"oci", "npm", "oci"}},
+			Description{Kind: Ownership, RegistryTypes: []string{"npm", "oci"}}, "",
+		},
+		"no kind":        {&pluginv1.DescribeResponse{}, Description{}, "unknown kind 0"},
+		"no channel":     {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Channels: []pluginv1.Channel{77}}, Description{}, "no known channel"},
+		"no type":        {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP}, Description{}, "names 0 registry types"},
+		"empty type":     {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{""}}, Description{}, "empty"},
+		"type with tab":  {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"a\tb"}}, Description{}, "not printable"},
+		"too many types": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: many}, Description{}, "names 65"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Describe(t.Context(), answer{message: c.response})
+			if c.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wrong) {
+					t.Errorf("Describe = %v, want %q", err, c.wrong)
+				}
+				return
+			}
+			if err != nil || got.Kind != c.want.Kind || got.Version != c.want.Version ||
+				!slices.Equal(got.Channels, c.want.Channels) || !slices.Equal(got.RegistryTypes, c.want.RegistryTypes) {
+				t.Errorf("Describe = %+v, %v, want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	serving := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}
+	if err := Healthy(t.Context(), answer{message: serving}); err != nil {
+		t.Errorf("serving: %v", err)
+	}
+	not := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}
+	if err := Healthy(t.Context(), answer{message: not}); err == nil {
+		t.Error("not serving: no error")
+	}
+	if err := Healthy(t.Context(), answer{err: status.Error(codes.DeadlineExceeded, "late")}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("late: %v", err)
+	}
+}
+
+func TestDeliverClassifies(t *testing.T) {
+	t.Parallel()
+	d := Description{Kind: Courier, Channels: []courier.Channel{courier.Email}}
+	m := couriertest.Code(courier.Email, "042917")
+	for code, want := range map[codes.Code]fault.Kind{
+		codes.Unimplemented: fault.Unsupported, codes.Unavailable: fault.Unavailable, codes.InvalidArgument: fault.Unavailable,
+		codes.Internal: fault.Unavailable, codes.ResourceExhausted: fault.Unavailable, codes.Canceled: fault.Unavailable,
+	} {
+		err := Deliver(t.Context(), answer{err: status.Error(code, m.Recipient+" got 042917")}, d, m)
+		if !fault.Is(err, want) || strings.Contains(err.Error(), m.Code) || strings.Contains(err.Error(), m.Recipient) {
+			t.Errorf("%v: Deliver = %v, want kind %v without the secrets", code, err, want)
+		}
+		if errors.Is(err, context.Canceled) != (code == codes.Canceled) {
+			t.Errorf("%v: Deliver = %v", code, err)
+		}
+	}
+}
+
+func TestCheckClassifies(t *testing.T) {
+	t.Parallel()
+	d := Description{Kind: Ownership, RegistryTypes: []string{"npm"}}
+	c := ownership.Claim{ServerName: "a/b", RegistryType: "npm", Identifier: "b"}
+	refusal := func(sentence string) answer {
+		return answer{message: &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Refused{Refused: &pluginv1.Refused{Sentence: sentence}}}}
+	}
+	for name, test := range map[string]struct {
+		answer answer
+		kind   fault.Kind
+		want   string
+	}{
+		"refused":               {refusal("no such package"), fault.Invalid, "no such package"},
+		"refused without words": {refusal(" \n"), fault.Invalid, "does not claim"},
+		"refused at length":     {refusal(strings.Repeat("x", 10_000)), fault.Invalid, strings.Repeat("x", maxRefusal)},
+		"no verdict":            {answer{message: &pluginv1.CheckResponse{}}, fault.Unavailable, "without a verdict"},
+		"unimplemented":         {answer{err: status.Error(codes.Unimplemented, "x")}, fault.Unsupported, "npm"},
+		"failed":                {answer{err: status.Error(codes.Unavailable, "503")}, fault.Unavailable, "503"},
+	} {
+		err := Check(t.Context(), test.answer, d, c)
+		if !fault.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || len(err.Error()) > maxRefusal+100 {
+			t.Errorf("%s: Check = %v, want kind %v with %q", name, err, test.kind, test.want)
+		}
+	}
+}
+
+func TestCleanBoundsAnything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "s"))
+		n := rapid.IntRange(0, 32).Draw(t, "n")
+		got := clean(s, n)
+		if strings.ContainsAny(got, "\x00\n\r") {
+			t.Fatalf("clean(%q, %d) = %q, want it printable", s, n, got)
+		}
+		if clean(got, len(got)) != got {
+			t.Fatalf("clean is not idempotent on %q", got)
+		}
+	})
+	if got := bounded(status.Error(codes.Internal, strings.Repeat("x", 1<<20))).Error(); len(got) > handshake.MaxErrorText {
+		t.Errorf("error of %d bytes, want at most %d", len(got), handshake.MaxErrorText)
+	}
+}
