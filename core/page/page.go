@@ -8,6 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -42,7 +43,7 @@ func (s *Sealer) Seal(content []byte) string {
 // Open returns what a cursor carries. A cursor that this sealer's key did not
 // make is fault.Invalid.
 func (s *Sealer) Open(cursor string) ([]byte, error) {
-	if len(cursor) > MaxCursor {
+	if len(cursor) > MaxCursor || strings.ContainsAny(cursor, "\r\n") { // which the decoder would pass over
 		return nil, errCursor()
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)

@@ -57,6 +57,8 @@ func portRing(parts []string) ring {
 
 func adapterRing(dir string) ring {
 	switch {
+	case within(dir, testBinaries):
+		return pluginBinary
 	case within(dir, drivingAdapters):
 		return driving
 	case within(dir, bridgeAdapters):

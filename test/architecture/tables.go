@@ -78,8 +78,11 @@ var sdkPackages = []string{"plugins/sdk"}
 // binaryPrefixes begin the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 
+// testBinaries are plugins that an adapter's tests build.
+var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
+
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock, no global state.
-var pureModules = []string{"golang.org/x/text/unicode/norm"}
+var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/text/unicode/norm"}
 
 // suiteModules are those that contract suites may import besides.
 var suiteModules = []string{"pgregory.net/rapid"}

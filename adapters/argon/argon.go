@@ -1,0 +1,108 @@
+// Package argon answers the port of password hashing with Argon2id (RFC 9106). It bounds how many hashes run and wait at once;
+// who may try how often is not its business.
+package argon
+
+import (
+	"context"
+	"crypto/subtle"
+	"runtime"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// Hasher hashes passwords with Argon2id. It is safe for concurrent use.
+type Hasher struct {
+	present parameters
+	entropy entropy.Source
+	queue   chan struct{} // one element for each that runs or waits
+	cores   chan struct{} // one element for each that runs
+}
+
+// New returns a hasher that runs at most one hash per core (decisions 2.1). The settings must be valid.
+func New(c Config, e entropy.Source) (*Hasher, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	cores := runtime.GOMAXPROCS(0)
+	return &Hasher{
+		present: c.parameters(), entropy: e,
+		queue: make(chan struct{}, cores+c.Queue), cores: make(chan struct{}, cores),
+	}, nil
+}
+
+// Hash returns a hash with a fresh salt and the present parameters.
+func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+	if p.TooLong() {
+		return "", fault.New(fault.Invalid, auth.CodeValidation, "the password is too long")
+	}
+	e := encoded{parameters: h.present, salt: make([]byte, saltSize)}
+	h.entropy.Fill(e.salt)
+	err := h.run(ctx, func() { e.key = e.derive(p, e.salt, keySize) })
+	if err != nil {
+		return "", err
+	}
+	return auth.PasswordHash(e.String()), nil
+}
+
+// Verify tells whether the hash is of the password, and whether it should be renewed.
+func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+	e, err := decode(stored)
+	if err != nil {
+		return false, false, fault.Wrap(fault.Internal, "", "password hash", err)
+	}
+	err = h.run(ctx, func() {
+		key := e.derive(bounded(p), e.salt, uint32(len(e.key))) // at most 64 by decode
+		match = subtle.ConstantTimeCompare(key, e.key) == 1
+	})
+	if err != nil || p.TooLong() {
+		return false, false, err
+	}
+	return match, match && e.lesser(h.present), nil
+}
+
+// VerifyNone does the work of Verify for nobody.
+func (h *Hasher) VerifyNone(ctx context.Context, p auth.Password) error {
+	return h.run(ctx, func() {
+		var salt [saltSize]byte
+		key := h.present.derive(bounded(p), salt[:], keySize)
+		_ = subtle.ConstantTimeCompare(key, make([]byte, keySize)) // for its time alone
+	})
+}
+
+// run does the work when there is a core for it.
+func (h *Hasher) run(ctx context.Context, work func()) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case h.queue <- struct{}{}:
+		defer func() { <-h.queue }()
+	default:
+		return fault.New(fault.Unavailable, "", "too many sign-ins at once").After(time.Second)
+	}
+	select {
+	case h.cores <- struct{}{}:
+		defer func() { <-h.cores }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	work()
+	return nil
+}
+
+func (p parameters) derive(w auth.Password, salt []byte, size uint32) []byte {
+	return argon2.IDKey([]byte(w.Reveal()), salt, p.iterations, p.memory, p.parallelism, size)
+}
+
+// bounded stands the empty password in for one that is too long, so that nobody makes us hash a megabyte.
+func bounded(p auth.Password) auth.Password {
+	if p.TooLong() {
+		return auth.Password{}
+	}
+	return p
+}

@@ -1,0 +1,60 @@
+package argon
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Config holds the settings of password hashing (decisions 2.1).
+type Config struct {
+	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
+	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`
+	Parallelism uint8  `env:"ARGON2_PARALLELISM" envDefault:"1" desc:"lanes of one password hash, 1 to 16"`
+	Queue       int    `env:"PASSWORD_QUEUE" envDefault:"128" desc:"how many password checks may wait for a core, 0 to 65536"`
+}
+
+// The bounds of parameters, of the settings and of stored hashes alike: a hash from the database cannot ask for more.
+const (
+	maxMemoryKiB   = 1 << 20
+	maxIterations  = 64
+	maxParallelism = 16
+	maxQueue       = 1 << 16
+)
+
+// Validate returns an error that names the variable whose value is out of range.
+func (c Config) Validate() error {
+	if c.Queue < 0 || c.Queue > maxQueue {
+		return fmt.Errorf("PASSWORD_QUEUE is %d, it must be from 0 to %d", c.Queue, maxQueue)
+	}
+	return c.parameters().validate()
+}
+
+func (c Config) parameters() parameters {
+	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: c.Parallelism}
+}
+
+// parameters are the costs of Argon2id.
+type parameters struct {
+	memory      uint32 // KiB
+	iterations  uint32
+	parallelism uint8
+}
+
+func (p parameters) validate() error {
+	switch {
+	case p.iterations < 1 || p.iterations > maxIterations:
+		return fmt.Errorf("ARGON2_ITERATIONS is %d, it must be from 1 to %d", p.iterations, maxIterations)
+	case p.parallelism < 1 || p.parallelism > maxParallelism:
+		return fmt.Errorf("ARGON2_PARALLELISM is %d, it must be from 1 to %d", p.parallelism, maxParallelism)
+	case p.memory > maxMemoryKiB:
+		return fmt.Errorf("ARGON2_MEMORY_KIB is %d, it must be at most %d", p.memory, maxMemoryKiB)
+	case p.memory < 8*uint32(p.parallelism):
+		return errors.New("ARGON2_MEMORY_KIB must be at least 8 for each of ARGON2_PARALLELISM")
+	}
+	return nil
+}
+
+// lesser tells whether any cost of p is below that of q.
+func (p parameters) lesser(q parameters) bool {
+	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
+}

@@ -1,0 +1,140 @@
+// Package debugapi is the debug listener: profiles, the rules in force, and
+// statistics as text and for Prometheus. It is for operators and changes
+// nothing.
+package debugapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+// Config is what an operator may set of the debug listener.
+type Config struct {
+	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address the debug listener listens on"`
+	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port the debug listener listens on; 0 takes a free one"`
+}
+
+// Validate names the first setting that is out of range.
+func (c Config) Validate() error {
+	if c.Port < 0 || c.Port > 65535 {
+		return fmt.Errorf("DEBUG_PORT: %d is not a port, 0 to 65535", c.Port)
+	}
+	return nil
+}
+
+// How long a client may take to ask, and an idle connection stays. An answer
+// may take as long as the profile that was asked for.
+const (
+	readTimeout = 10 * time.Second
+	idleTimeout = 2 * time.Minute
+	maxHeader   = 16 << 10
+)
+
+// Dependencies is what the listener shows. Rules and Metrics may be nil where
+// the service does not limit rates.
+type Dependencies struct {
+	Rules   decide.Rules
+	Metrics *Metrics
+}
+
+// Server is the debug listener.
+type Server struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+// Open takes the address of the listener; the cleanup gives it up. Nothing is
+// answered before Serve.
+func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)
+	}
+	s := &Server{listener: l, http: &http.Server{
+		Handler:           routes(d),
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}}
+	cleanup := func() {
+		_ = s.http.Close() // ends what Shutdown has not
+		_ = l.Close()      // closed already when it was served
+	}
+	return s, cleanup, nil
+}
+
+// Addr returns where the listener is.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers until Shutdown or the cleanup, and returns nil then.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve debug: %w", err)
+	}
+	return nil
+}
+
+// Shutdown closes the listener and waits for the calls in flight, until ctx is
+// done at the latest.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		return fmt.Errorf("shut debug down: %w", err)
+	}
+	return nil
+}
+
+// page is one path of the listener.
+type page struct {
+	path, meaning string
+	handler       http.Handler
+}
+
+func pages(d Dependencies) []page {
+	list := []page{
+		{"/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
+	}
+	if d.Rules != nil {
+		list = append(list, page{"/rlconfig", "the rate limit configuration in force", showRules(d.Rules)})
+	}
+	if d.Metrics != nil {
+		list = append(list,
+			page{"/stats", "statistics, one a line", http.HandlerFunc(d.Metrics.show)},
+			page{"/metrics", "statistics for Prometheus", d.Metrics.handler()})
+	}
+	return list
+}
+
+func routes(d Dependencies) http.Handler {
+	mux := http.NewServeMux()
+	list := pages(d)
+	for _, p := range list {
+		mux.Handle("GET "+p.path, p.handler)
+	}
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		plain(w)
+		for _, p := range list {
+			_, _ = fmt.Fprintf(w, "%s: %s\n", p.path, p.meaning) // the client may have gone
+		}
+	})
+	return mux
+}
+
+func plain(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+}

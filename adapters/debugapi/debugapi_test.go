@@ -1,0 +1,188 @@
+package debugapi_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+)
+
+type silent struct{}
+
+func (silent) Loaded(int, int) {}
+func (silent) Refused(error)   {}
+
+// decisions are what a decider has counted.
+type decisions struct {
+	stats  decide.Stats
+	series []decide.Series
+}
+
+func (d *decisions) Stats() *decide.Stats            { return &d.stats }
+func (d *decisions) Series() iter.Seq[decide.Series] { return slices.Values(d.series) }
+
+// bench is a debug listener with all it shows.
+type bench struct {
+	rules     *reload.Rules
+	decisions *decisions
+	metrics   *debugapi.Metrics
+	url       string
+}
+
+func open(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
+	b.metrics = debugapi.NewMetrics(b.rules, b.decisions)
+	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{Rules: b.rules, Metrics: b.metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve() }()
+	t.Cleanup(func() {
+		defer cleanup()
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	b.url = "http://" + s.Addr().String()
+	return b
+}
+
+func (b *bench) get(t *testing.T, path string, status int) string {
+	t.Helper()
+	r, err := http.Get(b.url + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode != status {
+		t.Errorf("%s: status %d, want %d", path, r.StatusCode, status)
+	}
+	return string(body)
+}
+
+func contains(t *testing.T, body string, lines ...string) {
+	t.Helper()
+	all := strings.Split(body, "\n")
+	for _, line := range lines {
+		if !slices.Contains(all, line) {
+			t.Errorf("there is no line %q in:\n%s", line, body)
+		}
+	}
+}
+
+func text(s string) ruleset.Text { return ruleset.Text{Value: s} }
+
+func (b *bench) load(t *testing.T) {
+	t.Helper()
+	yes := true
+	err := b.rules.Apply([]ruleset.Source{{Domain: text("shop"), Descriptors: []ruleset.Descriptor{
+		{
+			Key: text("user"), Value: text("a:b"), Shadow: &yes, QuotaMode: true,
+			Limit: &ruleset.Limit{
+				Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: 5},
+				Name: "n", Replaces: []ruleset.Text{text("m")},
+			},
+			Descriptors: []ruleset.Descriptor{{Key: text("op\n"), Limit: &ruleset.Limit{Unlimited: true}}},
+		},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIndexListsThePaths(t *testing.T) {
+	b := open(t)
+	body := b.get(t, "/", http.StatusOK)
+	for _, path := range []string{"/debug/pprof/", "/rlconfig", "/stats", "/metrics"} {
+		if !strings.Contains(body, path+": ") {
+			t.Errorf("%s is not listed in:\n%s", path, body)
+		}
+		b.get(t, path, http.StatusOK)
+	}
+	b.get(t, "/debug/pprof/cmdline", http.StatusOK)
+	b.get(t, "/debug/pprof/goroutine?debug=1", http.StatusOK)
+	b.get(t, "/nothing", http.StatusNotFound)
+}
+
+func TestRules(t *testing.T) {
+	b := open(t)
+	contains(t, b.get(t, "/rlconfig", http.StatusOK), "no configuration is loaded")
+	b.load(t)
+	contains(t, b.get(t, "/rlconfig", http.StatusOK),
+		"shop.user_a:b: unit=MINUTE requests_per_unit=5, shadow_mode: true, quota_mode: true, name: n, replaces: m",
+		"shop.user_a:b.op_: unlimited, shadow_mode: false")
+}
+
+func TestStatistics(t *testing.T) {
+	b := open(t)
+	b.load(t)
+	_ = b.rules.Apply([]ruleset.Source{{}}) // refused, which is counted
+	for r := range b.rules.Current().Rules() {
+		r.Hits.Total.Add(7)
+		r.Hits.Over.Add(2)
+	}
+	same := &ratelimit.Hits{}
+	same.Total.Add(3)
+	b.decisions.series = []decide.Series{
+		{Domain: "shop", Path: "user_a:b", Levels: []string{"user_a:b"}, Hits: same},
+		{Domain: "shop", Path: "user_\xff", Levels: []string{"user_\xff"}, Hits: &ratelimit.Hits{}},
+	}
+	b.decisions.stats.StoreErrors.Add(4)
+	b.decisions.stats.GlobalShadow.Add(5)
+	b.metrics.Answered(60 * time.Microsecond)
+
+	contains(t, b.get(t, "/stats", http.StatusOK),
+		"ratelimit.service.config_load_success: 1",
+		"ratelimit.service.config_load_error: 1",
+		"ratelimit.service.global_shadow_mode: 5",
+		"ratelimit.service.call.should_rate_limit.store_error: 4",
+		"ratelimit_server.ShouldRateLimit.total_requests: 1",
+		"ratelimit.service.rate_limit.shop.user_a_b.total_hits: 10",
+		"ratelimit.service.rate_limit.shop.user_a_b.over_limit: 2",
+		"ratelimit.service.rate_limit.shop.user_a_b.op_.total_hits: 7",
+	)
+	contains(t, b.get(t, "/metrics", http.StatusOK),
+		`ratelimit_service_config_load_success 1`,
+		`ratelimit_service_config_load_error 1`,
+		`ratelimit_service_should_rate_limit_error{err_type="store_error"} 4`,
+		`ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 1`,
+		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="5e-05"} 0`,
+		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.0001"} 1`,
+		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a:b",key2="",rule="user_a:b"} 10`,
+		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a:b",key2="op\n",rule="user_a:b.op\n"} 7`,
+	)
+}
+
+func TestConfig(t *testing.T) {
+	if (debugapi.Config{Port: 65536}).Validate() == nil || (debugapi.Config{Port: 6070}).Validate() != nil {
+		t.Error("the port is not checked")
+	}
+	taken := open(t)
+	_, port, _ := strings.Cut(strings.TrimPrefix(taken.url, "http://"), ":")
+	n := 0
+	for _, digit := range port {
+		n = n*10 + int(digit-'0')
+	}
+	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n}, debugapi.Dependencies{}); err == nil || !strings.Contains(err.Error(), port) {
+		t.Errorf("a taken port: %v", err)
+	}
+}

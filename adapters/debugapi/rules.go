@@ -1,0 +1,58 @@
+package debugapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+// showRules prints one rule a line, in the form that users of the Envoy service
+// read, and what that form has no word for behind it.
+func showRules(rules decide.Rules) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		plain(w)
+		set := rules.Current()
+		if set == nil {
+			_, _ = fmt.Fprintln(w, "no configuration is loaded") // the client may have gone
+			return
+		}
+		var b strings.Builder
+		for r := range set.Rules() {
+			writeRule(&b, r)
+		}
+		_, _ = w.Write([]byte(b.String())) // the client may have gone
+	})
+}
+
+func writeRule(b *strings.Builder, r *ratelimit.Rule) {
+	fmt.Fprintf(b, "%s.%s: ", oneLine(string(r.Domain)), oneLine(r.Path))
+	if r.Unlimited {
+		b.WriteString("unlimited")
+	} else {
+		fmt.Fprintf(b, "unit=%s requests_per_unit=%d", strings.ToUpper(r.Limit.Unit.String()), r.Limit.RequestsPerUnit)
+	}
+	fmt.Fprintf(b, ", shadow_mode: %t", r.Shadow)
+	if r.Quota {
+		b.WriteString(", quota_mode: true")
+	}
+	if r.Name != "" {
+		fmt.Fprintf(b, ", name: %s", oneLine(string(r.Name)))
+	}
+	for _, name := range r.Replaces {
+		fmt.Fprintf(b, ", replaces: %s", oneLine(string(name)))
+	}
+	b.WriteByte('\n')
+}
+
+// oneLine keeps control characters of the configuration out of a line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, s)
+}

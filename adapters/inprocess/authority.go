@@ -1,0 +1,64 @@
+package inprocess
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// Authority tells the registry who a caller is, from the authentication hexagon (decisions 1.5). It is safe for concurrent
+// use.
+type Authority struct {
+	checker *access.Checker
+	trail   *audit.Trail
+	level   auth.TrustLevel
+}
+
+// NewAuthority returns an authority that asks writes of the registry for a trust level (REGISTRY_WRITE_TRUST).
+func NewAuthority(c *access.Checker, t *audit.Trail, level auth.TrustLevel) *Authority {
+	return &Authority{checker: c, trail: t, level: level}
+}
+
+// Identify returns the caller that an access token stands for.
+func (a *Authority) Identify(ctx context.Context, token string) (authority.Caller, error) {
+	s, err := a.checker.Check(ctx, auth.AccessToken(token))
+	if err != nil {
+		return authority.Caller{}, err
+	}
+	return authority.Caller{
+		UserID: string(s.UserID), SessionID: string(s.ID), TrustLevel: s.TrustLevel.String(), Address: s.IPAddress,
+	}, nil
+}
+
+// RequireTrust refuses a caller whose level is below what registry writes need.
+func (a *Authority) RequireTrust(_ context.Context, c authority.Caller) error {
+	have, err := auth.ParseTrustLevel(c.TrustLevel)
+	if err != nil {
+		have = 0 // no level admits nothing
+	}
+	return trust.Require(have, a.level)
+}
+
+// Record writes an act to the audit log.
+func (a *Authority) Record(ctx context.Context, act authority.Act) error {
+	details := map[string]any{
+		"userId": act.Caller.UserID, "sessionId": act.Caller.SessionID, "trustLevel": act.Caller.TrustLevel,
+		"action": act.Action, "serverName": act.ServerName,
+	}
+	if act.Version != "" {
+		details["version"] = act.Version
+	}
+	if act.Reason != "" {
+		details["reason"] = act.Reason
+	}
+	if act.Caller.Address.IsValid() {
+		details["ipAddress"] = act.Caller.Address.String()
+	}
+	return a.trail.Record(ctx, audit.Entry{
+		Type: auth.RegistryChange, UserID: auth.UserID(act.Caller.UserID), Success: act.Reason == "", Details: details,
+	})
+}

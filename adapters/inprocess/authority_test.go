@@ -1,0 +1,119 @@
+package inprocess_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+)
+
+type noon struct{}
+
+func (noon) Now() time.Time { return time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC) }
+
+type dice struct{}
+
+func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+
+// echo takes a token for the id of its session, and of its person.
+type echo struct{}
+
+func (echo) Verify(_ context.Context, t auth.AccessToken) (tokens.Claims, error) {
+	return tokens.Claims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
+}
+
+func newAuthority(t *testing.T) (*inprocess.Authority, *records.AuditLog) {
+	t.Helper()
+	db, ctx := records.New(), context.Background()
+	sessions, log := records.NewSessions(db), records.NewAuditLog(db)
+	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := records.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: "anna", Identity: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	err := sessions.Create(ctx, auth.Session{
+		ID: "anna", UserID: "anna", DeviceID: "d", TrustLevel: auth.LimitedTrust, IPAddress: netip.MustParseAddr("203.0.113.7"),
+		CreatedAt: noon{}.Now(), LastActivity: noon{}.Now(), ExpiresAt: noon{}.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker := access.NewChecker(echo{}, sessions, memory.NewSessions(noon{}, memory.Config{}), noon{})
+	return inprocess.NewAuthority(checker, audit.New(log, noon{}, dice{}), auth.FullTrust), log
+}
+
+func TestIdentify(t *testing.T) {
+	a, _ := newAuthority(t)
+	c, err := a.Identify(context.Background(), "anna")
+	want := authority.Caller{UserID: "anna", SessionID: "anna", TrustLevel: "LIMITED_TRUST", Address: netip.MustParseAddr("203.0.113.7")}
+	if err != nil || c != want {
+		t.Errorf("caller %+v, error %v; want %+v", c, err, want)
+	}
+	for _, token := range []string{"", "nobody"} {
+		if _, err := a.Identify(context.Background(), token); !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("token %q: %v, want fault.Unauthenticated", token, err)
+		}
+	}
+}
+
+func TestRequireTrust(t *testing.T) {
+	a, _ := newAuthority(t)
+	for level, ok := range map[string]bool{
+		"FULL_TRUST": true, "LIMITED_TRUST": false, "UNVERIFIED": false, "HIGH_RISK": false, "": false, "ROOT": false,
+	} {
+		err := a.RequireTrust(context.Background(), authority.Caller{TrustLevel: level})
+		if ok != (err == nil) {
+			t.Errorf("%q: %v", level, err)
+		}
+		if f, is := fault.As(err); !ok && (!is || f.Kind != fault.Forbidden || f.Details["challenge"] == nil) {
+			t.Errorf("%q: %v, want fault.Forbidden with a challenge", level, err)
+		}
+	}
+}
+
+func TestRecordOfAnAct(t *testing.T) {
+	a, log := newAuthority(t)
+	ctx, caller := context.Background(), authority.Caller{UserID: "anna", SessionID: "s", TrustLevel: "FULL_TRUST"}
+	for _, act := range []authority.Act{
+		{Caller: caller, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"},
+		{Caller: caller, Action: "edit", ServerName: "com.example/a", Reason: "no grant"},
+	} {
+		if err := a.Record(ctx, act); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := log.Search(ctx, auditlog.Query{UserID: "anna", Type: auth.RegistryChange, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, e := range events {
+			if e.Details["action"] != act.Action {
+				continue
+			}
+			found = true
+			_, versioned := e.Details["version"]
+			_, refused := e.Details["reason"]
+			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
+				e.Details["userId"] != "anna" || e.Details["sessionId"] != "s" || e.Details["trustLevel"] != "FULL_TRUST" ||
+				e.Details["serverName"] != "com.example/a" {
+				t.Errorf("event %+v of act %+v", e, act)
+			}
+		}
+		if !found {
+			t.Errorf("act %+v left no event", act)
+		}
+	}
+}

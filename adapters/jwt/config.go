@@ -1,0 +1,35 @@
+package jwt
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// Config holds the settings of access tokens (decisions 2.2). DataDir is the service's own folder, which another setting names.
+type Config struct {
+	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"the issuer that access tokens name"`
+	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"the audience that access tokens are for"`
+	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last by name signs, all verify; empty: a key is made in DATA_DIR/keys"`
+	DataDir  string `env:"-"`
+}
+
+// Validate returns an error that names the variable whose value is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Issuer == "":
+		return errors.New("TOKEN_ISSUER must not be empty")
+	case c.Audience == "":
+		return errors.New("TOKEN_AUDIENCE must not be empty")
+	case c.KeysDir == "" && c.DataDir == "":
+		return errors.New("SIGNING_KEYS_DIR must not be empty where there is no DATA_DIR")
+	}
+	return nil
+}
+
+// folder returns where the keys are, and whether one may be made there.
+func (c Config) folder() (dir string, own bool) {
+	if c.KeysDir != "" {
+		return c.KeysDir, false
+	}
+	return filepath.Join(c.DataDir, "keys"), true
+}

@@ -1,0 +1,194 @@
+// Package jwt answers the port of access tokens with JSON Web Tokens signed by Ed25519 (RFC 7519, RFC 8037, RFC 9068). It keeps
+// the keys; whether the session that a token names lives is not its business.
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	jwt "github.com/golang-jwt/jwt/v5"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+)
+
+const (
+	tokenType = "at+jwt" // RFC 9068, section 2.1
+	maxToken  = 4096     // characters of a token; ours have some 400
+)
+
+// Issuer signs and verifies access tokens. It is safe for concurrent use.
+type Issuer struct {
+	config   Config
+	clock    clock.Clock
+	keys     *keys
+	verified *verified
+	parser   *jwt.Parser
+}
+
+// Open reads the signing keys, or makes one, and announces them in the ring. Until the cleanup is called it reads the files
+// again when they change and renews the announcement.
+func Open(ctx context.Context, c Config, ring keyring.Ring, clk clock.Clock, log *logrus.Entry) (*Issuer, func(), error) {
+	if err := c.Validate(); err != nil {
+		return nil, nil, err
+	}
+	i := &Issuer{config: c, clock: clk, verified: newVerified()}
+	i.keys = &keys{ring: ring, clock: clk, verified: i.verified}
+	i.keys.dir, i.keys.own = c.folder()
+	i.parser = jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
+		jwt.WithIssuer(c.Issuer), jwt.WithAudience(c.Audience), jwt.WithExpirationRequired(), jwt.WithTimeFunc(clk.Now),
+	)
+	if err := i.keys.reload(ctx); err != nil {
+		return nil, nil, err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	done.Go(func() { i.watch(watching, log) })
+	return i, func() { stop(); done.Wait() }, nil
+}
+
+// watch keeps the keys up to date until the context ends. What goes wrong leaves the present keys in force.
+func (i *Issuer) watch(ctx context.Context, log *logrus.Entry) {
+	reload, renew := time.NewTicker(reloadEvery), time.NewTicker(announceEvery)
+	defer reload.Stop()
+	defer renew.Stop()
+	failed := ""
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-reload.C:
+			err = i.keys.reload(ctx)
+		case <-renew.C:
+			err = i.keys.renew(ctx)
+		}
+		switch {
+		case err == nil:
+			failed = ""
+		case ctx.Err() == nil && err.Error() != failed:
+			failed = err.Error() // told once, not every few seconds
+			log.WithError(err).Error("signing keys could not be renewed, the present ones stay in force")
+		}
+	}
+}
+
+// accessClaims is what a token carries.
+type accessClaims struct {
+	jwt.RegisteredClaims
+	SessionID string `json:"sid"`
+}
+
+// Sign returns a token with the claims.
+func (i *Issuer) Sign(_ context.Context, c tokens.Claims) (auth.AccessToken, error) {
+	key := i.keys.signer()
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, accessClaims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: i.config.Issuer, Audience: jwt.ClaimStrings{i.config.Audience}, Subject: string(c.UserID), ID: c.ID,
+			IssuedAt: jwt.NewNumericDate(c.IssuedAt), ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
+		},
+		SessionID: string(c.SessionID),
+	})
+	t.Header["typ"], t.Header["kid"] = tokenType, string(key.id)
+	signed, err := t.SignedString(key.private)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, "", "sign an access token", err)
+	}
+	return auth.AccessToken(signed), nil
+}
+
+// Verify returns the claims of a token.
+func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims, error) {
+	if len(t) > maxToken {
+		return tokens.Claims{}, errInvalid()
+	}
+	d := digest(sha256.Sum256([]byte(t)))
+	if c, ok := i.verified.get(d); ok {
+		if i.clock.Now().Before(c.ExpiresAt) {
+			return c, nil
+		}
+		return tokens.Claims{}, errExpired()
+	}
+	c, err := i.parse(ctx, string(t))
+	if err != nil {
+		return tokens.Claims{}, err
+	}
+	i.verified.put(d, c)
+	return c, nil
+}
+
+// PublicKeys returns the public keys of all instances, ordered by id.
+func (i *Issuer) PublicKeys(ctx context.Context) ([]keyring.PublicKey, error) { return i.keys.all(ctx) }
+
+func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) {
+	var claims accessClaims
+	var away error // the ring could not be asked
+	_, err := i.parser.ParseWithClaims(text, &claims, func(t *jwt.Token) (any, error) {
+		typ, _ := t.Header["typ"].(string)
+		if typ = strings.ToLower(typ); typ != tokenType && typ != "application/"+tokenType {
+			return nil, errors.New("typ is not " + tokenType)
+		}
+		kid, _ := t.Header["kid"].(string)
+		public, err := i.keys.find(ctx, keyring.KeyID(kid))
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			away = err
+		}
+		return public, err
+	})
+	switch {
+	case away != nil:
+		return tokens.Claims{}, away
+	case onlyExpired(err):
+		return tokens.Claims{}, errExpired()
+	case err != nil:
+		return tokens.Claims{}, errInvalid()
+	}
+	return fromClaims(&claims)
+}
+
+// onlyExpired tells whether a token whose signature is good has no other fault than its age.
+func onlyExpired(err error) bool {
+	if !errors.Is(err, jwt.ErrTokenExpired) {
+		return false
+	}
+	for _, other := range []error{
+		jwt.ErrTokenInvalidAudience, jwt.ErrTokenInvalidIssuer, jwt.ErrTokenRequiredClaimMissing,
+		jwt.ErrTokenUsedBeforeIssued, jwt.ErrTokenNotValidYet,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func fromClaims(c *accessClaims) (tokens.Claims, error) {
+	session, err := auth.ParseUUID[auth.SessionID]("sid", c.SessionID)
+	if err != nil {
+		return tokens.Claims{}, errInvalid()
+	}
+	user, err := auth.ParseUUID[auth.UserID]("sub", c.Subject)
+	if err != nil || c.ID == "" || c.IssuedAt == nil {
+		return tokens.Claims{}, errInvalid()
+	}
+	return tokens.Claims{
+		ID: c.ID, UserID: user, SessionID: session, IssuedAt: c.IssuedAt.Time, ExpiresAt: c.ExpiresAt.Time,
+	}, nil
+}
+
+func errInvalid() error {
+	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
+}
+
+func errExpired() error {
+	return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the access token has expired")
+}

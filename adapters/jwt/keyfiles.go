@@ -1,0 +1,148 @@
+package jwt
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+const (
+	madeKeyName = "signing-0001.pem"
+	maxKeyFile  = 64 << 10 // bytes
+	maxKeyFiles = 100
+)
+
+// signingKey is a key pair from a file.
+type signingKey struct {
+	id      keyring.KeyID
+	private ed25519.PrivateKey
+}
+
+// public returns the public half, which a private key of RFC 8032 ends with.
+func (k signingKey) public() ed25519.PublicKey {
+	return ed25519.PublicKey(k.private[ed25519.SeedSize:])
+}
+
+// loadKeys reads the keys of a folder, ordered by file name. own tells that the folder is the service's own: then one is made
+// when there is none.
+func loadKeys(dir string, own bool) ([]signingKey, error) {
+	names, err := keyNames(dir)
+	if own && (errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0) {
+		if err := makeKey(dir); err != nil {
+			return nil, fmt.Errorf("make a signing key in %s: %w", dir, err)
+		}
+		names, err = keyNames(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("signing keys in %s: %w", dir, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("SIGNING_KEYS_DIR: no file in %s ends in .pem", dir)
+	}
+	keys := make([]signingKey, len(names))
+	for i, name := range names {
+		if keys[i], err = readKey(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func keyNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), ".pem") && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) > maxKeyFiles {
+		return nil, fmt.Errorf("%d keys are too many, at most %d are read", len(names), maxKeyFiles)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// readKey reads a PKCS#8 PEM file. No error shows what is in it.
+func readKey(path string) (signingKey, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return signingKey{}, fmt.Errorf("signing key: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
+	if err != nil {
+		return signingKey{}, fmt.Errorf("signing key: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return signingKey{}, fmt.Errorf("signing key %s holds no PEM block PRIVATE KEY (PKCS#8)", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return signingKey{}, fmt.Errorf("signing key %s is not in PKCS#8 form", path)
+	}
+	private, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return signingKey{}, fmt.Errorf("signing key %s is not an Ed25519 key", path)
+	}
+	k := signingKey{private: private}
+	k.id = thumbprint(k.public())
+	return k, nil
+}
+
+// thumbprint returns the kid of a key: its JWK thumbprint (RFC 7638; RFC 8037, appendix A.3).
+func thumbprint(public ed25519.PublicKey) keyring.KeyID {
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
+	return keyring.KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
+}
+
+// makeKey makes a key file that only its owner may read. The file gets its name when it is whole; of parallel starts one wins,
+// and the others use its key.
+func makeKey(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return fmt.Errorf("key pair: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return fmt.Errorf("PKCS#8: %w", err)
+	}
+	draft, err := os.CreateTemp(dir, ".signing-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }() // what stays behind begins with a dot and is no key file
+	if err := writeWhole(draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+		return err
+	}
+	err = os.Link(draft.Name(), filepath.Join(dir, madeKeyName))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+func writeWhole(f *os.File, text []byte) error {
+	_, err := f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}

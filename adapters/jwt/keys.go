@@ -1,0 +1,181 @@
+package jwt
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+const (
+	announceEvery = 10 * time.Minute // how often an instance says that it still has its keys
+	keyLife       = time.Hour        // how long a key counts after it was last announced
+	reloadEvery   = 5 * time.Second
+	lookupEvery   = time.Second // how often unknown key ids are looked up
+)
+
+// keys are the keys of this instance, from files, and those of the others, from the ring. They are safe for concurrent use.
+type keys struct {
+	ring     keyring.Ring
+	clock    clock.Clock
+	dir      string
+	own      bool
+	verified *verified // forgotten when keys change
+
+	mu      sync.RWMutex
+	signing signingKey
+	files   map[keyring.KeyID]ed25519.PublicKey
+	shared  map[keyring.KeyID]ed25519.PublicKey
+	retired map[keyring.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
+
+	lookup     sync.Mutex // held while the ring is asked
+	lookedUpAt time.Time
+}
+
+// reload reads the files and, when they changed, announces the keys and puts them in force.
+func (k *keys) reload(ctx context.Context) error {
+	read, err := loadKeys(k.dir, k.own)
+	if err != nil {
+		return err
+	}
+	files := make(map[keyring.KeyID]ed25519.PublicKey, len(read))
+	for _, key := range read {
+		files[key.id] = key.public()
+	}
+	last := read[len(read)-1]
+	if k.stands(files, last.id) {
+		return nil
+	}
+	if err := k.announce(ctx, files); err != nil {
+		return err
+	}
+	k.replace(last, files)
+	k.verified.forget()
+	return nil
+}
+
+func (k *keys) replace(last signingKey, files map[keyring.KeyID]ed25519.PublicKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	retired := make(map[keyring.KeyID]bool, len(k.retired)+len(k.files))
+	for id := range k.retired {
+		retired[id] = files[id] == nil
+	}
+	for id := range k.files {
+		retired[id] = files[id] == nil
+	}
+	k.signing, k.files, k.retired = last, files, retired
+}
+
+func (k *keys) stands(files map[keyring.KeyID]ed25519.PublicKey, signing keyring.KeyID) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if len(files) != len(k.files) || signing != k.signing.id {
+		return false
+	}
+	for id := range files {
+		if k.files[id] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// announce tells the other instances of the keys, so that those with other files verify our tokens.
+func (k *keys) announce(ctx context.Context, files map[keyring.KeyID]ed25519.PublicKey) error {
+	now := k.clock.Now()
+	for id, public := range files {
+		if err := k.ring.Announce(ctx, keyring.PublicKey{ID: id, Key: public, SeenAt: now}); err != nil {
+			return fmt.Errorf("announce signing key %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// renew announces the present keys again.
+func (k *keys) renew(ctx context.Context) error {
+	k.mu.RLock()
+	files := k.files
+	k.mu.RUnlock()
+	return k.announce(ctx, files)
+}
+
+func (k *keys) signer() signingKey {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.signing
+}
+
+func (k *keys) known(id keyring.KeyID) ed25519.PublicKey {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if public := k.files[id]; public != nil {
+		return public
+	}
+	if k.retired[id] {
+		return nil
+	}
+	return k.shared[id]
+}
+
+// find returns the key of an id, and asks the ring for one that is not known yet; fault.NotFound when there is none. The ring
+// is asked at most once a second, so that invented ids do not become a load on it.
+func (k *keys) find(ctx context.Context, id keyring.KeyID) (ed25519.PublicKey, error) {
+	if public := k.known(id); public != nil {
+		return public, nil
+	}
+	k.lookup.Lock()
+	defer k.lookup.Unlock()
+	now := k.clock.Now()
+	if k.known(id) == nil && (k.lookedUpAt.IsZero() || now.Sub(k.lookedUpAt) >= lookupEvery) {
+		if err := k.fetch(ctx, now); err != nil {
+			return nil, err
+		}
+		k.lookedUpAt = now
+	}
+	if public := k.known(id); public != nil {
+		return public, nil
+	}
+	return nil, fault.New(fault.NotFound, "", "unknown signing key")
+}
+
+func (k *keys) fetch(ctx context.Context, now time.Time) error {
+	list, err := k.ring.PublicKeys(ctx, now.Add(-keyLife))
+	if err != nil {
+		return err
+	}
+	shared := make(map[keyring.KeyID]ed25519.PublicKey, len(list))
+	for _, public := range list {
+		shared[public.ID] = public.Key
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.shared = shared
+	return nil
+}
+
+// all returns every key with which tokens can be verified, ordered by id.
+func (k *keys) all(ctx context.Context) ([]keyring.PublicKey, error) {
+	now := k.clock.Now()
+	list, err := k.ring.PublicKeys(ctx, now.Add(-keyLife))
+	if err != nil {
+		return nil, err
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	list = slices.DeleteFunc(list, func(p keyring.PublicKey) bool { return k.retired[p.ID] })
+	for id, public := range k.files {
+		if !slices.ContainsFunc(list, func(p keyring.PublicKey) bool { return p.ID == id }) {
+			list = append(list, keyring.PublicKey{ID: id, Key: public, SeenAt: now})
+		}
+	}
+	slices.SortFunc(list, func(a, b keyring.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}

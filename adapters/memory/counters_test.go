@@ -1,0 +1,221 @@
+package memory_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+)
+
+// manual is a clock that moves when it is told to.
+type manual struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newManual() *manual { return &manual{now: time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC)} }
+
+func (m *manual) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+func (m *manual) Advance(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now = m.now.Add(d)
+}
+
+func TestCountersContract(t *testing.T) {
+	for name, limit := range map[string]int{"one shard": 1000, "many shards": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			countertest.Run(t, func(*testing.T) countertest.Subject {
+				c := newManual()
+				return countertest.Subject{
+					Store:   memory.NewCounters(c, memory.Config{MaxCounters: limit}),
+					Key:     func(name string) string { return name },
+					Advance: c.Advance,
+				}
+			})
+		})
+	}
+}
+
+func add(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Duration) uint64 {
+	t.Helper()
+	after := make([]uint64, 1)
+	if err := c.Add(t.Context(), []counter.Hit{{Key: key, Addend: addend, TTL: ttl}}, after); err != nil {
+		t.Fatal(err)
+	}
+	return after[0]
+}
+
+func TestFullCountersForgetTheSoonestToExpire(t *testing.T) {
+	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 3})
+	add(t, c, "middle", 1, 2*time.Minute)
+	add(t, c, "soon", 1, time.Minute)
+	add(t, c, "late", 1, 3*time.Minute)
+	add(t, c, "later", 1, 4*time.Minute)
+	for key, wanted := range map[string]uint64{"soon": 0, "middle": 1, "late": 1, "later": 1} {
+		if got := add(t, c, key, 0, time.Minute); got != wanted {
+			t.Errorf("%s: count %d, want %d", key, got, wanted)
+		}
+	}
+	if c.Evicted() != 1 || c.Len() != 3 {
+		t.Errorf("evicted %d, kept %d, want 1 and 3", c.Evicted(), c.Len())
+	}
+}
+
+func TestExpiredCountersGoBeforeLiveOnes(t *testing.T) {
+	clock := newManual()
+	c := memory.NewCounters(clock, memory.Config{MaxCounters: 100})
+	for i := range 100 {
+		add(t, c, fmt.Sprint("old", i), 1, time.Minute)
+	}
+	clock.Advance(time.Minute)
+	for i := range 100 {
+		add(t, c, fmt.Sprint("new", i), 1, time.Minute)
+	}
+	for i := range 100 {
+		if add(t, c, fmt.Sprint("new", i), 0, time.Minute) != 1 {
+			t.Errorf("counter new%d was forgotten", i)
+		}
+	}
+	if c.Evicted() != 0 || c.Len() != 100 {
+		t.Errorf("evicted %d, kept %d, want 0 and 100", c.Evicted(), c.Len())
+	}
+}
+
+func TestExpiredCountersRunOut(t *testing.T) {
+	clock := newManual()
+	c := memory.NewCounters(clock, memory.Config{MaxCounters: 10_000})
+	for i := range 1000 {
+		add(t, c, fmt.Sprint("old", i), 1, time.Minute)
+	}
+	clock.Advance(time.Minute)
+	for i := range 1000 {
+		add(t, c, fmt.Sprint("new", i), 1, time.Minute)
+	}
+	if c.Len() > 1010 { // each shard may hold one that its last new counter left
+		t.Errorf("%d counters kept, of which 1000 live", c.Len())
+	}
+}
+
+// TestCountersAgainstModel compares the store with a plain map under random hits and steps of time.
+func TestCountersAgainstModel(t *testing.T) {
+	type entry struct {
+		count   uint64
+		expires time.Time
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		clock := newManual()
+		c := memory.NewCounters(clock, memory.Config{MaxCounters: 1 << 16})
+		model := make(map[string]entry)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			clock.Advance(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
+			h := counter.Hit{
+				Key:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"),
+				Addend: rapid.Int64Range(-5, 9).Draw(t, "addend"),
+				TTL:    time.Duration(rapid.IntRange(1, 4).Draw(t, "ttl")) * time.Second,
+			}
+			e, there := model[h.Key]
+			if there && !clock.Now().Before(e.expires) {
+				e, there = entry{}, false
+			}
+			if !there && h.Addend > 0 {
+				e.expires = clock.Now().Add(h.TTL)
+			}
+			if there || h.Addend > 0 {
+				e.count = uint64(max(int64(e.count)+h.Addend, 0))
+				model[h.Key] = e
+			} else {
+				delete(model, h.Key)
+			}
+			after := make([]uint64, 1)
+			if err := c.Add(t.Context(), []counter.Hit{h}, after); err != nil {
+				t.Fatal(err)
+			}
+			if after[0] != e.count {
+				t.Fatalf("%+v: count %d, want %d", h, after[0], e.count)
+			}
+		}
+	})
+}
+
+func TestMillionCountersFitIn200MiB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a million counters")
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
+	for i := range 1_000_000 {
+		add(t, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if c.Len() != 1_000_000 || c.Evicted() != 0 {
+		t.Errorf("%d counters kept, %d evicted", c.Len(), c.Evicted())
+	}
+	if used := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc); used > 200<<20 {
+		t.Errorf("a million counters take %d MiB", used>>20)
+	}
+	runtime.KeepAlive(c)
+}
+
+func TestCountingAllocatesOnlyForNewKeys(t *testing.T) {
+	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 1 << 20})
+	hits := []counter.Hit{{Key: "a", Addend: 1, TTL: time.Hour}, {Key: "b", Addend: 1, TTL: time.Hour}}
+	counts := make([]uint64, 2)
+	allocations := testing.AllocsPerRun(100, func() {
+		if err := c.Add(t.Context(), hits, counts); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%v allocations to count known keys", allocations)
+	}
+}
+
+func TestConfigNamesTheVariable(t *testing.T) {
+	for name, cfg := range map[string]memory.Config{
+		"COUNTERS_IN_PROCESS_MAX must be at least 1, not 0": {MaxSessions: 1},
+		"SESSION_CACHE_MAX must be at least 1, not -1":      {MaxCounters: 1, MaxSessions: -1},
+	} {
+		if err := cfg.Validate(); err == nil || err.Error() != name {
+			t.Errorf("%+v: %v, want %q", cfg, err, name)
+		}
+	}
+	if err := (memory.Config{MaxCounters: 1, MaxSessions: 1}).Validate(); err != nil {
+		t.Errorf("the least of all: %v", err)
+	}
+}
+
+func BenchmarkCountersAdd(b *testing.B) {
+	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
+	keys := make([]string, 4096)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|29000000", i)
+	}
+	var worker atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		hits, after := []counter.Hit{{Addend: 1, TTL: time.Minute}}, make([]uint64, 1)
+		for i := int(worker.Add(1)) * 997; pb.Next(); i++ {
+			hits[0].Key = keys[i%len(keys)]
+			if err := c.Add(b.Context(), hits, after); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+)
+
+// storedEvent keeps the details as JSON, so that what comes back has the types
+// that it has from a database.
+type storedEvent struct {
+	auth.Event
+	details []byte
+}
+
+// AuditLog answers ports/auditlog.
+type AuditLog struct{ db *Database }
+
+// NewAuditLog returns the audit log of a database.
+func NewAuditLog(db *Database) *AuditLog { return &AuditLog{db: db} }
+
+// Append adds events.
+func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+	stored := make([]storedEvent, len(events))
+	for i, e := range events {
+		details, err := json.Marshal(e.Details)
+		if err != nil {
+			return err
+		}
+		e.Time, e.Details = micros(e.Time), nil
+		stored[i] = storedEvent{Event: e, details: details}
+	}
+	return l.db.write(ctx, func(t *tables) error {
+		for _, e := range stored {
+			if _, taken := t.auth.events[e.ID]; taken {
+				return conflict("the event id is taken")
+			}
+		}
+		for _, e := range stored {
+			t.auth.events[e.ID] = e
+		}
+		return nil
+	})
+}
+
+// Search returns the matching events, newest first.
+func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.Event, total int, err error) {
+	if q.Limit < 1 || q.Limit > auditlog.MaxPage || q.Offset < 0 {
+		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
+	}
+	var found []storedEvent
+	err = l.db.read(ctx, func(t *tables) error {
+		found = selected(t.auth.events, func(e storedEvent) bool { return matches(e, q) },
+			func(a, b storedEvent) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) }, len(t.auth.events))
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	total = len(found)
+	found = found[min(q.Offset, total):]
+	for _, stored := range found[:min(q.Limit, len(found))] {
+		e := stored.Event
+		e.Details = map[string]any{}
+		if err := json.Unmarshal(stored.details, &e.Details); err != nil {
+			return nil, 0, err
+		}
+		if e.Details == nil {
+			e.Details = map[string]any{}
+		}
+		events = append(events, e)
+	}
+	return events, total, nil
+}
+
+// DeleteBefore removes the oldest events before a time, at most limit.
+func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int) (n int, err error) {
+	err = l.db.write(ctx, func(t *tables) error {
+		old := selected(t.auth.events, func(e storedEvent) bool { return e.Time.Before(micros(before)) },
+			func(a, b storedEvent) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) }, limit)
+		for _, e := range old {
+			delete(t.auth.events, e.ID)
+		}
+		n = len(old)
+		return nil
+	})
+	return n, err
+}
+
+func matches(e storedEvent, q auditlog.Query) bool {
+	return (q.UserID == "" || e.UserID == q.UserID) &&
+		(q.Type == "" || e.Type == q.Type) &&
+		(q.After.IsZero() || e.Time.After(micros(q.After))) &&
+		(q.Before.IsZero() || e.Time.Before(micros(q.Before)))
+}

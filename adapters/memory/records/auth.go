@@ -1,0 +1,84 @@
+package records
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+// authTables are the records of authentication.
+type authTables struct {
+	accounts      map[auth.UserID]auth.Account
+	devices       map[auth.DeviceID]auth.Device
+	deviceTokens  map[auth.TokenHash]auth.DeviceToken
+	sessions      map[auth.SessionID]auth.Session
+	refreshTokens map[auth.TokenHash]auth.RefreshToken
+	challenges    map[auth.ChallengeID]auth.Challenge
+	events        map[auth.EventID]storedEvent
+	lockouts      map[auth.LockoutKey]auth.Lockout
+	signingKeys   map[keyring.KeyID]keyring.PublicKey
+	rootSecret    []byte
+}
+
+func newAuthTables() authTables {
+	return authTables{
+		accounts:      map[auth.UserID]auth.Account{},
+		devices:       map[auth.DeviceID]auth.Device{},
+		deviceTokens:  map[auth.TokenHash]auth.DeviceToken{},
+		sessions:      map[auth.SessionID]auth.Session{},
+		refreshTokens: map[auth.TokenHash]auth.RefreshToken{},
+		challenges:    map[auth.ChallengeID]auth.Challenge{},
+		events:        map[auth.EventID]storedEvent{},
+		lockouts:      map[auth.LockoutKey]auth.Lockout{},
+		signingKeys:   map[keyring.KeyID]keyring.PublicKey{},
+	}
+}
+
+func (t authTables) clone() authTables {
+	return authTables{
+		accounts:      maps.Clone(t.accounts),
+		devices:       maps.Clone(t.devices),
+		deviceTokens:  maps.Clone(t.deviceTokens),
+		sessions:      maps.Clone(t.sessions),
+		refreshTokens: maps.Clone(t.refreshTokens),
+		challenges:    maps.Clone(t.challenges),
+		events:        maps.Clone(t.events),
+		lockouts:      maps.Clone(t.lockouts),
+		signingKeys:   maps.Clone(t.signingKeys),
+		rootSecret:    t.rootSecret,
+	}
+}
+
+// selected returns the rows that fit, in order, at most limit of them.
+func selected[K comparable, V any](rows map[K]V, fits func(V) bool, order func(a, b V) int, limit int) []V {
+	var found []V
+	for _, v := range rows {
+		if fits(v) {
+			found = append(found, v)
+		}
+	}
+	slices.SortFunc(found, order)
+	return found[:min(len(found), max(limit, 0))]
+}
+
+// deleted removes the rows that fit and returns how many.
+func deleted[K comparable, V any](rows map[K]V, fits func(V) bool) int {
+	before := len(rows)
+	maps.DeleteFunc(rows, func(_ K, v V) bool { return fits(v) })
+	return before - len(rows)
+}
+
+func notFound(what string) error {
+	return fault.Newf(fault.NotFound, auth.CodeNotFound, "there is no such %s", what)
+}
+
+func conflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }
+
+// missing is the failure of a row that points at one that is not there, which
+// databases refuse likewise.
+func missing(what string) error {
+	return fault.Newf(fault.Internal, "", "the %s that it belongs to is not there", what)
+}

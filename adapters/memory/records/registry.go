@@ -1,0 +1,43 @@
+package records
+
+import (
+	"maps"
+
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// registryTables are the records of the registry and of the methods listing.
+type registryTables struct {
+	versions map[versionKey]storedVersion
+	grants   map[registry.Grant]bool
+	methods  map[catalogue.MethodID]catalogue.Method
+}
+
+// versionKey is what a version exists once by.
+type versionKey struct {
+	name    registry.Name
+	version registry.Version
+}
+
+// storedVersion is a record with the addresses of its document.
+type storedVersion struct {
+	registry.Record
+	remotes []registry.RemoteURL
+}
+
+func newRegistryTables() registryTables {
+	t := registryTables{
+		versions: make(map[versionKey]storedVersion),
+		grants:   make(map[registry.Grant]bool),
+		methods:  make(map[catalogue.MethodID]catalogue.Method),
+	}
+	for _, m := range documentedMethods() {
+		t.methods[m.ID] = m
+	}
+	return t
+}
+
+func (t registryTables) clone() registryTables {
+	return registryTables{versions: maps.Clone(t.versions), grants: maps.Clone(t.grants), methods: maps.Clone(t.methods)}
+}

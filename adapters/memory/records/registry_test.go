@@ -1,0 +1,38 @@
+package records_test
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/ports/grantstore/grantstoretest"
+	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
+	"github.com/tollgate-dev/tollgate/ports/serverstore/serverstoretest"
+	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
+)
+
+func TestServers(t *testing.T) {
+	serverstoretest.Run(t, func(*testing.T) serverstoretest.Opened {
+		db := records.New()
+		servers := records.NewServers(db, true)
+		return serverstoretest.Opened{Reader: servers, Writer: servers, Runner: db}
+	})
+}
+
+func TestTransactions(t *testing.T) {
+	transactiontest.Run(t, func(*testing.T) transactiontest.Opened {
+		db := records.New()
+		return transactiontest.Opened{Runner: db, Grants: records.NewGrants(db)}
+	})
+}
+
+func TestGrants(t *testing.T) {
+	grantstoretest.Run(t, func(*testing.T) grantstoretest.Opened {
+		return grantstoretest.Opened{Grants: records.NewGrants(records.New())}
+	})
+}
+
+func TestMethods(t *testing.T) {
+	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
+		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}
+	})
+}

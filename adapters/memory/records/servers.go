@@ -1,0 +1,212 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// Servers answers serverstore.Reader and serverstore.Writer.
+type Servers struct {
+	db         *Database
+	uniqueURLs bool
+}
+
+var (
+	_ serverstore.Reader = (*Servers)(nil)
+	_ serverstore.Writer = (*Servers)(nil)
+)
+
+// NewServers returns the servers of a database, whose remote URLs belong to
+// one server each where they must be unique.
+func NewServers(db *Database, uniqueURLs bool) *Servers {
+	return &Servers{db: db, uniqueURLs: uniqueURLs}
+}
+
+// List returns the records that the query selects.
+func (s *Servers) List(ctx context.Context, q serverstore.Query) ([]registry.Record, error) {
+	found, err := s.selected(ctx, func(r registry.Record) bool { return selects(q, r) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
+	return found[:min(q.Limit, len(found))], nil
+}
+
+// Versions returns all versions of a server, newest publication first.
+func (s *Servers) Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error) {
+	found, err := s.selected(ctx, func(r registry.Record) bool { return r.Name == name && visible(r, deleted) })
+	slices.SortFunc(found, func(a, b registry.Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
+	return found, err
+}
+
+// Version returns one version.
+func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
+	return s.one(ctx, func(r registry.Record) bool { return r.Name == name && r.Version == version && visible(r, deleted) })
+}
+
+// Latest returns the version that holds the latest flag.
+func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
+	return s.one(ctx, func(r registry.Record) bool { return r.Name == name && r.Latest && visible(r, deleted) })
+}
+
+// Lock returns the releases of a server. A transaction keeps all others
+// waiting anyway.
+func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
+	if s.db.carried(ctx) == nil {
+		return nil, errNoTransaction
+	}
+	found, err := s.selected(ctx, func(r registry.Record) bool { return r.Name == name })
+	releases := make([]registry.Release, 0, len(found))
+	for _, r := range found {
+		releases = append(releases, r.Release)
+	}
+	slices.SortFunc(releases, func(a, b registry.Release) int { return a.PublishedAt.Compare(b.PublishedAt) })
+	return releases, err
+}
+
+// Save stores changes, all or none.
+func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error {
+	if s.db.carried(ctx) == nil {
+		return errNoTransaction
+	}
+	return s.db.write(ctx, func(t *tables) error {
+		after := maps.Clone(t.registry.versions)
+		for _, c := range changes {
+			if err := change(after, c); err != nil {
+				return err
+			}
+		}
+		if err := s.check(after, changes); err != nil {
+			return err
+		}
+		t.registry.versions = after
+		return nil
+	})
+}
+
+var errNoTransaction = errors.New("servers are changed inside a transaction only")
+
+func change(versions map[versionKey]storedVersion, c serverstore.Change) error {
+	key := versionKey{c.Release.Name, c.Release.Version}
+	old, there := versions[key]
+	same := there && old.PublishedAt.Equal(micros(c.Release.PublishedAt))
+	switch {
+	case c.Document == nil && !same:
+		return fault.New(fault.NotFound, "", "no such version of a server")
+	case there && !same:
+		return conflict("this version of the server exists already")
+	}
+	next := storedVersion{Record: registry.Record{Release: keptRelease(c.Release), Document: old.Document}, remotes: old.remotes}
+	if c.Document != nil {
+		next.Document, next.remotes = bytes.Clone(c.Document), slices.Clone(c.Remotes)
+	}
+	versions[key] = next
+	return nil
+}
+
+func keptRelease(r registry.Release) registry.Release {
+	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = micros(r.StatusChangedAt), micros(r.PublishedAt), micros(r.UpdatedAt)
+	return r
+}
+
+// check looks for what the store guarantees of the changed servers.
+func (s *Servers) check(versions map[versionKey]storedVersion, changes []serverstore.Change) error {
+	for _, c := range changes {
+		mine := versions[versionKey{c.Release.Name, c.Release.Version}]
+		for key, other := range versions {
+			if key == (versionKey{c.Release.Name, c.Release.Version}) {
+				continue
+			}
+			if err := s.stands(mine, other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stands tells what another version has against one.
+func (s *Servers) stands(mine, other storedVersion) error {
+	if mine.Name == other.Name {
+		switch {
+		case mine.Latest && other.Latest:
+			return conflict("another version of the server is the latest")
+		case mine.PublishedAt.Equal(other.PublishedAt):
+			return conflict("another version of the server was published at the same time")
+		}
+		return nil
+	}
+	if !s.uniqueURLs || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted {
+		return nil
+	}
+	for _, url := range mine.remotes {
+		if slices.Contains(other.remotes, url) {
+			return conflict("the remote URL " + string(url) + " belongs to another server")
+		}
+	}
+	return nil
+}
+
+// selected returns the records that are wanted, in no order.
+func (s *Servers) selected(ctx context.Context, wanted func(registry.Record) bool) (found []registry.Record, err error) {
+	err = s.db.read(ctx, func(t *tables) error {
+		for _, v := range t.registry.versions {
+			if wanted(v.Record) {
+				r := v.Record
+				r.Document = bytes.Clone(r.Document)
+				found = append(found, r)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (s *Servers) one(ctx context.Context, wanted func(registry.Record) bool) (registry.Record, error) {
+	found, err := s.selected(ctx, wanted)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	if len(found) == 0 {
+		return registry.Record{}, fault.New(fault.NotFound, "", "no such version of a server")
+	}
+	return found[0], nil
+}
+
+func visible(r registry.Record, deleted bool) bool {
+	return deleted || r.Status != registry.StatusDeleted
+}
+
+func selects(q serverstore.Query, r registry.Record) bool {
+	return compareKey(r, q.AfterName, q.AfterVersion) > 0 &&
+		visible(r, q.Deleted) &&
+		(!q.LatestOnly || r.Latest) &&
+		(q.Version == registry.Version{} || r.Version == q.Version) &&
+		(q.UpdatedSince.IsZero() || r.UpdatedAt.After(q.UpdatedSince)) &&
+		strings.Contains(strings.ToLower(r.Name.String()), lowerASCII(q.Search))
+}
+
+// compareKey compares a record with a place in the listing.
+func compareKey(r registry.Record, name, version string) int {
+	return cmp.Or(cmp.Compare(r.Name.String(), name), cmp.Compare(r.Version.String(), version))
+}
+
+// lowerASCII leaves letters alone that no name has, some of which become ones
+// that names do have.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}

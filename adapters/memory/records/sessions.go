@@ -1,0 +1,189 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+// Sessions answers ports/sessionstore.Store.
+type Sessions struct{ db *Database }
+
+// NewSessions returns the sessions of a database.
+func NewSessions(db *Database) *Sessions { return &Sessions{db: db} }
+
+// Create adds a session.
+func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
+	return s.db.write(ctx, func(t *tables) error {
+		if _, ok := t.auth.accounts[session.UserID]; !ok {
+			return missing("account")
+		}
+		if _, ok := t.auth.devices[session.DeviceID]; !ok {
+			return missing("device")
+		}
+		if _, taken := t.auth.sessions[session.ID]; taken {
+			return conflict("the session id is taken")
+		}
+		t.auth.sessions[session.ID] = keptSession(session)
+		return nil
+	})
+}
+
+// Get returns a session, ended or not.
+func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (session auth.Session, err error) {
+	err = s.db.read(ctx, func(t *tables) error {
+		var ok bool
+		if session, ok = t.auth.sessions[id]; !ok {
+			return notFound("session")
+		}
+		return nil
+	})
+	return session, err
+}
+
+// Update lets change alter a session.
+func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
+	return s.db.write(ctx, func(t *tables) error {
+		session, ok := t.auth.sessions[id]
+		if !ok {
+			return notFound("session")
+		}
+		if err := change(&session); err != nil {
+			return err
+		}
+		session.ID = id
+		t.auth.sessions[id] = keptSession(session)
+		return nil
+	})
+}
+
+// End ends the living sessions that the filter names.
+func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, at time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
+	err = s.db.write(ctx, func(t *tables) error {
+		for id, session := range t.auth.sessions {
+			if !named(session, which) || !session.Active(at) {
+				continue
+			}
+			session.EndedAt, session.EndReason = micros(at), reason
+			t.auth.sessions[id] = session
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// Active returns the user's living sessions, newest first.
+func (s *Sessions) Active(ctx context.Context, user auth.UserID, at time.Time, limit int) ([]auth.Session, error) {
+	return s.newest(ctx, func(session auth.Session) bool { return session.UserID == user && session.Active(at) }, limit)
+}
+
+// Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
+// It answers ports/sessionstore.History.
+func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
+	return s.newest(ctx, func(session auth.Session) bool {
+		return session.UserID == user && session.TrustLevel.Admits(auth.LimitedTrust)
+	}, limit)
+}
+
+func (s *Sessions) newest(ctx context.Context, fits func(auth.Session) bool, limit int) (list []auth.Session, err error) {
+	err = s.db.read(ctx, func(t *tables) error {
+		list = selected(t.auth.sessions, fits, func(a, b auth.Session) int {
+			return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+		}, limit)
+		return nil
+	})
+	return list, err
+}
+
+// CountSince counts the user's sessions made after a time.
+func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (n int, err error) {
+	err = s.db.read(ctx, func(t *tables) error {
+		for _, session := range t.auth.sessions {
+			if session.UserID == user && session.CreatedAt.After(micros(since)) {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+func named(s auth.Session, which sessionstore.Filter) bool {
+	return s.UserID == which.UserID && (which.DeviceID == "" || s.DeviceID == which.DeviceID) &&
+		(which.Except == "" || s.ID != which.Except)
+}
+
+func keptSession(s auth.Session) auth.Session {
+	s.CreatedAt, s.LastActivity, s.EndedAt = micros(s.CreatedAt), micros(s.LastActivity), micros(s.EndedAt)
+	s.ExpiresAt, s.MaxExpiresAt = micros(s.ExpiresAt), micros(s.MaxExpiresAt)
+	return s
+}
+
+// RefreshTokens answers ports/sessionstore.RefreshTokens.
+type RefreshTokens struct{ db *Database }
+
+// NewRefreshTokens returns the refresh tokens of a database.
+func NewRefreshTokens(db *Database) *RefreshTokens { return &RefreshTokens{db: db} }
+
+// Add stores a new token.
+func (s *RefreshTokens) Add(ctx context.Context, token auth.RefreshToken) error {
+	return s.db.write(ctx, func(t *tables) error {
+		if _, ok := t.auth.sessions[token.SessionID]; !ok {
+			return missing("session")
+		}
+		if _, taken := t.auth.refreshTokens[token.Hash]; taken {
+			return conflict("the refresh token is taken")
+		}
+		token.IssuedAt, token.ExpiresAt, token.SpentAt = micros(token.IssuedAt), micros(token.ExpiresAt), micros(token.SpentAt)
+		t.auth.refreshTokens[token.Hash] = token
+		return nil
+	})
+}
+
+// Find returns the token of a hash, spent or not.
+func (s *RefreshTokens) Find(ctx context.Context, hash auth.TokenHash) (token auth.RefreshToken, err error) {
+	err = s.db.read(ctx, func(t *tables) error {
+		var ok bool
+		if token, ok = t.auth.refreshTokens[hash]; !ok {
+			return notFound("refresh token")
+		}
+		return nil
+	})
+	return token, err
+}
+
+// Spend marks an unspent token spent.
+func (s *RefreshTokens) Spend(ctx context.Context, hash auth.TokenHash, at time.Time) error {
+	return s.db.write(ctx, func(t *tables) error {
+		token, ok := t.auth.refreshTokens[hash]
+		switch {
+		case !ok:
+			return notFound("refresh token")
+		case !token.SpentAt.IsZero():
+			return conflict("the refresh token is spent")
+		}
+		token.SpentAt = micros(at)
+		t.auth.refreshTokens[hash] = token
+		return nil
+	})
+}
+
+// DeleteExpired removes the tokens of sessions that cannot be refreshed.
+func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
+	err = s.db.write(ctx, func(t *tables) error {
+		n = deleted(t.auth.refreshTokens, func(token auth.RefreshToken) bool {
+			session := t.auth.sessions[token.SessionID]
+			ended := !session.EndedAt.IsZero() && !session.EndedAt.After(before)
+			return ended || !session.ExpiresAt.After(before)
+		})
+		return nil
+	})
+	return n, err
+}

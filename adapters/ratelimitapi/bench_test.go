@@ -1,0 +1,103 @@
+package ratelimitapi_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/gofiber/fiber/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// empty is the least that a gRPC service of this protocol can be.
+type empty struct {
+	ratelimitpb.UnimplementedRateLimitServiceServer
+}
+
+func (empty) ShouldRateLimit(context.Context, *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+	return &ratelimitpb.RateLimitResponse{OverallCode: okCode}, nil
+}
+
+func call(b *testing.B, client ratelimitpb.RateLimitServiceClient) {
+	b.Helper()
+	b.ReportAllocs()
+	r := request("k", "free")
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if _, err := client.ShouldRateLimit(context.Background(), r); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// BenchmarkGRPC compares a decision with an empty handler.
+func BenchmarkGRPC(b *testing.B) {
+	b.Run("empty", func(b *testing.B) {
+		server := grpc.NewServer()
+		ratelimitpb.RegisterRateLimitServiceServer(server, empty{})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		go func() { _ = server.Serve(l) }() // ended by Stop
+		b.Cleanup(server.Stop)
+		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = conn.Close() })
+		call(b, ratelimitpb.NewRateLimitServiceClient(conn))
+	})
+	b.Run("decision", func(b *testing.B) {
+		s := open(b, config(), nil)
+		s.load(b)
+		call(b, s.client(b))
+	})
+}
+
+func post(b *testing.B, url string) {
+	b.Helper()
+	b.ReportAllocs()
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	b.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport}
+	const body = `{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]},{"entries":[{"key":"free","value":"v"}]}]}`
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			r, err := client.Post(url, "application/json", strings.NewReader(body))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body) // the next answer tells
+			_ = r.Body.Close()
+		}
+	})
+}
+
+// BenchmarkHTTP compares a decision with a constant answer of Fiber.
+func BenchmarkHTTP(b *testing.B) {
+	b.Run("constant", func(b *testing.B) {
+		app := fiber.New(fiber.Config{DisableStartupMessage: true})
+		app.Post("/json", func(c *fiber.Ctx) error { return c.SendString("{}") })
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		go func() { _ = app.Listener(l) }() // ended by Shutdown
+		b.Cleanup(func() { _ = app.Shutdown() })
+		post(b, "http://"+l.Addr().String()+"/json")
+	})
+	b.Run("decision", func(b *testing.B) {
+		s := open(b, config(), nil)
+		s.load(b)
+		post(b, s.url+"/json")
+	})
+}

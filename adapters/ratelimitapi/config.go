@@ -1,0 +1,150 @@
+package ratelimitapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Config is what an operator may set of the rate limit listeners.
+type Config struct {
+	GRPC    GRPCConfig
+	TLS     TLSConfig
+	HTTP    HTTPConfig
+	Headers HeaderConfig
+	Health  HealthConfig
+}
+
+// GRPCConfig is the settings of the gRPC listener (rate limit document, general
+// and listeners).
+type GRPCConfig struct {
+	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address the rate limit gRPC service listens on"`
+	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port the rate limit gRPC service listens on; 0 takes a free one"`
+	Socket                string        `env:"GRPC_UDS" desc:"path of a Unix socket to listen on instead of GRPC_HOST and GRPC_PORT"`
+	MaxConnectionAge      time.Duration `env:"GRPC_MAX_CONNECTION_AGE" desc:"age after which a connection is told to go away, plus or minus 10%; 0 for never"`
+	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection that was told to go away may stay; 0 for ever"`
+}
+
+// TLSConfig is the settings of TLS on the gRPC listener (rate limit document,
+// authentication).
+type TLSConfig struct {
+	Enabled   bool   `env:"GRPC_SERVER_USE_TLS" envDefault:"false" desc:"serve gRPC over TLS"`
+	Cert      string `env:"GRPC_SERVER_TLS_CERT" desc:"file with the certificate chain of the gRPC listener; reloaded on change"`
+	Key       string `env:"GRPC_SERVER_TLS_KEY" desc:"file with the private key of the gRPC listener; reloaded on change"`
+	ClientCA  string `env:"GRPC_CLIENT_TLS_CACERT" desc:"file with the authorities of client certificates, which are then required; reloaded on change"`
+	ClientSAN string `env:"GRPC_CLIENT_TLS_SAN" desc:"DNS name that client certificates must bear"`
+}
+
+// HTTPConfig is the settings of the HTTP listener.
+type HTTPConfig struct {
+	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address the rate limit HTTP endpoint listens on"`
+	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port the rate limit HTTP endpoint listens on; 0 takes a free one"`
+}
+
+// HeaderConfig is the settings of the response headers.
+type HeaderConfig struct {
+	Enabled   bool   `env:"LIMIT_RESPONSE_HEADERS_ENABLED" envDefault:"false" desc:"add headers with limit, remaining hits and seconds until reset to answers"`
+	Limit     string `env:"LIMIT_LIMIT_HEADER" envDefault:"RateLimit-Limit" desc:"name of the header with the limit"`
+	Remaining string `env:"LIMIT_REMAINING_HEADER" envDefault:"RateLimit-Remaining" desc:"name of the header with the remaining hits"`
+	Reset     string `env:"LIMIT_RESET_HEADER" envDefault:"RateLimit-Reset" desc:"name of the header with the seconds until reset"`
+}
+
+// HealthConfig says what health depends on besides the counter store.
+type HealthConfig struct {
+	ForceStart    bool `env:"FORCE_START_WITHOUT_INITIAL_CONFIG" envDefault:"false" desc:"be healthy also before a first rate limit configuration is in force"`
+	AtLeastOneSet bool `env:"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED" envDefault:"false" desc:"be healthy only with at least one rate limit domain loaded"`
+}
+
+// Validate names the first setting that is out of range.
+func (c Config) Validate() error {
+	return errors.Join(
+		port("GRPC_PORT", c.GRPC.Port),
+		port("RATELIMIT_HTTP_PORT", c.HTTP.Port),
+		duration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
+		duration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
+		header("LIMIT_LIMIT_HEADER", c.Headers.Limit),
+		header("LIMIT_REMAINING_HEADER", c.Headers.Remaining),
+		header("LIMIT_RESET_HEADER", c.Headers.Reset),
+		c.TLS.validate(),
+	)
+}
+
+func (c TLSConfig) validate() error {
+	switch {
+	case !c.Enabled && c.ClientCA != "":
+		return errors.New("GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS to be true")
+	case c.ClientSAN != "" && c.ClientCA == "":
+		return errors.New("GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT")
+	case c.Enabled && c.Cert == "":
+		return errors.New("GRPC_SERVER_TLS_CERT must be set when GRPC_SERVER_USE_TLS is true")
+	case c.Enabled && c.Key == "":
+		return errors.New("GRPC_SERVER_TLS_KEY must be set when GRPC_SERVER_USE_TLS is true")
+	}
+	return nil
+}
+
+func port(variable string, n int) error {
+	if n < 0 || n > 65535 {
+		return fmt.Errorf("%s: %d is not a port, 0 to 65535", variable, n)
+	}
+	return nil
+}
+
+func duration(variable string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%s: %v is negative", variable, d)
+	}
+	return nil
+}
+
+func header(variable, name string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("%s: %q is not the name of a header", variable, name)
+	}
+	return nil
+}
+
+func (c GRPCConfig) listen(ctx context.Context) (net.Listener, error) {
+	if c.Socket != "" {
+		return listenOnSocket(ctx, c.Socket)
+	}
+	return listen(ctx, "GRPC_HOST and GRPC_PORT", c.Host, c.Port)
+}
+
+func (c HTTPConfig) listen(ctx context.Context) (net.Listener, error) {
+	return listen(ctx, "RATELIMIT_HTTP_HOST and RATELIMIT_HTTP_PORT", c.Host, c.Port)
+}
+
+func listen(ctx context.Context, variables, host string, port int) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", variables, err)
+	}
+	return l, nil
+}
+
+// listenOnSocket takes the place of a socket that a process left behind, but
+// not of one that is listened on.
+func listenOnSocket(ctx context.Context, path string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", path)
+	if err == nil {
+		return l, nil
+	}
+	if c, dialErr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path); dialErr == nil {
+		_ = c.Close() // somebody listens; that is all we wanted to know
+		return nil, fmt.Errorf("GRPC_UDS: %w", err)
+	}
+	if removeErr := removeSocket(path); removeErr != nil {
+		return nil, fmt.Errorf("GRPC_UDS: %w", err)
+	}
+	if l, err = config.Listen(ctx, "unix", path); err != nil {
+		return nil, fmt.Errorf("GRPC_UDS: %w", err)
+	}
+	return l, nil
+}

@@ -1,0 +1,47 @@
+package ratelimitapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+// refusal is a failure as the two transports tell it.
+type refusal struct {
+	grpc    codes.Code
+	http    int
+	message string
+}
+
+// refuse is the one place where a failure becomes a status (decisions 3.3).
+// What is internal keeps its cause to itself.
+func refuse(err error) refusal {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return refusal{codes.Canceled, http.StatusServiceUnavailable, "the call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return refusal{codes.DeadlineExceeded, http.StatusServiceUnavailable, "the call's deadline has passed"}
+	}
+	f, ok := fault.As(err)
+	if !ok {
+		f = &fault.Error{}
+	}
+	switch f.Kind {
+	case fault.Invalid:
+		return refusal{codes.InvalidArgument, http.StatusBadRequest, f.Message}
+	case fault.Exhausted:
+		return refusal{codes.ResourceExhausted, http.StatusServiceUnavailable, f.Message}
+	case fault.Unavailable:
+		if f.Code == decide.CodeNoConfiguration {
+			return refusal{codes.FailedPrecondition, http.StatusServiceUnavailable, f.Message}
+		}
+		return refusal{codes.Unavailable, http.StatusServiceUnavailable, f.Message}
+	default:
+		return refusal{codes.Internal, http.StatusInternalServerError, "internal error"}
+	}
+}

@@ -1,0 +1,78 @@
+package ratelimitapi
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	grpcstatus "google.golang.org/grpc/status"
+)
+
+// The bounds of a call.
+const (
+	maxBody    = 1 << 20
+	maxHeader  = 16 << 10
+	maxStreams = 10_000 // of one connection
+)
+
+func newGRPC(c Config, s *service, h *Health) (*grpc.Server, error) {
+	guard := guard{s.log}
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxBody),
+		grpc.MaxHeaderListSize(maxHeader),
+		grpc.MaxConcurrentStreams(maxStreams),
+		// Workers keep their grown stacks from call to call.
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), //nolint:gosec // a small positive number
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds the jitter of 10%
+			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,
+		}),
+		grpc.UnaryInterceptor(guard.unary),
+		grpc.StreamInterceptor(guard.stream),
+	}
+	if c.TLS.Enabled {
+		identity, err := openIdentity(c.TLS, s.log)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, grpc.Creds(credentials.NewTLS(identity.tls())))
+	}
+	server := grpc.NewServer(options...)
+	ratelimitpb.RegisterRateLimitServiceServer(server, s)
+	healthpb.RegisterHealthServer(server, &healthService{health: h})
+	reflection.Register(server)
+	return server, nil
+}
+
+// guard keeps panics inside.
+type guard struct{ log *logrus.Entry }
+
+func (g guard) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+	defer g.recover(&err)
+	return next(ctx, request)
+}
+
+func (g guard) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.recover(&err)
+	return next(server, stream)
+}
+
+func (g guard) recover(err *error) {
+	if p := recover(); p != nil {
+		logPanic(g.log, p)
+		*err = grpcstatus.Error(codes.Internal, "internal error")
+	}
+}
+
+func logPanic(log *logrus.Entry, p any) {
+	log.WithField("stack", string(debug.Stack())).Error("a rate limit call panicked: " + fmt.Sprint(p))
+}

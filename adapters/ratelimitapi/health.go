@@ -1,0 +1,142 @@
+package ratelimitapi
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+// Check is one component of health.
+type Check struct {
+	Name    string
+	Healthy func() bool // cheap and safe for concurrent use
+}
+
+// Health is the one health of the service: healthy only while each component is
+// (rate limit document, states and transitions). It is safe for concurrent use.
+type Health struct {
+	checks   []Check
+	draining atomic.Bool
+	drained  chan struct{} // closed by Drain
+}
+
+// NewHealth returns the health of components. Termination is a component of its
+// own and need not be given.
+func NewHealth(checks ...Check) *Health {
+	return &Health{checks: checks, drained: make(chan struct{})}
+}
+
+// ConfigurationCheck returns the component of the loaded rules. Its status
+// depends on a first configuration (unless forced to start without), and, where
+// that is set, on at least one domain.
+func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
+	return Check{Name: "configuration", Healthy: func() bool {
+		set := rules.Current()
+		if c.AtLeastOneSet {
+			return set != nil && set.Size() > 0
+		}
+		return set != nil || c.ForceStart
+	}}
+}
+
+// Drain turns the termination component unhealthy, for good.
+func (h *Health) Drain() {
+	if h.draining.CompareAndSwap(false, true) {
+		close(h.drained)
+	}
+}
+
+// Unhealthy returns the names of the components that are not healthy.
+func (h *Health) Unhealthy() []string {
+	var names []string
+	for _, c := range h.checks {
+		if !c.Healthy() {
+			names = append(names, c.Name)
+		}
+	}
+	if h.draining.Load() {
+		names = append(names, "termination")
+	}
+	return names
+}
+
+// watchEvery is how often a watched health is looked at.
+const watchEvery = 500 * time.Millisecond
+
+// healthService answers gRPC's own health protocol.
+type healthService struct {
+	healthpb.UnimplementedHealthServer
+	health *Health
+}
+
+// services are the names that the health protocol knows (decisions 3.3).
+func services() []string {
+	return []string{"", "ratelimit", ratelimitpb.RateLimitService_ServiceDesc.ServiceName}
+}
+
+func (s *healthService) status(service string) healthpb.HealthCheckResponse_ServingStatus {
+	for _, known := range services() {
+		if known != service {
+			continue
+		}
+		if len(s.health.Unhealthy()) > 0 {
+			return healthpb.HealthCheckResponse_NOT_SERVING
+		}
+		return healthpb.HealthCheckResponse_SERVING
+	}
+	return healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+}
+
+// Check implements the health protocol.
+func (s *healthService) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	found := s.status(r.GetService())
+	if found == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
+		return nil, status.Error(codes.NotFound, "unknown service")
+	}
+	return &healthpb.HealthCheckResponse{Status: found}, nil
+}
+
+// List implements the health protocol.
+func (s *healthService) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	list := &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{}}
+	for _, name := range services() {
+		list.Statuses[name] = &healthpb.HealthCheckResponse{Status: s.status(name)}
+	}
+	return list, nil
+}
+
+// Watch implements the health protocol. It ends when the service drains, after
+// telling so, that no watcher keeps the service from ending.
+func (s *healthService) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	told := healthpb.HealthCheckResponse_UNKNOWN
+	for {
+		drained := s.health.draining.Load()
+		if found := s.status(r.GetService()); found != told {
+			if err := stream.Send(&healthpb.HealthCheckResponse{Status: found}); err != nil {
+				return fmt.Errorf("tell health: %w", err)
+			}
+			told = found
+		}
+		if drained {
+			return status.Error(codes.Unavailable, "the service is terminating")
+		}
+		select {
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		case <-s.health.drained:
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package ratelimitapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/sirupsen/logrus"
+	"github.com/valyala/fasthttp"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// How long a client may take.
+const (
+	readTimeout  = 30 * time.Second
+	writeTimeout = 30 * time.Second
+	idleTimeout  = 2 * time.Minute
+)
+
+// connectionLog takes what the HTTP library says of broken connections.
+type connectionLog struct{ log *logrus.Entry }
+
+func (l connectionLog) Printf(format string, args ...any) { l.log.Debugf(format, args...) }
+
+// web is the HTTP listener's handler.
+type web struct {
+	service *service
+	health  *Health
+}
+
+func newHTTP(s *service, h *Health) *fasthttp.Server {
+	w := &web{service: s, health: h}
+	return &fasthttp.Server{
+		Handler:                      w.handle,
+		ErrorHandler:                 w.unreadable,
+		Logger:                       connectionLog{s.log},
+		MaxRequestBodySize:           maxBody,
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		CloseOnShutdown:              true,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+	}
+}
+
+func (w *web) handle(c *fasthttp.RequestCtx) {
+	defer func() {
+		if p := recover(); p != nil {
+			logPanic(w.service.log, p)
+			c.Response.Reset()
+			writeError(c, http.StatusInternalServerError, "internal error")
+		}
+	}()
+	switch string(c.Path()) {
+	case "/json":
+		w.json(c)
+	case "/healthcheck":
+		w.healthcheck(c)
+	default:
+		writeError(c, http.StatusNotFound, "there is nothing at this path")
+	}
+}
+
+// json answers as ShouldRateLimit does: 200 within the limits, 429 over them
+// (rate limit document, endpoints).
+func (w *web) json(c *fasthttp.RequestCtx) {
+	if !c.IsPost() {
+		notAllowed(c, http.MethodPost)
+		return
+	}
+	var m ratelimitpb.RateLimitRequest
+	if err := protojson.Unmarshal(c.Request.Body(), &m); err != nil {
+		writeError(c, http.StatusBadRequest, "malformed request: "+withoutPrefix(err))
+		return
+	}
+	// Not c: it is done as soon as the service begins to shut down, when calls
+	// in flight are to finish.
+	d, err := w.service.decide(context.Background(), &m)
+	if err != nil {
+		r := w.service.refuse(err)
+		writeError(c, r.http, r.message)
+		return
+	}
+	w.answer(c, &d)
+}
+
+// withoutPrefix returns the library's sentence without its own name and without
+// the spaces that it varies at random.
+func withoutPrefix(err error) string {
+	words := strings.Fields(strings.TrimPrefix(err.Error(), "proto:"))
+	return strings.Join(words, " ")
+}
+
+func (w *web) answer(c *fasthttp.RequestCtx, d *ratelimit.Decision) {
+	headers := w.service.headers.of(d)
+	for _, h := range headers {
+		c.Response.Header.Set(h.name, h.value)
+	}
+	if d.Code == ratelimit.OverLimit {
+		c.SetStatusCode(http.StatusTooManyRequests)
+	}
+	c.SetContentType("application/json")
+	var memory [512]byte
+	c.Response.SetBody(appendJSON(memory[:0], d, headers))
+}
+
+func (w *web) healthcheck(c *fasthttp.RequestCtx) {
+	if !c.IsGet() && !c.IsHead() {
+		notAllowed(c, "GET, HEAD")
+		return
+	}
+	c.SetContentType("text/plain; charset=utf-8")
+	c.Response.Header.Set("Cache-Control", "no-store")
+	if names := w.health.Unhealthy(); len(names) > 0 {
+		c.SetStatusCode(http.StatusServiceUnavailable)
+		c.SetBodyString("unhealthy: " + strings.Join(names, ", "))
+		return
+	}
+	c.SetBodyString("OK")
+}
+
+// unreadable answers requests that cannot be read.
+func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
+	refuseRest(c.Conn())
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		writeError(c, http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	case errors.As(err, &small):
+		writeError(c, http.StatusRequestHeaderFieldsTooLarge, "the header is larger than 16 KiB")
+	default:
+		writeError(c, http.StatusBadRequest, "the request cannot be read")
+	}
+}
+
+func notAllowed(c *fasthttp.RequestCtx, allowed string) {
+	c.Response.Header.Set("Allow", allowed)
+	writeError(c, http.StatusMethodNotAllowed, "this path allows only "+allowed)
+}
+
+func writeError(c *fasthttp.RequestCtx, status int, message string) {
+	body, err := json.Marshal(map[string]string{"error": message})
+	if err != nil { // a map of strings always marshals
+		status = http.StatusInternalServerError
+	}
+	c.SetStatusCode(status)
+	c.SetContentType("application/json")
+	c.SetBody(body)
+}

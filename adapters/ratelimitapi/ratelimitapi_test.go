@@ -1,0 +1,519 @@
+package ratelimitapi_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typepb "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+)
+
+// clock stands ten seconds into a minute.
+type clock struct{}
+
+func (clock) Now() time.Time { return time.Unix(1_700_000_000/60*60+10, 0) }
+
+type silent struct{}
+
+func (silent) Loaded(int, int) {}
+func (silent) Refused(error)   {}
+
+type meter struct{ calls atomic.Int64 }
+
+func (m *meter) Answered(time.Duration) { m.calls.Add(1) }
+
+// decider is a function that decides.
+type decider func(context.Context, *ratelimit.Request) (ratelimit.Decision, error)
+
+func (d decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+	return d(ctx, r)
+}
+
+func failing(err error) decider {
+	return func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) {
+		return ratelimit.Decision{}, err
+	}
+}
+
+func text(s string) ruleset.Text { return ruleset.Text{Value: s} }
+
+func perMinute(n uint32) *ruleset.Limit {
+	return &ruleset.Limit{Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: n}}
+}
+
+// bench is both listeners over a real decider, unless a test brings its own.
+type bench struct {
+	rules  *reload.Rules
+	health *ratelimitapi.Health
+	server *ratelimitapi.Server
+	meter  *meter
+	url    string
+}
+
+func config() ratelimitapi.Config {
+	return ratelimitapi.Config{
+		GRPC:    ratelimitapi.GRPCConfig{Host: "127.0.0.1"},
+		HTTP:    ratelimitapi.HTTPConfig{Host: "127.0.0.1"},
+		Headers: ratelimitapi.HeaderConfig{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"},
+	}
+}
+
+func open(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *bench {
+	t.Helper()
+	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), meter: &meter{}}
+	if d == nil {
+		var err error
+		d, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
+			Rules: b.rules, Clock: clock{}, Counters: memory.NewCounters(clock{}, memory.Config{MaxCounters: 10_000}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
+	s, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Dependencies{
+		Decider: d, Meter: b.meter, Health: b.health, Log: logrus.NewEntry(log),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server, b.url = s, "http://"+s.HTTPAddr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve() }()
+	t.Cleanup(func() {
+		cleanup()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bench) load(t testing.TB) {
+	t.Helper()
+	err := b.rules.Apply([]ruleset.Source{{Domain: text("d"), Descriptors: []ruleset.Descriptor{
+		{Key: text("k"), Limit: perMinute(2)},
+		{Key: text("zero"), Limit: perMinute(0)},
+		{Key: text("free"), Limit: &ruleset.Limit{Unlimited: true}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) dial(t testing.TB, creds credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	target := b.server.GRPCAddr().String()
+	if b.server.GRPCAddr().Network() == "unix" {
+		target = "unix:" + target
+	}
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func (b *bench) client(t testing.TB) ratelimitpb.RateLimitServiceClient {
+	t.Helper()
+	return ratelimitpb.NewRateLimitServiceClient(b.dial(t, insecure.NewCredentials()))
+}
+
+func request(keys ...string) *ratelimitpb.RateLimitRequest {
+	r := &ratelimitpb.RateLimitRequest{Domain: "d"}
+	for _, key := range keys {
+		r.Descriptors = append(r.Descriptors, &commonpb.RateLimitDescriptor{
+			Entries: []*commonpb.RateLimitDescriptor_Entry{{Key: key, Value: "v"}},
+		})
+	}
+	return r
+}
+
+const (
+	okCode   = ratelimitpb.RateLimitResponse_OK
+	overCode = ratelimitpb.RateLimitResponse_OVER_LIMIT
+)
+
+func limited(code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32) *ratelimitpb.RateLimitResponse_DescriptorStatus {
+	return &ratelimitpb.RateLimitResponse_DescriptorStatus{
+		Code:               code,
+		CurrentLimit:       &ratelimitpb.RateLimitResponse_RateLimit{RequestsPerUnit: limit, Unit: ratelimitpb.RateLimitResponse_RateLimit_MINUTE},
+		LimitRemaining:     remaining,
+		DurationUntilReset: &durationpb.Duration{Seconds: 50},
+	}
+}
+
+func TestShouldRateLimit(t *testing.T) {
+	b := open(t, config(), nil)
+	b.load(t)
+	got, err := b.client(t).ShouldRateLimit(t.Context(), request("k", "zero", "free", "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &ratelimitpb.RateLimitResponse{
+		OverallCode: overCode,
+		Statuses: []*ratelimitpb.RateLimitResponse_DescriptorStatus{
+			limited(okCode, 2, 1), limited(overCode, 0, 0),
+			{Code: okCode, LimitRemaining: 4294967295}, {Code: okCode},
+		},
+	}
+	if !proto.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if b.meter.calls.Load() != 1 {
+		t.Error("the call is not measured")
+	}
+}
+
+func TestRequestIsConvertedWhole(t *testing.T) {
+	var got ratelimit.Request
+	b := open(t, config(), decider(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+		got = ratelimit.Request{Domain: r.Domain, Hits: r.Hits}
+		for _, d := range r.Descriptors {
+			d.Entries = append([]ratelimit.Entry(nil), d.Entries...)
+			if d.Override != nil {
+				limit := *d.Override
+				d.Override = &limit
+			}
+			got.Descriptors = append(got.Descriptors, d)
+		}
+		return ratelimit.Decision{Code: ratelimit.OK}, nil
+	}))
+	r := request("a", "b", "c")
+	r.HitsAddend = 3
+	r.Descriptors[1].HitsAddend, r.Descriptors[1].IsNegativeHits = wrapperspb.UInt64(7), true
+	r.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1, Unit: typepb.RateLimitUnit_YEAR}
+	r.Descriptors[2].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 2, Unit: typepb.RateLimitUnit(99)}
+	r.Descriptors[2].Entries = append(r.Descriptors[2].Entries, &commonpb.RateLimitDescriptor_Entry{Key: "x", Value: "y"})
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	d := got.Descriptors
+	if got.Domain != "d" || got.Hits != 3 || len(d) != 3 {
+		t.Fatalf("got %+v", got)
+	}
+	if *d[0].Override != (ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Year}) || *d[2].Override != (ratelimit.Limit{RequestsPerUnit: 2}) {
+		t.Errorf("overrides %v, %v", *d[0].Override, *d[2].Override)
+	}
+	if d[0].Hits != nil || *d[1].Hits != 7 || !d[1].GiveBack || d[0].GiveBack {
+		t.Errorf("hits %+v", d)
+	}
+	if len(d[2].Entries) != 2 || d[2].Entries[1] != (ratelimit.Entry{Key: "x", Value: "y"}) || d[1].Entries[0].Key != "b" {
+		t.Errorf("entries %+v", d)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tests := map[string]struct {
+		err     error
+		grpc    codes.Code
+		http    int
+		message string
+	}{
+		"invalid":          {fault.New(fault.Invalid, "", "bad words"), codes.InvalidArgument, 400, "bad words"},
+		"no configuration": {fault.New(fault.Unavailable, decide.CodeNoConfiguration, "none yet"), codes.FailedPrecondition, 503, "none yet"},
+		"store away":       {fault.Wrap(fault.Unavailable, "", "the store is away", errors.New("secret")), codes.Unavailable, 503, "the store is away"},
+		"too much":         {fault.New(fault.Exhausted, "", "full"), codes.ResourceExhausted, 503, "full"},
+		"late":             {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
+		"gone":             {context.Canceled, codes.Canceled, 503, "the call was canceled"},
+		"defect":           {errors.New("secret"), codes.Internal, 500, "internal error"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, config(), failing(test.err))
+			_, err := b.client(t).ShouldRateLimit(t.Context(), request("k"))
+			if status.Code(err) != test.grpc || status.Convert(err).Message() != test.message {
+				t.Errorf("gRPC: %v", err)
+			}
+			_, body := b.post(t, `{"domain":"d"}`, test.http)
+			if body != `{"error":"`+test.message+`"}` {
+				t.Errorf("HTTP: %s", body)
+			}
+		})
+	}
+}
+
+func TestPanicsStayInside(t *testing.T) {
+	b := open(t, config(), decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
+	_, err := b.client(t).ShouldRateLimit(t.Context(), request("k"))
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
+		t.Errorf("gRPC: %v", err)
+	}
+	if _, body := b.post(t, `{"domain":"d"}`, 500); body != `{"error":"internal error"}` {
+		t.Errorf("HTTP: %s", body)
+	}
+}
+
+func (b *bench) post(t testing.TB, body string, want int) (http.Header, string) {
+	t.Helper()
+	r, err := http.Post(b.url+"/json", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer(t, r, want)
+}
+
+func answer(t testing.TB, r *http.Response, want int) (http.Header, string) {
+	t.Helper()
+	defer func() { _ = r.Body.Close() }()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode != want {
+		t.Errorf("status %d, want %d: %s", r.StatusCode, want, body)
+	}
+	return r.Header, string(body)
+}
+
+func TestJSON(t *testing.T) {
+	b := open(t, config(), nil)
+	_, body := b.post(t, `{"domain":"d","descriptors":[{}]}`, 503)
+	if !strings.HasPrefix(body, `{"error":"`) {
+		t.Errorf("before any configuration: %s", body)
+	}
+	b.load(t)
+	const k = `{"entries":[{"key":"k","value":"v"}]}`
+	tests := []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{`{"domain":"d","descriptors":[` + k + `]}`, 200,
+			`{"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"requestsPerUnit":2,"unit":"MINUTE"},"limitRemaining":1,"durationUntilReset":"50s"}]}`},
+		{`{"domain":"d","descriptors":[` + k + `],"hits_addend":2}`, 429,
+			`{"overallCode":"OVER_LIMIT","statuses":[{"code":"OVER_LIMIT","currentLimit":{"requestsPerUnit":2,"unit":"MINUTE"},"durationUntilReset":"50s"}]}`},
+		{`{"domain":"d","hitsAddend":1,"descriptors":[{"entries":[{"key":"zero"}]},{"entries":[{"key":"free"}]},{"entries":[{"key":"none"}]}]}`, 429,
+			`{"overallCode":"OVER_LIMIT","statuses":[{"code":"OVER_LIMIT","currentLimit":{"unit":"MINUTE"},"durationUntilReset":"50s"},{"code":"OK","limitRemaining":4294967295},{"code":"OK"}]}`},
+		{`{"domain":"unknown","descriptors":[` + k + `]}`, 200, `{"overallCode":"OK","statuses":[{"code":"OK"}]}`},
+		{`{"descriptors":[` + k + `]}`, 400, `{"error":"rate limit domain must not be empty"}`},
+		{`{"domain":"d"}`, 400, `{"error":"rate limit descriptor list must not be empty"}`},
+	}
+	for _, test := range tests {
+		if _, body := b.post(t, test.body, test.status); body != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.body, body, test.want)
+		}
+	}
+	for _, bad := range []string{``, `{`, `[]`, `{"domian":"d"}`, `{"domain":1}`, `{"domain":"d"} x`, "\x00"} {
+		if h, body := b.post(t, bad, 400); !strings.HasPrefix(body, `{"error":"malformed request: `) || h.Get("Content-Type") != "application/json" {
+			t.Errorf("%q: %s", bad, body)
+		}
+	}
+}
+
+// TestJSONIsTheProtocols compares what is written with what the library reads.
+func TestJSONIsTheProtocols(t *testing.T) {
+	c := config()
+	c.Headers.Enabled = true
+	b := open(t, c, nil)
+	b.load(t)
+	r := request("k", "zero", "free", "none")
+	sent, err := protojson.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overJSON ratelimitpb.RateLimitResponse
+	_, body := b.post(t, string(sent), 429)
+	if err := protojson.Unmarshal([]byte(body), &overJSON); err != nil {
+		t.Fatal(err)
+	}
+	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	overGRPC, err := b.client(t).ShouldRateLimit(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !proto.Equal(&overJSON, overGRPC) {
+		t.Errorf("JSON %v\ngRPC %v", &overJSON, overGRPC)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	c := config()
+	c.Headers.Enabled = true
+	c.Headers.Reset = "X-Reset"
+	b := open(t, c, nil)
+	b.load(t)
+	h, body := b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]},{"entries":[{"key":"k"}]}]}`, 200)
+	if h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "1" || h.Get("X-Reset") != "50" {
+		t.Errorf("headers %v", h)
+	}
+	const want = `"responseHeadersToAdd":[{"key":"RateLimit-Limit","value":"2"},{"key":"RateLimit-Remaining","value":"1"},{"key":"X-Reset","value":"50"}]`
+	if !strings.Contains(body, want) {
+		t.Errorf("body %s", body)
+	}
+	if h, body = b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`, 200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
+		t.Errorf("headers without a limit: %v %s", h, body)
+	}
+}
+
+func TestHTTPEdges(t *testing.T) {
+	b := open(t, config(), nil)
+	b.load(t)
+	tests := []struct {
+		method, path, body string
+		status             int
+		allow              string
+	}{
+		{"GET", "/json", "", 405, "POST"},
+		{"PUT", "/json", "{}", 405, "POST"},
+		{"BREW", "/json", "", 405, "POST"},
+		{"POST", "/healthcheck", "", 405, "GET, HEAD"},
+		{"HEAD", "/healthcheck", "", 200, ""},
+		{"GET", "/nothing", "", 404, ""},
+		{"POST", "/json", strings.Repeat(" ", 1<<20+1), 413, ""},
+		{"POST", "/json", `{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"` + strings.Repeat("v", 900_000) + `"}]}]}`, 200, ""},
+	}
+	for _, test := range tests {
+		r, err := http.NewRequestWithContext(t.Context(), test.method, b.url+test.path, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatalf("%s %s: %v", test.method, test.path, err)
+		}
+		if h, _ := answer(t, got, test.status); h.Get("Allow") != test.allow {
+			t.Errorf("%s %s: allows %q, want %q", test.method, test.path, h.Get("Allow"), test.allow)
+		}
+	}
+}
+
+func TestGRPCBoundsMessages(t *testing.T) {
+	b := open(t, config(), nil)
+	b.load(t)
+	r := request("k")
+	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 1<<20)
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReflection(t *testing.T) {
+	b := open(t, config(), nil)
+	stream, err := reflectionpb.NewServerReflectionClient(b.dial(t, insecure.NewCredentials())).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.String(), "envoy.service.ratelimit.v3.RateLimitService") {
+		t.Errorf("got %v", r)
+	}
+}
+
+func (b *bench) healthcheck(t *testing.T, status int, want string) {
+	t.Helper()
+	r, err := http.Get(b.url + "/healthcheck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, body := answer(t, r, status); body != want {
+		t.Errorf("got %q, want %q", body, want)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	b := open(t, config(), nil)
+	health := healthpb.NewHealthClient(b.dial(t, insecure.NewCredentials()))
+	check := func(want healthpb.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		for _, name := range []string{"", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"} {
+			r, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+			if err != nil || r.GetStatus() != want {
+				t.Errorf("%q: %v, %v; want %v", name, r, err, want)
+			}
+		}
+	}
+	b.healthcheck(t, 503, "unhealthy: configuration")
+	check(healthpb.HealthCheckResponse_NOT_SERVING)
+	watch, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want healthpb.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		if r, err := watch.Recv(); err != nil || r.GetStatus() != want {
+			t.Errorf("watched %v, %v; want %v", r, err, want)
+		}
+	}
+	expect(healthpb.HealthCheckResponse_NOT_SERVING)
+	b.load(t)
+	b.healthcheck(t, 200, "OK")
+	check(healthpb.HealthCheckResponse_SERVING)
+	expect(healthpb.HealthCheckResponse_SERVING)
+	list, err := health.List(t.Context(), &healthpb.HealthListRequest{})
+	if err != nil || len(list.GetStatuses()) != 3 {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	if _, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); status.Code(err) != codes.NotFound {
+		t.Errorf("an unknown service: %v", err)
+	}
+	b.health.Drain()
+	b.health.Drain()
+	b.healthcheck(t, 503, "unhealthy: termination")
+	check(healthpb.HealthCheckResponse_NOT_SERVING)
+	expect(healthpb.HealthCheckResponse_NOT_SERVING)
+	if _, err := watch.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the watch goes on: %v", err)
+	}
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
+		t.Errorf("a draining service does not answer: %v", err)
+	}
+}
+
+func TestConfigurationCheck(t *testing.T) {
+	rules := reload.New(ruleset.Options{}, silent{})
+	healthy := func(c ratelimitapi.HealthConfig) bool { return ratelimitapi.ConfigurationCheck(c, rules).Healthy() }
+	forced, atLeastOne := ratelimitapi.HealthConfig{ForceStart: true}, ratelimitapi.HealthConfig{ForceStart: true, AtLeastOneSet: true}
+	if healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
+		t.Error("before any configuration")
+	}
+	if err := rules.Apply(nil); err != nil {
+		t.Fatal(err)
+	}
+	if !healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
+		t.Error("with an empty configuration")
+	}
+	if err := rules.Apply([]ruleset.Source{{Domain: text("d")}}); err != nil {
+		t.Fatal(err)
+	}
+	if !healthy(atLeastOne) {
+		t.Error("with a domain")
+	}
+}

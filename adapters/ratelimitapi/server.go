@@ -1,0 +1,126 @@
+// Package ratelimitapi is the rate limit service's two listeners: gRPC with the
+// v3 protocol and health, and HTTP with /json and /healthcheck. It decides
+// nothing itself; what is asked of it goes to the core.
+package ratelimitapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/sirupsen/logrus"
+	"github.com/valyala/fasthttp"
+	"google.golang.org/grpc"
+)
+
+// Dependencies is what the listeners need of the rest of the service.
+type Dependencies struct {
+	Decider Decider
+	Meter   Meter
+	Health  *Health
+	Log     *logrus.Entry
+}
+
+// Server is the two listeners.
+type Server struct {
+	grpc     *grpc.Server
+	http     *fasthttp.Server
+	grpcAt   net.Listener
+	httpAt   net.Listener
+	shutdown chan struct{} // closed when Shutdown has been called
+}
+
+// Open takes the addresses of both listeners; the cleanup gives up what
+// Shutdown has not. Nothing is answered before Serve.
+func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
+	service := &service{decider: d.Decider, meter: d.Meter, headers: c.Headers, log: d.Log}
+	server, err := newGRPC(c, service, d.Health)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Server{grpc: server, http: newHTTP(service, d.Health), shutdown: make(chan struct{})}
+	if s.grpcAt, err = c.GRPC.listen(ctx); err != nil {
+		return nil, nil, err
+	}
+	if s.httpAt, err = c.HTTP.listen(ctx); err != nil {
+		return nil, nil, errors.Join(err, s.grpcAt.Close())
+	}
+	return s, s.close, nil
+}
+
+// GRPCAddr returns where the gRPC listener is.
+func (s *Server) GRPCAddr() net.Addr { return s.grpcAt.Addr() }
+
+// HTTPAddr returns where the HTTP listener is.
+func (s *Server) HTTPAddr() net.Addr { return s.httpAt.Addr() }
+
+// Serve answers on both listeners until Shutdown, and returns nil then. When
+// one fails, it returns why, and the other is closed.
+func (s *Server) Serve() error {
+	ended := make(chan error, 2)
+	go func() { ended <- named("rate limit gRPC", s.grpc.Serve(s.grpcAt)) }()
+	go func() { ended <- named("rate limit HTTP", s.http.Serve(patientListener{s.httpAt})) }()
+	first := <-ended
+	select {
+	case <-s.shutdown:
+	default:
+		s.close()
+	}
+	second := <-ended
+	return errors.Join(first, second)
+}
+
+func named(listener string, err error) error {
+	if err == nil || errors.Is(err, grpc.ErrServerStopped) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", listener, err)
+}
+
+// Shutdown closes both listeners and waits for the calls in flight, until ctx is
+// done at the latest; what is in flight then is cut off. Health should have been
+// drained before (decisions 0).
+func (s *Server) Shutdown(ctx context.Context) error {
+	select {
+	case <-s.shutdown:
+	default:
+		close(s.shutdown)
+	}
+	web := make(chan error, 1)
+	go func() { web <- s.http.ShutdownWithContext(ctx) }()
+	calls := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(calls)
+	}()
+	select {
+	case <-calls:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-calls
+	}
+	if err := errors.Join(<-web, ctx.Err()); err != nil {
+		return fmt.Errorf("shut the rate limit listeners down: %w", err)
+	}
+	return nil
+}
+
+// close ends everything at once.
+func (s *Server) close() {
+	s.grpc.Stop()
+	_ = s.grpcAt.Close() // closed already when it was served
+	_ = s.httpAt.Close() // likewise
+}
+
+func removeSocket(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != os.ModeSocket {
+		return errors.New("there is something else than a socket at " + path)
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,66 @@
+package ratelimitapi
+
+import (
+	"context"
+	"time"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// Decider is what the listeners ask of the core; decide.Decider is one.
+type Decider interface {
+	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
+}
+
+// Meter hears of every call. It is safe for concurrent use.
+type Meter interface {
+	// Answered tells that a call of ShouldRateLimit, by gRPC or by /json, took
+	// that long.
+	Answered(took time.Duration)
+}
+
+// service answers calls of either transport.
+type service struct {
+	ratelimitpb.UnimplementedRateLimitServiceServer
+	decider   Decider
+	meter     Meter
+	headers   HeaderConfig
+	log       *logrus.Entry
+	questions questions
+}
+
+// decide converts and asks.
+func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (ratelimit.Decision, error) {
+	began := time.Now()
+	q := s.questions.ask(m)
+	d, err := s.decider.Decide(ctx, &q.request)
+	s.questions.giveBack(q)
+	s.meter.Answered(time.Since(began))
+	return d, err
+}
+
+// refuse logs what the caller is not told.
+func (s *service) refuse(err error) refusal {
+	r := refuse(err)
+	if r.grpc == codes.Internal {
+		s.log.WithError(err).Error("a rate limit call failed")
+	} else {
+		s.log.WithError(err).Debug("a rate limit call was refused")
+	}
+	return r
+}
+
+// ShouldRateLimit implements the v3 rate limit protocol.
+func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+	d, err := s.decide(ctx, m)
+	if err != nil {
+		r := s.refuse(err)
+		return nil, grpcstatus.Error(r.grpc, r.message)
+	}
+	return toMessage(&d, s.headers.of(&d)), nil
+}

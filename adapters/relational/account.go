@@ -1,0 +1,115 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+)
+
+var _ accountstore.Store = (*Accounts)(nil)
+
+// Accounts keeps the records of people who sign in. It answers
+// ports/accountstore.
+type Accounts struct{ db *DB }
+
+// NewAccounts returns the accounts of a database.
+func NewAccounts(db *DB) *Accounts { return &Accounts{db: db} }
+
+type accountRow struct {
+	bun.BaseModel `bun:"table:accounts"`
+
+	ID           auth.UserID       `bun:"id,pk"`
+	Email        auth.Email        `bun:"email"`
+	Name         string            `bun:"name"`
+	Phone        string            `bun:"phone"`
+	PasswordHash auth.PasswordHash `bun:"password_hash"`
+	State        auth.AccountState `bun:"state"`
+	MFASecret    []byte            `bun:"mfa_secret"`
+	MFAActive    bool              `bun:"mfa_active"`
+	MFALastStep  int64             `bun:"mfa_last_step"`
+	CreatedAt    instant           `bun:"created_at"`
+	UpdatedAt    instant           `bun:"updated_at"`
+}
+
+func rowOfAccount(a auth.Account) *accountRow {
+	return &accountRow{
+		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
+		MFASecret: filled(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
+		CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
+	}
+}
+
+func (r *accountRow) account() auth.Account {
+	return auth.Account{
+		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
+		MFA:       auth.MFA{Secret: emptied[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep},
+		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+	}
+}
+
+// Create adds an account.
+func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		// A conflict must not fail the statement: the transaction may go on.
+		n, err := s.db.affected(tx.NewInsert().Model(rowOfAccount(a)).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "", "the e-mail address is taken")
+		}
+		return err
+	})
+}
+
+// Get returns the account of an id.
+func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
+	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+}
+
+// ByEmail returns the account of an address.
+func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
+	return s.one(ctx, s.db.read(ctx).NewSelect().Where("email = ?", email))
+}
+
+// Update lets change alter an account.
+func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		a, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+		if err != nil {
+			return err
+		}
+		if err := change(&a); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(rowOfAccount(a)).ExcludeColumn("id", "email", "created_at").
+			Where("id = ?", id).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// List returns accounts in the order of their addresses.
+func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
+	if limit < 1 {
+		return nil, ctx.Err()
+	}
+	var rows []accountRow
+	err := s.db.read(ctx).NewSelect().Model(&rows).Where("email > ?", after).Order("email").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, s.db.fault(err)
+	}
+	list := make([]auth.Account, len(rows))
+	for i := range rows {
+		list[i] = rows[i].account()
+	}
+	return list, nil
+}
+
+func (s *Accounts) one(ctx context.Context, q *bun.SelectQuery) (auth.Account, error) {
+	row := new(accountRow)
+	if err := q.Model(row).Scan(ctx); err != nil {
+		return auth.Account{}, s.db.found(err, "account")
+	}
+	return row.account(), nil
+}

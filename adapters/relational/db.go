@@ -1,0 +1,91 @@
+// Package relational keeps the records of the service in a relational
+// database: one set of Bun rows and queries for PostgreSQL and SQLite, and the
+// migrations of both. It opens no database itself: the packages below it do,
+// and tell it what differs in a Dialect. It decides nothing about the records;
+// what must hold whatever a caller does is a constraint of the schema.
+package relational
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// DB is a database that is open: what the stores of this package share. It
+// answers transaction.Runner. It is safe for concurrent use.
+type DB struct {
+	reader  *bun.DB
+	writer  *bun.DB
+	dialect Dialect
+}
+
+// New returns a database over two pools: read for what needs no transaction,
+// write for transactions. They may be the same one. The caller closes them.
+func New(read, write *bun.DB, d Dialect) *DB {
+	db := &DB{reader: read, dialect: d}
+	db.writer = write.WithQueryHook(spoiler{db})
+	return db
+}
+
+// Ping tells whether the database answers: nil, fault.Unavailable, or the
+// context's error.
+func (d *DB) Ping(ctx context.Context) error {
+	var one int
+	return d.scan(ctx, d.reader, &one, "SELECT 1")
+}
+
+// read returns what a query of a store runs on: the transaction that ctx
+// carries, else the read pool.
+func (d *DB) read(ctx context.Context) bun.IDB {
+	if t := d.carried(ctx); t != nil {
+		return t.tx
+	}
+	return d.reader
+}
+
+// write calls do with the transaction that ctx carries, or else with one of
+// its own. do passes its context on to every statement.
+func (d *DB) write(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
+	if t := d.carried(ctx); t != nil {
+		return do(ctx, t.tx)
+	}
+	return d.Atomically(ctx, func(ctx context.Context) error {
+		return do(ctx, d.carried(ctx).tx)
+	})
+}
+
+// forUpdate makes a query lock the rows that it selects until the transaction
+// ends. SQLite has one writer at a time and needs no such lock.
+func (d *DB) forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
+	if d.dialect.Name == PostgreSQL {
+		return q.For("UPDATE")
+	}
+	return q
+}
+
+// exec runs a statement and tells how many rows it changed. Its errors are
+// classified.
+func (d *DB) exec(ctx context.Context, db bun.IDB, statement string, args ...any) (changed int64, err error) {
+	res, err := db.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, d.fault(err)
+	}
+	changed, err = res.RowsAffected()
+	return changed, d.fault(err)
+}
+
+// scan reads what a query returns into one value, or into a slice. Its errors
+// are classified.
+func (d *DB) scan(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
+	return d.fault(db.NewRaw(query, args...).Scan(ctx, into))
+}
+
+// mustChange returns fault.NotFound when exec changed no row.
+func mustChange(changed int64, err error) error {
+	if err == nil && changed == 0 {
+		return fault.New(fault.NotFound, "", "no such record")
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+)
+
+// maxEnsure bounds how often Ensure meets a device that is revoked before it
+// is read.
+const maxEnsure = 10
+
+var _ devicestore.Store = (*Devices)(nil)
+
+// Devices keeps what people sign in from. It answers ports/devicestore.Store.
+type Devices struct{ db *DB }
+
+// NewDevices returns the devices of a database.
+func NewDevices(db *DB) *Devices { return &Devices{db: db} }
+
+type deviceRow struct {
+	bun.BaseModel `bun:"table:devices"`
+
+	ID            auth.DeviceID       `bun:"id,pk"`
+	UserID        auth.UserID         `bun:"user_id"`
+	Identity      auth.DeviceIdentity `bun:"identity"`
+	TrustStatus   auth.TrustStatus    `bun:"trust_status"`
+	Confirmed     bool                `bun:"confirmed"`
+	Revoked       bool                `bun:"revoked"`
+	FirstSeen     instant             `bun:"first_seen"`
+	LastSeen      instant             `bun:"last_seen"`
+	Type          string              `bun:"type"`
+	Browser       string              `bun:"browser"`
+	OS            string              `bun:"os"`
+	LastIPAddress address             `bun:"last_ip_address"`
+}
+
+func rowOfDevice(d auth.Device) *deviceRow {
+	return &deviceRow{
+		ID: d.ID, UserID: d.UserID, Identity: d.Identity,
+		TrustStatus: d.TrustStatus, Confirmed: d.Confirmed, Revoked: d.Revoked,
+		FirstSeen: at(d.FirstSeen), LastSeen: at(d.LastSeen),
+		Type: d.Type, Browser: d.Browser, OS: d.OS, LastIPAddress: address{d.LastIPAddress},
+	}
+}
+
+func (r *deviceRow) device() auth.Device {
+	return auth.Device{
+		ID: r.ID, UserID: r.UserID, Identity: r.Identity,
+		TrustStatus: r.TrustStatus, Confirmed: r.Confirmed, Revoked: r.Revoked,
+		FirstSeen: r.FirstSeen.Time, LastSeen: r.LastSeen.Time,
+		Type: r.Type, Browser: r.Browser, OS: r.OS, LastIPAddress: r.LastIPAddress.Addr,
+	}
+}
+
+// Ensure returns the user's device of an identity, making it where needed. The
+// unique index decides between parallel calls: what loses against it reads
+// what won.
+func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, made bool, err error) {
+	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		made = false
+		for range maxEnsure {
+			dev, err = s.one(ctx, current(tx.NewSelect(), d.UserID, d.Identity))
+			if !fault.Is(err, fault.NotFound) {
+				return err
+			}
+			n, err := s.db.affected(tx.NewInsert().Model(rowOfDevice(d)).
+				On("CONFLICT (user_id, identity) WHERE NOT revoked DO NOTHING").Exec(ctx))
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				made = true
+				dev, err = s.one(ctx, tx.NewSelect().Where("id = ?", d.ID)) // with the times as they are stored
+				return err
+			}
+		}
+		return fault.New(fault.Unavailable, "", "the device is revoked again and again")
+	})
+	if err != nil {
+		return auth.Device{}, false, err
+	}
+	return dev, made, nil
+}
+
+// Find returns the user's device of an identity that is not revoked.
+func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error) {
+	return s.one(ctx, current(s.db.read(ctx).NewSelect(), user, identity))
+}
+
+// Get returns a device, revoked or not.
+func (s *Devices) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
+	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+}
+
+// Update lets change alter a device.
+func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		d, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+		if err != nil {
+			return err
+		}
+		if err := change(&d); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(rowOfDevice(d)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// List returns the user's devices, last seen first.
+func (s *Devices) List(ctx context.Context, user auth.UserID, limit int) ([]auth.Device, error) {
+	if limit < 1 {
+		return nil, ctx.Err()
+	}
+	var rows []deviceRow
+	err := s.db.read(ctx).NewSelect().Model(&rows).Where("user_id = ?", user).
+		Order("last_seen DESC", "id DESC").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, s.db.fault(err)
+	}
+	list := make([]auth.Device, len(rows))
+	for i := range rows {
+		list[i] = rows[i].device()
+	}
+	return list, nil
+}
+
+func (s *Devices) one(ctx context.Context, q *bun.SelectQuery) (auth.Device, error) {
+	row := new(deviceRow)
+	if err := q.Model(row).Scan(ctx); err != nil {
+		return auth.Device{}, s.db.found(err, "device")
+	}
+	return row.device(), nil
+}
+
+// current selects the user's device of an identity that is not revoked.
+func current(q *bun.SelectQuery, user auth.UserID, identity auth.DeviceIdentity) *bun.SelectQuery {
+	return q.Where("user_id = ?", user).Where("identity = ?", identity).Where("NOT revoked")
+}

@@ -1,0 +1,79 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+)
+
+// Grants keeps the grants: grantstore.Store.
+type Grants struct{ db *DB }
+
+var _ grantstore.Store = (*Grants)(nil)
+
+// NewGrants returns the store of grants.
+func NewGrants(db *DB) *Grants { return &Grants{db} }
+
+// Add answers grantstore.Store.
+func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.exec(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+			string(g.Holder), string(g.Action), g.Pattern.String())
+		return err
+	})
+}
+
+// Remove answers grantstore.Store.
+func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return mustChange(s.db.exec(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
+			string(g.Holder), string(g.Action), g.Pattern.String()))
+	})
+}
+
+// Of answers grantstore.Store.
+func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
+	return s.grants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
+}
+
+// List answers grantstore.Store.
+func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
+	return s.grants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
+		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)
+}
+
+func (s *Grants) grants(ctx context.Context, query string, args ...any) ([]registry.Grant, error) {
+	rows, err := s.db.read(ctx).QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, s.db.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	var all []registry.Grant
+	for rows.Next() {
+		var holder, action, pattern string
+		if err := rows.Scan(&holder, &action, &pattern); err != nil {
+			return nil, s.db.fault(err)
+		}
+		g, err := grantOf(holder, action, pattern)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, s.db.fault(rows.Err())
+}
+
+func grantOf(holder, action, pattern string) (registry.Grant, error) {
+	a, err := registry.ParseAction(action)
+	if err != nil {
+		return registry.Grant{}, spoiltRow(err)
+	}
+	p, err := registry.ParsePattern(pattern)
+	if err != nil {
+		return registry.Grant{}, spoiltRow(err)
+	}
+	return registry.Grant{Holder: registry.Holder(holder), Action: a, Pattern: p}, nil
+}

@@ -1,0 +1,56 @@
+package relational
+
+import (
+	"database/sql"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/schema"
+)
+
+// instant is a time as a column holds it: timestamptz in PostgreSQL,
+// microseconds since the epoch in SQLite, NULL for the zero time. What comes
+// out is UTC with microseconds, as all times of the core are.
+type instant struct{ time.Time }
+
+var (
+	_ schema.QueryAppender = instant{}
+	_ sql.Scanner          = (*instant)(nil)
+)
+
+// at returns a time for a row or for the argument of a query.
+func at(t time.Time) instant { return instant{t} }
+
+// IsZero tells Bun what counts as NULL for a nullzero column.
+func (i instant) IsZero() bool { return i.Time.IsZero() }
+
+// AppendQuery writes the time as a literal of the dialect.
+func (i instant) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
+	switch {
+	case i.IsZero():
+		return dialect.AppendNull(b), nil
+	case gen.Dialect().Name() == dialect.PG:
+		b = append(b, '\'')
+		b = i.UTC().AppendFormat(b, "2006-01-02 15:04:05.000000-07:00")
+		return append(b, '\''), nil
+	default:
+		return strconv.AppendInt(b, i.UnixMicro(), 10), nil
+	}
+}
+
+// Scan reads what a driver returns for a column.
+func (i *instant) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		i.Time = time.Time{}
+	case time.Time:
+		i.Time = v.UTC()
+	case int64:
+		i.Time = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("a time in the database has type %T", src)
+	}
+	return nil
+}

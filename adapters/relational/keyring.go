@@ -1,0 +1,98 @@
+package relational
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+var _ keyring.Ring = (*Keyring)(nil)
+
+// Keyring keeps what all instances share for signing. It answers
+// ports/keyring.
+type Keyring struct{ db *DB }
+
+// NewKeyring returns the shared keys of a database.
+func NewKeyring(db *DB) *Keyring { return &Keyring{db: db} }
+
+type signingKeyRow struct {
+	bun.BaseModel `bun:"table:signing_keys,alias:k"`
+
+	ID        keyring.KeyID `bun:"id,pk"`
+	PublicKey []byte        `bun:"public_key"`
+	SeenAt    instant       `bun:"seen_at"`
+}
+
+type rootSecretRow struct {
+	bun.BaseModel `bun:"table:root_secret"`
+
+	ID     int    `bun:"id,pk"`
+	Secret []byte `bun:"secret"`
+}
+
+// theRoot is the id of the only row of root_secret.
+const theRoot = 1
+
+// Announce stores a public key or renews when it was seen, which never goes
+// back.
+func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
+	return r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: at(k.SeenAt)}
+		n, err := r.db.affected(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err != nil || n == 1 {
+			return err
+		}
+		known := new(signingKeyRow)
+		if err := r.db.forChange(tx.NewSelect().Model(known).Where("id = ?", k.ID)).Scan(ctx); err != nil {
+			return r.db.fault(err)
+		}
+		switch {
+		case !bytes.Equal(known.PublicKey, k.Key):
+			return fault.New(fault.Conflict, "", "the key id stands for another key")
+		case !known.SeenAt.Before(k.SeenAt):
+			return nil
+		}
+		_, err = tx.NewUpdate().Model(row).Column("seen_at").WherePK().Exec(ctx)
+		return r.db.fault(err)
+	})
+}
+
+// PublicKeys returns the keys seen at or after a time.
+func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]keyring.PublicKey, error) {
+	var rows []signingKeyRow
+	err := r.db.read(ctx).NewSelect().Model(&rows).Where("seen_at >= ?", at(since)).Order("id").Scan(ctx)
+	if err != nil {
+		return nil, r.db.fault(err)
+	}
+	keys := make([]keyring.PublicKey, len(rows))
+	for i, row := range rows {
+		keys[i] = keyring.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
+	}
+	return keys, nil
+}
+
+// RootSecret returns the root secret, which is candidate if there is none yet.
+//
+// It lies in the database as it is: whoever reads a backup can make what it
+// seals. Deployments that want the secret outside the database set SECRET_KEY,
+// and this is then never called.
+func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, error) {
+	row := new(rootSecretRow)
+	err := r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&rootSecretRow{ID: theRoot, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
+		if err != nil {
+			return r.db.fault(err)
+		}
+		return r.db.fault(tx.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return row.Secret, nil
+}

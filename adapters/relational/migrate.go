@@ -1,0 +1,228 @@
+package relational
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// migrationLock is the key of PostgreSQL's advisory lock under which
+// migrations run: "tollgate" in ASCII.
+const migrationLock = 0x746f6c6c67617465
+
+// maxFailedMigrations bounds how often one run of Migrate is beaten to a busy
+// database before it gives up.
+const maxFailedMigrations = maxRuns
+
+// migration is one step of the schema, in the order of the names.
+type migration struct {
+	name string // such as 0001_registry
+	sql  string
+	sum  string // SHA-256 of sql, hexadecimal
+}
+
+// Migrate brings the schema up to date and returns the names of what it
+// applied, in order. Every migration is one transaction under a lock, so any
+// number of processes may call it at once, and a run that is cut short is
+// taken up again by the next. A database that is newer than this program, or
+// whose migrations are not the ones that this program has, is fault.Conflict.
+func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
+	return d.migrateTo(ctx, -1)
+}
+
+// Pending returns the names of the migrations that Migrate would apply, with
+// the same errors. It changes nothing.
+func (d *DB) Pending(ctx context.Context) ([]string, error) {
+	all, err := d.migrations()
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.applied(ctx, d.reader)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := pending(all, done)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(rest))
+	for _, m := range rest {
+		names = append(names, m.name)
+	}
+	return names, nil
+}
+
+// migrateTo applies the first n migrations, all where n is negative.
+func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error) {
+	all, err := d.migrations()
+	if err != nil {
+		return nil, err
+	}
+	last := len(all)
+	if n >= 0 {
+		last = min(n, last)
+	}
+	db := d.writer
+	if d.dialect.Maintenance != nil {
+		own, closeOwn := d.dialect.Maintenance()
+		defer closeOwn()
+		db = own
+	}
+	for failed := 0; ; {
+		name, err := d.migrateNext(ctx, db, all, last)
+		switch {
+		case d.retrying(err) && failed < maxFailedMigrations:
+			failed++
+			if err := pause(ctx, firstWait<<failed); err != nil {
+				return applied, err
+			}
+		case err != nil:
+			return applied, err
+		case name == "":
+			return applied, nil
+		default:
+			applied = append(applied, name)
+		}
+	}
+}
+
+// migrateNext applies the first of the migrations up to last that is not in
+// the database, and returns its name; empty = there is none.
+func (d *DB) migrateNext(ctx context.Context, db *bun.DB, all []migration, last int) (name string, err error) {
+	err = db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if err := d.lockMigrations(ctx, tx); err != nil {
+			return err
+		}
+		done, err := d.applied(ctx, tx)
+		if err != nil {
+			return err
+		}
+		rest, err := pending(all, done)
+		if err != nil || len(done) >= last {
+			return err
+		}
+		name = rest[0].name
+		return d.apply(ctx, tx, rest[0])
+	})
+	return name, d.fault(err)
+}
+
+// lockMigrations keeps other processes out until the transaction ends. SQLite
+// has one writer at a time by itself.
+func (d *DB) lockMigrations(ctx context.Context, tx bun.Tx) error {
+	if d.dialect.Name != PostgreSQL {
+		return nil
+	}
+	_, err := d.exec(ctx, tx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock))
+	return err
+}
+
+func (d *DB) apply(ctx context.Context, tx bun.Tx, m migration) error {
+	_, err := d.exec(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (
+		name text NOT NULL PRIMARY KEY,
+		sum text NOT NULL,
+		applied_at `+d.timeType()+` NOT NULL)`)
+	if err != nil {
+		return err
+	}
+	// Not through Bun, which would take question marks for its own.
+	if _, err := tx.Tx.ExecContext(ctx, m.sql); err != nil {
+		return fmt.Errorf("migration %s: %w", m.name, err)
+	}
+	_, err = d.exec(ctx, tx, "INSERT INTO migrations (name, sum, applied_at) VALUES (?, ?, "+d.now()+")", m.name, m.sum)
+	return err
+}
+
+// applied returns the migrations that the database has, by name.
+func (d *DB) applied(ctx context.Context, db bun.IDB) ([]migration, error) {
+	present := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"
+	if d.dialect.Name == PostgreSQL {
+		present = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('migrations')"
+	}
+	var tables int
+	if err := d.scan(ctx, db, &tables, present); err != nil || tables == 0 {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT name, sum FROM migrations ORDER BY name")
+	if err != nil {
+		return nil, d.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	var done []migration
+	for rows.Next() {
+		var m migration
+		if err := rows.Scan(&m.name, &m.sum); err != nil {
+			return nil, d.fault(err)
+		}
+		done = append(done, m)
+	}
+	return done, d.fault(rows.Err())
+}
+
+// pending returns what of all is not done, after checking that what is done
+// are the first of all.
+func pending(all, done []migration) ([]migration, error) {
+	for i, m := range done {
+		switch {
+		case i >= len(all):
+			return nil, fault.Newf(fault.Conflict, "", "the database has the migration %s, which this program does not know: it was made by a newer version, use that one", m.name)
+		case m.name != all[i].name:
+			return nil, fault.Newf(fault.Conflict, "", "the database has the migration %s where this program has %s: it was made by another version", m.name, all[i].name)
+		case m.sum != all[i].sum:
+			return nil, fault.Newf(fault.Conflict, "", "the migration %s of the database differs from the one of this program: it was made by another version", m.name)
+		}
+	}
+	return all[len(done):], nil
+}
+
+// migrations returns those of the dialect, by name.
+func (d *DB) migrations() ([]migration, error) {
+	folder := path.Join("migrations", string(d.dialect.Name))
+	entries, err := fs.ReadDir(migrations, folder) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	all := make([]migration, 0, len(entries))
+	for _, e := range entries {
+		text, err := fs.ReadFile(migrations, path.Join(folder, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		name, ok := strings.CutSuffix(e.Name(), ".sql")
+		if !ok {
+			return nil, errors.New("no migration: " + e.Name())
+		}
+		sum := sha256.Sum256(text)
+		all = append(all, migration{name: name, sql: string(text), sum: hex.EncodeToString(sum[:])})
+	}
+	return all, nil
+}
+
+// timeType is the type of columns that hold an instant.
+func (d *DB) timeType() string {
+	if d.dialect.Name == PostgreSQL {
+		return "timestamptz"
+	}
+	return "integer"
+}
+
+// now is the database's time, as an instant.
+func (d *DB) now() string {
+	if d.dialect.Name == PostgreSQL {
+		return "now()"
+	}
+	return "CAST(unixepoch('subsec') * 1000000 AS integer)"
+}

@@ -1,0 +1,173 @@
+package relational_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// places returns, by kind, what makes an empty database and opens it as often
+// as it is called.
+func places() map[string]func(t *testing.T) (open func() *relational.DB) {
+	return map[string]func(t *testing.T) func() *relational.DB{
+		"sqlite": func(t *testing.T) func() *relational.DB {
+			dir := t.TempDir()
+			return func() *relational.DB { return relationaltest.OpenSQLite(t, dir) }
+		},
+		"postgres": func(t *testing.T) func() *relational.DB {
+			address := relationaltest.Postgres(t)
+			return func() *relational.DB { return relationaltest.OpenPostgres(t, address) }
+		},
+	}
+}
+
+func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			all, err := place(t)().Pending(t.Context())
+			if err != nil || len(all) == 0 {
+				t.Fatalf("an empty database waits for %q (%v)", all, err)
+			}
+			for k := range len(all) + 1 {
+				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k) })
+			}
+		})
+	}
+}
+
+func migrateFrom(t *testing.T, db *relational.DB, all []string, k int) {
+	t.Helper()
+	if got, err := db.MigrateTo(t.Context(), k); err != nil || !slices.Equal(got, all[:k]) {
+		t.Fatalf("the first %d are %q (%v)", k, got, err)
+	}
+	if got, err := db.Pending(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
+		t.Errorf("pending after %d are %q (%v)", k, got, err)
+	}
+	if k > 0 {
+		if err := db.Execute(t.Context(), "INSERT INTO grants (holder, action, pattern) VALUES ('somebody', 'edit', '*')"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := db.Migrate(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
+		t.Fatalf("the others are %q (%v)", got, err)
+	}
+	if got, err := db.Migrate(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("migrating again applies %q (%v)", got, err)
+	}
+	if got, err := relational.NewGrants(db).Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
+		t.Errorf("the grants of before are %v (%v)", got, err)
+	}
+	if _, err := relational.NewServers(db, relational.Config{}).List(t.Context(), serverstore.Query{Limit: 1, Search: "abc"}); err != nil {
+		t.Error(err)
+	}
+	if got, err := relational.NewMethods(db).List(t.Context()); err != nil || len(got) != 35 {
+		t.Errorf("there are %d methods (%v)", len(got), err)
+	}
+}
+
+func TestManyProcessesMigrateAtOnce(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			open := place(t)
+			var mu sync.Mutex
+			var applied []string
+			var all sync.WaitGroup
+			for range 5 {
+				db := open()
+				all.Go(func() {
+					got, err := db.Migrate(t.Context())
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					applied = append(applied, got...)
+				})
+			}
+			all.Wait()
+			slices.Sort(applied)
+			if len(applied) != len(slices.Compact(slices.Clone(applied))) {
+				t.Errorf("a migration was applied twice: %q", applied)
+			}
+			if got, err := open().Pending(t.Context()); err != nil || len(got) != 0 {
+				t.Errorf("pending are %q (%v)", got, err)
+			}
+		})
+	}
+}
+
+func TestOtherDatabasesAreRefused(t *testing.T) {
+	cases := map[string]struct{ change, sentence string }{
+		"newer":   {"INSERT INTO migrations SELECT '9999_later', sum, applied_at FROM migrations WHERE name = '0001_registry'", "newer version"},
+		"changed": {"UPDATE migrations SET sum = 'x' WHERE name = '0002_auth'", "0002_auth of the database differs"},
+		"other":   {"UPDATE migrations SET name = '0000_first' WHERE name = '0001_registry'", "where this program has 0001_registry"},
+	}
+	for kind, open := range relationaltest.Databases(t) {
+		for name, c := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				db := open(t)
+				if err := db.Execute(t.Context(), c.change); err != nil {
+					t.Fatal(err)
+				}
+				_, migrate := db.Migrate(t.Context())
+				_, pending := db.Pending(t.Context())
+				for _, err := range []error{migrate, pending} {
+					if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), c.sentence) {
+						t.Errorf("got %v, want a conflict that says %q", err, c.sentence)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAddressesMayBecomeUniqueLater turns the rule on over a database in which
+// two servers share an address.
+func TestAddressesMayBecomeUniqueLater(t *testing.T) {
+	const address = "https://one.example/mcp"
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			free, unique := relational.NewServers(db, relational.Config{}), relational.NewServers(db, relational.Config{RemoteURLUnique: true})
+			for _, name := range []string{"com.example/a", "com.example/b"} {
+				if err := publish(t, db, free, name, address); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := publish(t, db, unique, "com.example/c", address); !fault.Is(err, fault.Conflict) {
+				t.Errorf("a third server with the address: %v", err)
+			}
+			if err := publish(t, db, unique, "com.example/c", address+"/c"); err != nil {
+				t.Errorf("a server with an address of its own: %v", err)
+			}
+			if err := publish(t, db, free, "com.example/d", address+"/c"); err != nil {
+				t.Errorf("a server with a taken address that needs not be unique: %v", err)
+			}
+		})
+	}
+}
+
+func publish(t *testing.T, db *relational.DB, s *relational.Servers, name string, url registry.RemoteURL) error {
+	t.Helper()
+	n, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := epoch
+	return saveLocked(t, db, s, serverstore.Change{
+		Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
+		Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
+	})
+}

@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+)
+
+// classify reads the SQLSTATE codes of the PostgreSQL manual, appendix A.
+func classify(err error) relational.Class {
+	var e pgdriver.Error
+	if errors.As(err, &e) {
+		return classOf(e.Field('C'))
+	}
+	var n net.Error
+	switch {
+	case errors.As(err, &n),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
+		return relational.Away
+	default:
+		return relational.Unknown
+	}
+}
+
+func classOf(state string) relational.Class {
+	switch state {
+	case "23505": // unique_violation
+		return relational.Taken
+	case "40001", "40P01": // serialization_failure, deadlock_detected
+		return relational.Retrying
+	case "22021", "22P05": // character_not_in_repertoire, untranslatable_character
+		return relational.Refused
+	case "57014", // query_canceled: the statement timeout
+		"55P03",          // lock_not_available: the lock timeout
+		"25006",          // read_only_sql_transaction: a standby
+		"25P03", "25P04", // idle and transaction timeouts
+		"57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended an idle session
+		return relational.Away
+	}
+	if len(state) < 2 {
+		return relational.Unknown
+	}
+	switch state[:2] {
+	case "08", "53", "58": // connection exceptions, no resources, system errors
+		return relational.Away
+	default:
+		return relational.Unknown
+	}
+}

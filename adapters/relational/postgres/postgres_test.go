@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+const secret = "s3cret"
+
+func config(address string) postgres.Config {
+	return postgres.Config{
+		URL: address, MaxConns: 4, MaxIdleConns: 4, ConnLifetime: time.Hour,
+		DialTimeout: time.Second, StatementTimeout: time.Second, MigrationTimeout: time.Minute,
+	}
+}
+
+func TestBadAddresses(t *testing.T) {
+	cases := map[string]struct{ address, sentence string }{
+		"no URL":       {"postgres://u:" + secret + "@h:port/db", "is not a URL"},
+		"slash inside": {"postgres://u:" + secret + "/%zz@h/db", "is not a URL"},
+		"other scheme": {"mysql://u:" + secret + "@h/db", "must begin with postgres://"},
+		"words":        {"host=h password=" + secret, "must begin with postgres://"},
+		"no host":      {"postgres:///db", "must name a host"},
+		"no database":  {"postgres://u:" + secret + "@h", "must name a database"},
+		"bad sslmode":  {"postgres://u:" + secret + "@h/db?sslmode=maybe", "maybe"},
+		"bad duration": {"postgres://u:" + secret + "@h/db?timeout=soon", "timeout"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := postgres.Open(t.Context(), config(c.address))
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.sentence) || !strings.Contains(err.Error(), "DATABASE_URL") {
+				t.Errorf("got %v, want a sentence that says %q", err, c.sentence)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("the password is told: %v", err)
+			}
+		})
+	}
+}
+
+// silent returns the address of a server that takes connections and says
+// nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // nobody is connected any more
+	return l.Addr().String()
+}
+
+func TestAServerThatIsAway(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, host := range map[string]string{"refuses": closed, "is silent": silent(t)} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := postgres.Open(t.Context(), config("postgres://u:"+secret+"@"+host+"/db?sslmode=disable"))
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), secret) {
+				t.Errorf("got %v, want a sentence with host and port", err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := postgres.Open(ctx, config("postgres://u@"+closed+"/db")); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func server(t *testing.T) *url.URL {
+	t.Helper()
+	address := os.Getenv("TEST_DATABASE_URL")
+	if address == "" {
+		t.Skip("TEST_DATABASE_URL is not set")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal("TEST_DATABASE_URL is not a URL")
+	}
+	return u
+}
+
+func TestAServerThatRefuses(t *testing.T) {
+	wrongPassword, wrongDatabase := *server(t), *server(t)
+	wrongPassword.User = url.UserPassword(wrongPassword.User.Username(), secret)
+	wrongDatabase.Path = "/tollgate_not_there"
+	for name, u := range map[string]url.URL{"the password": wrongPassword, "the database": wrongDatabase} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := postgres.Open(t.Context(), config(u.String()))
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), u.Host) || strings.Contains(err.Error(), secret) {
+				t.Errorf("got %v, want a sentence with host and port", err)
+			}
+		})
+	}
+}
+
+// TestStatementsAreBounded waits for the row of another transaction longer
+// than a statement may take.
+func TestStatementsAreBounded(t *testing.T) {
+	db := migrated(t)
+	servers := relational.NewServers(db, relational.Config{})
+	name, err := registry.ParseName("com.example/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := func(ctx context.Context) error {
+		_, err := servers.Lock(ctx, name)
+		return err
+	}
+	err = db.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := lock(ctx); err != nil {
+			return err
+		}
+		if err := db.Atomically(t.Context(), lock); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("the waiting transaction ended with %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Atomically(t.Context(), lock); err != nil {
+		t.Errorf("after the lock is gone: %v", err)
+	}
+}
+
+// migrated returns a database of its own for the test, whose statements may
+// take a second.
+func migrated(t *testing.T) *relational.DB {
+	t.Helper()
+	db, closeDB, err := postgres.Open(t.Context(), config(relationaltest.Postgres(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeDB)
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestConfigValidate(t *testing.T) {
+	good := config("postgres://u@h/db")
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	cases := map[string]func(*postgres.Config){
+		"DATABASE_URL":               func(c *postgres.Config) { c.URL = "nowhere" },
+		"DATABASE_MAX_CONNS":         func(c *postgres.Config) { c.MaxConns = 1 },
+		"DATABASE_MAX_IDLE_CONNS":    func(c *postgres.Config) { c.MaxIdleConns = 5 },
+		"DATABASE_CONN_LIFETIME":     func(c *postgres.Config) { c.ConnLifetime = -time.Second },
+		"DATABASE_DIAL_TIMEOUT":      func(c *postgres.Config) { c.DialTimeout = 0 },
+		"DATABASE_STATEMENT_TIMEOUT": func(c *postgres.Config) { c.StatementTimeout = time.Hour },
+		"DATABASE_MIGRATION_TIMEOUT": func(c *postgres.Config) { c.MigrationTimeout = 0 },
+	}
+	for variable, spoil := range cases {
+		c := good
+		spoil(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), variable) {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+}

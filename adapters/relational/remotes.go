@@ -1,0 +1,130 @@
+package relational
+
+import (
+	"context"
+	"slices"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// saveRemotes brings the addresses of the changed versions, and what the
+// server owns of them, up to date. Addresses are kept whether or not they must
+// be unique, so that the rule can be turned on later.
+func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, changes []serverstore.Change) error {
+	for name, those := range byName(changes) {
+		if err := s.saveRemotesOf(ctx, tx, name, those); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byName(changes []serverstore.Change) map[string][]serverstore.Change {
+	all := make(map[string][]serverstore.Change, 1)
+	for _, c := range changes {
+		name := c.Release.Name.String()
+		all[name] = append(all[name], c)
+	}
+	return all
+}
+
+// saveRemotesOf does so for one server: addresses that no longer count are
+// given up before new ones are claimed.
+func (s *Servers) saveRemotesOf(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) error {
+	var living, deleted []string
+	for _, c := range changes {
+		if c.Document != nil {
+			if err := s.replaceRemotes(ctx, tx, c); err != nil {
+				return err
+			}
+		}
+		if version := c.Release.Version.String(); c.Release.Status == registry.StatusDeleted {
+			deleted = append(deleted, version)
+		} else {
+			living = append(living, version)
+		}
+	}
+	if len(deleted) > 0 {
+		_, err := s.db.exec(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(deleted))
+		if err != nil {
+			return err
+		}
+	}
+	if s.uniqueURLs && len(living) > 0 {
+		if err := s.claim(ctx, tx, name, living); err != nil {
+			return err
+		}
+	}
+	_, err := s.db.exec(ctx, tx, `DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (
+		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`, name)
+	return err
+}
+
+// replaceRemotes stores the addresses of a new document, none of them claimed.
+func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
+	name, version := c.Release.Name.String(), c.Release.Version.String()
+	if _, err := s.db.exec(ctx, tx, "DELETE FROM remotes WHERE name = ? AND version = ?", name, version); err != nil {
+		return err
+	}
+	urls := slices.Clone(c.Remotes)
+	slices.Sort(urls)
+	for _, url := range slices.Compact(urls) {
+		_, err := s.db.exec(ctx, tx, "INSERT INTO remotes (name, version, url) VALUES (?, ?, ?)", name, version, string(url))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim claims the addresses of the versions that are not claimed yet, each in
+// the same order in every transaction.
+func (s *Servers) claim(ctx context.Context, tx bun.Tx, name string, versions []string) error {
+	var urls []string
+	err := s.db.scan(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
+		name, bun.List(versions))
+	if err != nil || len(urls) == 0 {
+		return err
+	}
+	for _, url := range urls {
+		if err := s.own(ctx, tx, name, url); err != nil {
+			return err
+		}
+	}
+	_, err = s.db.exec(ctx, tx, "UPDATE remotes SET claim = url WHERE name = ? AND version IN (?) AND claim IS NULL", name, bun.List(versions))
+	return err
+}
+
+// own makes the server the owner of the address, or finds that another one
+// has it. The row of the owner is written in either case, so that who takes an
+// address waits for who is giving it up at the same time.
+func (s *Servers) own(ctx context.Context, tx bun.Tx, name, url string) error {
+	var owner string
+	err := s.db.scan(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
+		ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING name`, url, name)
+	if err != nil {
+		return err
+	}
+	if owner != name {
+		return taken(url)
+	}
+	// One that was stored while addresses needed not be unique has no owner.
+	var others int
+	err = s.db.scan(ctx, tx, &others, `SELECT count(*) FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+		WHERE r.url = ? AND r.name <> ? AND v.status <> 'deleted'`, url, name)
+	if err != nil {
+		return err
+	}
+	if others > 0 {
+		return taken(url)
+	}
+	return nil
+}
+
+func taken(url string) error {
+	return fault.Newf(fault.Conflict, "", "the remote URL %s belongs to another server", registry.RemoteURL(url))
+}

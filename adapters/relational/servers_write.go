@@ -1,0 +1,167 @@
+package relational
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// maxBatch is the most rows of one statement.
+const maxBatch = 500
+
+var errNoTransaction = errors.New("servers are changed inside a transaction only")
+
+// Lock answers serverstore.Writer.
+func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
+	t := s.db.carried(ctx)
+	if t == nil {
+		return nil, errNoTransaction
+	}
+	// A first publication has no row to lock: it makes one, and a second one at
+	// the same time waits here for the first to end.
+	_, err := s.db.exec(ctx, t.tx, "INSERT INTO servers (name) VALUES (?) ON CONFLICT (name) DO NOTHING", name.String())
+	if err != nil {
+		return nil, err
+	}
+	var locked string
+	row := t.tx.NewSelect().Table("servers").Column("name").Where("name = ?", name.String())
+	if err := s.db.forUpdate(row).Scan(ctx, &locked); err != nil {
+		return nil, s.db.fault(err)
+	}
+	return s.releases(ctx, t.tx, name)
+}
+
+func (s *Servers) releases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
+	rows, err := db.QueryContext(ctx, "SELECT "+releaseColumns+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
+	if err != nil {
+		return nil, s.db.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	all := make([]registry.Release, 0, 8)
+	var row releaseRow
+	into := row.into()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, s.db.fault(err)
+		}
+		r, err := row.release()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, s.db.fault(rows.Err())
+}
+
+// Save answers serverstore.Writer. The publication time, which never changes,
+// tells a new document of a version that is stored from a second publication
+// of it.
+func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error {
+	t := s.db.carried(ctx)
+	if t == nil {
+		return errNoTransaction
+	}
+	// The flag of the latest version leaves one before another takes it.
+	for _, latest := range []bool{false, true} {
+		if err := s.saveThose(ctx, t.tx, changes, latest); err != nil {
+			return brokenRule(err)
+		}
+	}
+	return s.saveRemotes(ctx, t.tx, changes)
+}
+
+func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []serverstore.Change, latest bool) error {
+	states := make([]registry.Release, 0, len(changes))
+	for _, c := range changes {
+		if c.Document == nil && c.Release.Latest == latest {
+			states = append(states, c.Release)
+		}
+	}
+	if err := s.saveStates(ctx, tx, states); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.Document != nil && c.Release.Latest == latest {
+			if err := s.saveDocument(ctx, tx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// saveStates stores what changed of versions that keep their documents.
+func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.Release) error {
+	for len(states) > 0 {
+		batch := states[:min(maxBatch, len(states))]
+		states = states[len(batch):]
+		var rows strings.Builder
+		args := make([]any, 0, 8*len(batch))
+		for i, r := range batch {
+			if i > 0 {
+				rows.WriteByte(',')
+			}
+			rows.WriteString("(?,?,?,?,?,?,?,?)")
+			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
+				at(r.StatusChangedAt), at(r.PublishedAt), at(r.UpdatedAt), r.Latest)
+		}
+		time := s.db.timeType()
+		changed, err := s.db.exec(ctx, tx, `WITH d (name, version, status, message, changed, published, updated, latest) AS (VALUES `+rows.String()+`)
+			UPDATE versions SET status = d.status, status_message = d.message,
+				status_changed_at = CAST(d.changed AS `+time+`), updated_at = CAST(d.updated AS `+time+`), is_latest = d.latest
+			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS `+time+`)`, args...)
+		if err != nil {
+			return err
+		}
+		if changed != int64(len(batch)) {
+			return fault.New(fault.NotFound, "", "no such version of a server")
+		}
+	}
+	return nil
+}
+
+// saveDocument stores a version with its document: a new one, or another
+// document for the publication that is stored.
+func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
+	r := c.Release
+	err := mustChange(s.db.exec(ctx, tx, `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?,
+		is_latest = ?, document = ? WHERE name = ? AND version = ? AND published_at = ?`,
+		string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.UpdatedAt),
+		r.Latest, c.Document, r.Name.String(), r.Version.String(), at(r.PublishedAt)))
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	_, err = s.db.exec(ctx, tx, `INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.PublishedAt), at(r.UpdatedAt),
+		r.Latest, c.Document)
+	return err
+}
+
+// rules are the unique constraints of the versions, by the words in which the
+// drivers name them, PostgreSQL's first.
+var rules = [...]struct{ constraint, columns, sentence string }{
+	{"versions_exist_once", "versions.name, versions.version", "this version of the server exists already"},
+	{"versions_publication", "versions.name, versions.published_at", "another version of the server was published at the same time"},
+	{"versions_one_latest", "versions.name", "another version of the server is the latest"},
+}
+
+// brokenRule names the unique constraint that stands against a change.
+func brokenRule(err error) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	text := err.Error()
+	for _, r := range rules {
+		if strings.Contains(text, r.constraint) || strings.Contains(text, "UNIQUE constraint failed: "+r.columns) {
+			return fault.Wrap(fault.Conflict, "", r.sentence, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,165 @@
+package relational
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+var (
+	_ sessionstore.Store   = (*Sessions)(nil)
+	_ sessionstore.History = (*Sessions)(nil)
+)
+
+// Sessions keeps sign-ins. It answers ports/sessionstore.Store and
+// History.
+type Sessions struct{ db *DB }
+
+// NewSessions returns the sessions of a database.
+func NewSessions(db *DB) *Sessions { return &Sessions{db: db} }
+
+type sessionRow struct {
+	bun.BaseModel `bun:"table:sessions"`
+
+	ID             auth.SessionID      `bun:"id,pk"`
+	UserID         auth.UserID         `bun:"user_id"`
+	DeviceID       auth.DeviceID       `bun:"device_id"`
+	DeviceIdentity auth.DeviceIdentity `bun:"device_identity"`
+	TrustLevel     level               `bun:"trust_level"`
+	RiskScore      int                 `bun:"risk_score"`
+	CreatedAt      instant             `bun:"created_at"`
+	LastActivity   instant             `bun:"last_activity"`
+	ExpiresAt      instant             `bun:"expires_at"`
+	MaxExpiresAt   instant             `bun:"max_expires_at"`
+	IPAddress      address             `bun:"ip_address"`
+	EndedAt        instant             `bun:"ended_at"`
+	EndReason      auth.EndReason      `bun:"end_reason"`
+}
+
+func rowOfSession(s auth.Session) *sessionRow {
+	return &sessionRow{
+		ID: s.ID, UserID: s.UserID, DeviceID: s.DeviceID, DeviceIdentity: s.DeviceIdentity,
+		TrustLevel: level{s.TrustLevel}, RiskScore: s.RiskScore,
+		CreatedAt: at(s.CreatedAt), LastActivity: at(s.LastActivity),
+		ExpiresAt: at(s.ExpiresAt), MaxExpiresAt: at(s.MaxExpiresAt),
+		IPAddress: address{s.IPAddress}, EndedAt: at(s.EndedAt), EndReason: s.EndReason,
+	}
+}
+
+func (r *sessionRow) session() auth.Session {
+	return auth.Session{
+		ID: r.ID, UserID: r.UserID, DeviceID: r.DeviceID, DeviceIdentity: r.DeviceIdentity,
+		TrustLevel: r.TrustLevel.TrustLevel, RiskScore: r.RiskScore,
+		CreatedAt: r.CreatedAt.Time, LastActivity: r.LastActivity.Time,
+		ExpiresAt: r.ExpiresAt.Time, MaxExpiresAt: r.MaxExpiresAt.Time,
+		IPAddress: r.IPAddress.Addr, EndedAt: r.EndedAt.Time, EndReason: r.EndReason,
+	}
+}
+
+// Create adds a session.
+func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(rowOfSession(session)).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// Get returns a session, ended or not.
+func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+}
+
+// Update lets change alter a session.
+func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		session, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+		if err != nil {
+			return err
+		}
+		if err := change(&session); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(rowOfSession(session)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// End ends the living sessions that the filter names. It locks them in the
+// order of their ids, so that two calls never wait for each other.
+func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
+	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		ids = nil
+		q := living(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
+		if which.DeviceID != "" {
+			q.Where("device_id = ?", which.DeviceID)
+		}
+		if which.Except != "" {
+			q.Where("id <> ?", which.Except)
+		}
+		if err := s.db.forChange(q.Order("id")).Scan(ctx, &ids); err != nil {
+			return s.db.fault(err)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		_, err := tx.NewUpdate().Model((*sessionRow)(nil)).Set("ended_at = ?", at(when)).Set("end_reason = ?", reason).
+			Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		return s.db.fault(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// Active returns the user's living sessions, newest first.
+func (s *Sessions) Active(ctx context.Context, user auth.UserID, when time.Time, limit int) ([]auth.Session, error) {
+	return s.newest(ctx, living(s.db.read(ctx).NewSelect(), user, when), limit)
+}
+
+// Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
+// It answers ports/sessionstore.History.
+func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
+	trusted := []string{auth.LimitedTrust.String(), auth.FullTrust.String()}
+	q := s.db.read(ctx).NewSelect().Where("user_id = ?", user).Where("trust_level IN (?)", bun.List(trusted))
+	return s.newest(ctx, q, limit)
+}
+
+// CountSince counts the user's sessions made after a time.
+func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
+	n, err := s.db.read(ctx).NewSelect().Model((*sessionRow)(nil)).
+		Where("user_id = ?", user).Where("created_at > ?", at(since)).Count(ctx)
+	return n, s.db.fault(err)
+}
+
+func (s *Sessions) newest(ctx context.Context, q *bun.SelectQuery, limit int) ([]auth.Session, error) {
+	if limit < 1 {
+		return nil, ctx.Err()
+	}
+	var rows []sessionRow
+	if err := q.Model(&rows).Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx); err != nil {
+		return nil, s.db.fault(err)
+	}
+	list := make([]auth.Session, len(rows))
+	for i := range rows {
+		list[i] = rows[i].session()
+	}
+	return list, nil
+}
+
+func (s *Sessions) one(ctx context.Context, q *bun.SelectQuery) (auth.Session, error) {
+	row := new(sessionRow)
+	if err := q.Model(row).Scan(ctx); err != nil {
+		return auth.Session{}, s.db.found(err, "session")
+	}
+	return row.session(), nil
+}
+
+// living selects the user's sessions that live at a time (auth.Session.Active).
+func living(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.SelectQuery {
+	return q.Where("user_id = ?", user).Where("ended_at IS NULL").Where("expires_at > ?", at(when))
+}

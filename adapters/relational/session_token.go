@@ -1,0 +1,85 @@
+package relational
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+var _ sessionstore.RefreshTokens = (*RefreshTokens)(nil)
+
+// RefreshTokens keeps the hashes of refresh tokens, generation by generation.
+// It answers ports/sessionstore.RefreshTokens.
+type RefreshTokens struct{ db *DB }
+
+// NewRefreshTokens returns the refresh tokens of a database.
+func NewRefreshTokens(db *DB) *RefreshTokens { return &RefreshTokens{db: db} }
+
+type refreshTokenRow struct {
+	bun.BaseModel `bun:"table:refresh_tokens"`
+
+	Hash      hash           `bun:"hash,pk"`
+	SessionID auth.SessionID `bun:"session_id"`
+	IssuedAt  instant        `bun:"issued_at"`
+	ExpiresAt instant        `bun:"expires_at"`
+	SpentAt   instant        `bun:"spent_at"`
+}
+
+// Add stores a new token.
+func (s *RefreshTokens) Add(ctx context.Context, t auth.RefreshToken) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&refreshTokenRow{
+			Hash: hash(t.Hash), SessionID: t.SessionID,
+			IssuedAt: at(t.IssuedAt), ExpiresAt: at(t.ExpiresAt), SpentAt: at(t.SpentAt),
+		}).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// Find returns the token of a hash, spent or not.
+func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
+	row := new(refreshTokenRow)
+	if err := s.db.read(ctx).NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
+		return auth.RefreshToken{}, s.db.found(err, "refresh token")
+	}
+	return auth.RefreshToken{
+		Hash: auth.TokenHash(row.Hash), SessionID: row.SessionID,
+		IssuedAt: row.IssuedAt.Time, ExpiresAt: row.ExpiresAt.Time, SpentAt: row.SpentAt.Time,
+	}, nil
+}
+
+// Spend marks an unspent token spent. The condition of the update decides
+// between parallel calls.
+func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.affected(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", at(when)).
+			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
+		if err != nil || n == 1 {
+			return err
+		}
+		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
+		switch {
+		case err != nil:
+			return s.db.fault(err)
+		case known:
+			return fault.New(fault.Conflict, "", "the refresh token is spent")
+		}
+		return noSuch("refresh token")
+	})
+}
+
+// DeleteExpired removes the tokens of sessions that have ended or expired by a
+// time: nobody can refresh them any more, and a replay would end nothing.
+func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		dead := tx.NewSelect().Model((*refreshTokenRow)(nil)).Column("refresh_token_row.hash").
+			Join("JOIN sessions AS s ON s.id = refresh_token_row.session_id").
+			Where("s.expires_at <= ? OR s.ended_at <= ?", at(before), at(before)).Limit(batch)
+		return s.db.affected(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("hash IN (?)", dead).Exec(ctx))
+	})
+}

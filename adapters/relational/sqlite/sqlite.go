@@ -1,0 +1,137 @@
+// Package sqlite opens the SQLite file that keeps the records in the embedded
+// environment. It knows the driver, its settings and its errors, and no
+// records: rows and queries are those of package relational.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	driver "modernc.org/sqlite"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// File is the name of the database in its folder.
+const File = "tollgate.db"
+
+// Config says where the file is and how it is used.
+type Config struct {
+	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file, made when it is not there"`
+	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"connections that read beside the one that writes, 1 to 128"`
+	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a write waits for another process, 100ms to 1m"`
+}
+
+// Validate checks the ranges.
+func (c Config) Validate() error {
+	switch {
+	case c.Dir == "":
+		return errors.New("DATA_DIR must not be empty")
+	case c.ReadConns < 1 || c.ReadConns > 128:
+		return errors.New("SQLITE_READ_CONNS must be 1 to 128")
+	case c.BusyTimeout < 100*time.Millisecond || c.BusyTimeout > time.Minute:
+		return errors.New("SQLITE_BUSY_TIMEOUT must be 100ms to 1m")
+	}
+	return nil
+}
+
+// Open opens the file, which it makes when it is not there, and returns the
+// database with what closes it. It does not migrate. A folder or file that
+// cannot be made, read or written is fault.Unavailable and named.
+func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
+	path, err := prepare(c.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	write, err := pool(path, c, "immediate", 1)
+	if err != nil {
+		return nil, nil, broken(path, err)
+	}
+	read, err := pool(path, c, "deferred", c.ReadConns, "query_only(1)")
+	if err != nil {
+		_ = write.Close() // nothing was written
+		return nil, nil, broken(path, err)
+	}
+	cleanup := func() {
+		_ = read.Close()  // every answered transaction is on disk already
+		_ = write.Close() // likewise
+	}
+	// The first connection turns the write-ahead log on, which readers cannot.
+	for _, db := range []*bun.DB{write, read} {
+		if err := db.PingContext(ctx); err != nil {
+			cleanup()
+			return nil, nil, broken(path, err)
+		}
+	}
+	return relational.New(read, write, relational.Dialect{Name: relational.SQLite, Classify: classify}), cleanup, nil
+}
+
+// prepare makes the folder and an empty file that nobody else may read: SQLite
+// would make it with the modes of the process, and gives its log those of the
+// file.
+func prepare(dir string) (path string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", unusable(dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", unusable(dir, err)
+	}
+	path = filepath.Join(dir, File)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", unusable(path, err)
+	}
+	if err := f.Close(); err != nil {
+		return "", unusable(path, err)
+	}
+	return path, nil
+}
+
+func unusable(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fault.Wrap(fault.Unavailable, "", "cannot write "+path+" (DATA_DIR)", err)
+}
+
+// broken tells what is wrong with the file, unless the context ended.
+func broken(path string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, "", "cannot open the database "+path+" (DATA_DIR)", err)
+}
+
+// pool returns connections to the file that begin their transactions as lock
+// says. An answered transaction is on disk (synchronous FULL).
+func pool(path string, c Config, lock string, conns int, pragmas ...string) (*bun.DB, error) {
+	q := url.Values{"_txlock": {lock}}
+	pragmas = append([]string{
+		"busy_timeout(" + strconv.FormatInt(c.BusyTimeout.Milliseconds(), 10) + ")",
+		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"cache_size(-16384)", "temp_store(MEMORY)", "trusted_schema(0)",
+	}, pragmas...)
+	q["_pragma"] = pragmas
+	address := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}
+	connector, err := driver.NewConnector(address.String())
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return bun.NewDB(db, sqlitedialect.New()), nil
+}

@@ -1,0 +1,161 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+func config(dir string) sqlite.Config {
+	return sqlite.Config{Dir: dir, ReadConns: 2, BusyTimeout: 5 * time.Second}
+}
+
+func open(t *testing.T, c sqlite.Config) *relational.DB {
+	t.Helper()
+	db, closeDB, err := sqlite.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeDB)
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestNobodyElseReadsTheFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "here with ? and #%41")
+	db := open(t, config(dir))
+	if err := db.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder has the mode %v (%v)", info.Mode(), err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) < 2 {
+		t.Fatalf("the folder holds %v (%v), want the database and its log", files, err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || info.Mode().Perm() != 0o600 || !strings.HasPrefix(f.Name(), sqlite.File) {
+			t.Errorf("%s has the mode %v (%v)", f.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestFoldersThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("this is no database, and long enough to be seen as none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, sqlite.File), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file, filepath.Join(other, sqlite.File)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"a file is in the way": file, "a folder is in the way": taken, "the file is no database": other} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := sqlite.Open(t.Context(), config(path))
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "DATA_DIR") {
+				t.Errorf("got %v, want a sentence with the path", err)
+			}
+		})
+	}
+}
+
+func TestOpenWithAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := sqlite.Open(ctx, config(t.TempDir())); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTwoProcessesWriteOneFile has two handles, as an operator command beside
+// the service has; neither sees the other's locks as a failure.
+func TestTwoProcessesWriteOneFile(t *testing.T) {
+	dir := t.TempDir()
+	const each = 20
+	var all sync.WaitGroup
+	for process := range 2 {
+		methods := relational.NewMethods(open(t, config(dir)))
+		all.Go(func() {
+			for i := range each {
+				id := catalogue.MethodID(1 + process*each + i)
+				if err := methods.Add(t.Context(), catalogue.Method{ID: id, Path: fmt.Sprintf("/%d", id)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got, err := relational.NewMethods(open(t, config(dir))).List(t.Context())
+	if err != nil || len(got) != 35+2*each {
+		t.Errorf("there are %d methods (%v)", len(got), err)
+	}
+}
+
+// TestALockHeldForLongIsUnavailable: the wait for another process is bounded.
+func TestALockHeldForLongIsUnavailable(t *testing.T) {
+	dir := t.TempDir()
+	holder := open(t, config(dir))
+	impatient := config(dir)
+	impatient.BusyTimeout = 100 * time.Millisecond
+	waiter := relational.NewMethods(open(t, impatient))
+	err := holder.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := waiter.Remove(t.Context(), catalogue.ListingID); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("the waiting write ended with %v", err)
+		}
+		if _, err := waiter.List(t.Context()); err != nil {
+			t.Errorf("a read beside a write: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waiter.Remove(t.Context(), catalogue.ListingID); err != nil {
+		t.Errorf("after the lock is gone: %v", err)
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	if err := config("x").Validate(); err != nil {
+		t.Error(err)
+	}
+	cases := map[string]func(*sqlite.Config){
+		"DATA_DIR":            func(c *sqlite.Config) { c.Dir = "" },
+		"SQLITE_READ_CONNS":   func(c *sqlite.Config) { c.ReadConns = 0 },
+		"SQLITE_BUSY_TIMEOUT": func(c *sqlite.Config) { c.BusyTimeout = -time.Second },
+	}
+	for variable, spoil := range cases {
+		c := config("x")
+		spoil(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), variable) {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// Package rest is the HTTP API listener: the Fiber application, what surrounds
+// every request, and the one place where a failure becomes a status. The parts
+// of the API (registry, authentication, methods listing) live in packages below
+// it and bring their routes, their limit and their own form of an error.
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/sirupsen/logrus"
+	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// The headers that tell callers of their limit (authentication document,
+// section Limits).
+const (
+	headerLimit     = "X-RateLimit-Limit"
+	headerRemaining = "X-RateLimit-Remaining"
+	headerReset     = "X-RateLimit-Reset" // Unix seconds (decisions 2.4)
+)
+
+// Part is one part of the API.
+type Part interface {
+	// Mount adds the part's routes.
+	Mount(r fiber.Router)
+	// Owns tells whether a path is the part's, also one that has no route.
+	Owns(path string) bool
+	// Scope returns the limit that requests of the path count against.
+	Scope(path string) throttle.Scope
+	// WriteFault writes the body of a failure in the part's own form. Status
+	// and headers are set already; the part may change them.
+	WriteFault(c *fiber.Ctx, f *fault.Error) error
+}
+
+// Dependencies is what the listener needs of the rest of the service.
+type Dependencies struct {
+	Parts    []Part
+	Health   *Health
+	Throttle throttle.Throttle
+	Clock    clock.Clock
+	Log      *logrus.Entry
+}
+
+// Server is the API listener.
+type Server struct {
+	app      *fiber.App
+	parts    []Part
+	throttle throttle.Throttle
+	clock    clock.Clock
+	proxies  Proxies
+	log      *logrus.Entry
+}
+
+// New returns the listener with all parts mounted. It does not listen yet.
+func New(cfg Config, d Dependencies) *Server {
+	s := &Server{
+		parts: d.Parts, throttle: d.Throttle, clock: d.Clock,
+		proxies: cfg.TrustedProxies, log: d.Log,
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName:               "tollgate",
+		BodyLimit:             MaxBody,
+		CaseSensitive:         true,
+		StrictRouting:         true,
+		Concurrency:           cfg.MaxConnections,
+		DisableStartupMessage: true,
+		// No part takes forms; parsing one would fill temporary files.
+		DisablePreParseMultipartForm: true,
+		ErrorHandler:                 s.serverFault,
+		IdleTimeout:                  cfg.IdleTimeout,
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  cfg.ReadTimeout,
+		WriteTimeout:                 cfg.WriteTimeout,
+	})
+	s.adjustServer()
+	s.app.Use(s.around)
+	if d.Health != nil {
+		d.Health.mount(s.app)
+	}
+	for _, p := range d.Parts {
+		p.Mount(s.app)
+	}
+	return s
+}
+
+// adjustServer changes what Fiber has no setting for. Methods that it does not
+// know reach the routes, where they are 405, instead of an answer of Fiber's own
+// that bears none of our headers: they pass as TRACE, which no route has. And a
+// request whose body fails keeps its header.
+func (s *Server) adjustServer() {
+	server := s.app.Server()
+	server.CloseOnShutdown = true
+	var arriving headings
+	server.HeaderReceived = arriving.keep
+	fail := server.ErrorHandler
+	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
+		arriving.restore(&c.Request.Header)
+		fail(c, err)
+	}
+	route, known := server.Handler, s.app.Config().RequestMethods
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		arriving.forget(&c.Request.Header)
+		if !slices.Contains(known, string(c.Method())) {
+			c.Request.Header.SetMethod(fiber.MethodTrace)
+		}
+		route(c)
+	}
+}
+
+// Serve answers on the listener until Shutdown.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.app.Listener(lingeringListener{l}); err != nil {
+		return fmt.Errorf("serve API: %w", err)
+	}
+	return nil
+}
+
+// Shutdown closes the listener and waits for the calls in flight, until ctx is
+// done at the latest.
+func (s *Server) Shutdown(ctx context.Context) error {
+	finished := make(chan error, 1)
+	go func() { finished <- s.app.Shutdown() }()
+	select {
+	case err := <-finished:
+		if err != nil {
+			return fmt.Errorf("shut API down: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.New("shut API down: calls were still in flight")
+	}
+}
+
+// around surrounds every request: it names it, keeps a panic inside, counts it
+// against the part's limit and turns a failure into an answer.
+func (s *Server) around(c *fiber.Ctx) (err error) {
+	nameRequest(c)
+	setAddress(c, s.proxies)
+	setSecurityHeaders(c)
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.writeFault(c, panicFault(p))
+		}
+	}()
+	if err := s.count(c); err != nil {
+		return s.writeFault(c, err)
+	}
+	if err := c.Next(); err != nil {
+		return s.writeFault(c, err)
+	}
+	return nil
+}
+
+// serverFault answers what went wrong before a request could be routed, such
+// as a body over the bound.
+func (s *Server) serverFault(c *fiber.Ctx, err error) error {
+	if RequestID(c) != "" { // it was routed, and writing its answer failed
+		return s.writeFault(c, err)
+	}
+	linger(c.Context().Conn())
+	nameRequest(c)
+	setAddress(c, s.proxies)
+	setSecurityHeaders(c)
+	if limit := s.count(c); limit != nil {
+		err = limit
+	}
+	return s.writeFault(c, err)
+}
+
+// count counts the request against its part's limit and sets the limit's
+// headers. Where the counter store is away, /auth answers 503, because its
+// limit is a defence; everything else is let through.
+func (s *Server) count(c *fiber.Ctx) error {
+	part := s.partOf(c.Path())
+	if part == nil {
+		return nil
+	}
+	scope := part.Scope(c.Path())
+	v, err := s.throttle.Try(c.UserContext(), scope, Address(c).String())
+	if err != nil {
+		if scope == throttle.AuthAddress {
+			return err
+		}
+		s.log.WithError(err).WithField("scope", scope).Warn("limit not counted")
+		return nil
+	}
+	if v.Unlimited {
+		return nil
+	}
+	c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))
+	c.Set(headerRemaining, strconv.FormatUint(v.Remaining, 10))
+	c.Set(headerReset, strconv.FormatInt(v.ResetAt.Unix(), 10))
+	if !v.Allowed {
+		return fault.New(fault.Exhausted, "rate_limit_exceeded", "too many requests").
+			After(v.RetryAfter(s.clock.Now()))
+	}
+	return nil
+}
+
+func (s *Server) partOf(path string) Part {
+	for _, p := range s.parts {
+		if p.Owns(path) {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package authapi
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+)
+
+// defaultPage is how many audit entries an answer has when nobody says
+// (authentication document, section Limits).
+const defaultPage = 100
+
+// Trail is the audit log of a person. *audit.Trail is one.
+type Trail interface {
+	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+}
+
+type logAnswer struct {
+	Logs   []logEntry `json:"logs"`
+	Total  int        `json:"total"`
+	Limit  int        `json:"limit"`
+	Offset int        `json:"offset"`
+}
+
+type logEntry struct {
+	ID        auth.EventID   `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	EventType auth.EventType `json:"eventType"`
+	Success   bool           `json:"success"`
+	Details   map[string]any `json:"details"`
+}
+
+func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
+	q, err := readLogQuery(c)
+	if err != nil {
+		return err
+	}
+	page, err := a.trail.Search(c.UserContext(), caller.UserID, q)
+	if err != nil {
+		return err
+	}
+	out := logAnswer{Logs: make([]logEntry, 0, len(page.Events)), Total: page.Total, Limit: q.Limit, Offset: q.Offset}
+	for _, e := range page.Events {
+		if e.Details == nil {
+			e.Details = map[string]any{}
+		}
+		out.Logs = append(out.Logs, logEntry{e.ID, instant(e.Time), e.Type, e.Success, e.Details})
+	}
+	return answer(c, out)
+}
+
+// readLogQuery reads the parameters of the audit log; an empty one counts as
+// absent. Whether limit and offset are within bounds is the use case's rule.
+func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
+	q := audit.Query{Limit: defaultPage}
+	b, problems := body{faults: &faults{map[string]string{}, map[string]string{}}}, []error(nil)
+	if name := query(c, "eventType"); name != "" {
+		var err error
+		q.Type, err = auth.ParseEventType(name)
+		problems = append(problems, err)
+	}
+	for name, at := range map[string]*time.Time{"startDate": &q.After, "endDate": &q.Before} {
+		problems = append(problems, readTime(name, query(c, name), at))
+	}
+	for name, number := range map[string]*int{"limit": &q.Limit, "offset": &q.Offset} {
+		problems = append(problems, readNumber(name, query(c, name), number))
+	}
+	return q, b.err(problems...)
+}
+
+// query returns a copy of a parameter of the query.
+func query(c *fiber.Ctx, name string) string { return strings.Clone(c.Query(name)) }
+
+func readNumber(name, s string, number *int) error {
+	if s == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return auth.InvalidField(auth.CodeValidation, name, "must be a whole number")
+	}
+	*number = int(n)
+	return nil
+}
+
+// readTime reads a date or a time of ISO 8601; without an offset it is UTC.
+func readTime(name, s string, at *time.Time) error {
+	if s == "" {
+		return nil
+	}
+	for _, form := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly} {
+		t, err := time.Parse(form, s)
+		if t = t.UTC(); err == nil && t.Year() >= 1 && t.Year() <= 9999 {
+			*at = t
+			return nil
+		}
+	}
+	return auth.InvalidField(auth.CodeValidation, name, "must be an ISO 8601 time such as 2026-01-31T12:00:00Z")
+}

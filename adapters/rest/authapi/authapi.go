@@ -1,0 +1,173 @@
+// Package authapi serves adaptive authentication: everything below /auth,
+// devices, sessions, the audit log and the keys that verify access tokens
+// (authentication document). It reads and writes JSON and says which trust
+// level an endpoint needs; what an endpoint does is the business of the use
+// cases that it calls.
+package authapi
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+// Codes for what the authentication document has no code of its own for.
+const (
+	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is away, try again
+	codeMethod      fault.Code = "method_not_allowed"  // 405
+	codeConflict    fault.Code = "conflict"            // 409: what is stored has changed meanwhile
+	codeUnsupported fault.Code = "not_implemented"     // 501: this service, as it is set up, does not do this
+)
+
+const (
+	root     = "/auth"
+	devices  = "/devices"
+	sessions = "/sessions"
+	auditLog = "/audit-logs"
+	keySet   = "/.well-known/jwks.json"
+)
+
+// API is the authentication part of the API.
+type API struct {
+	access  Access
+	signIn  SignIn
+	stepUp  StepUp
+	devices Devices
+	trail   Trail
+	keys    keyring.Published
+}
+
+// UseCases are what the endpoints call.
+type UseCases struct {
+	Access  Access
+	SignIn  SignIn
+	StepUp  StepUp
+	Devices Devices
+	Trail   Trail
+	Keys    keyring.Published
+}
+
+// New returns the authentication part of the API.
+func New(u UseCases) *API {
+	return &API{access: u.Access, signIn: u.SignIn, stepUp: u.StepUp, devices: u.Devices, trail: u.Trail, keys: u.Keys}
+}
+
+// Mount adds the routes of the document's table and of decisions 2.1.
+func (a *API) Mount(r fiber.Router) {
+	r.Post(root+"/login", a.login)
+	r.Post(root+"/refresh", a.refresh)
+	r.Post(root+"/logout", a.signedIn(auth.HighRisk, a.logout))
+	r.Get(root+"/session", a.signedIn(auth.HighRisk, a.session))
+
+	r.Post(root+"/step-up/initiate", a.signedIn(auth.Unverified, a.initiate))
+	r.Post(root+"/step-up/verify", a.verify)
+	r.Post(root+"/step-up/resend", a.resend)
+
+	r.Get(devices, a.signedIn(auth.Unverified, a.listDevices))
+	r.Put(devices+"/:id/trust", a.signedIn(auth.Unverified, a.markDevice))
+	r.Delete(devices+"/:id", a.signedIn(auth.Unverified, a.revokeDevice))
+
+	r.Get(sessions, a.signedIn(auth.Unverified, a.listSessions))
+	r.Delete(sessions+"/:id", a.signedIn(auth.Unverified, a.endSession))
+
+	r.Get(auditLog, a.signedIn(auth.Unverified, a.searchLog))
+	r.Get(keySet, a.keySet)
+}
+
+// Owns tells whether the path is one of this part.
+func (a *API) Owns(path string) bool {
+	for _, prefix := range [...]string{root, devices, sessions, auditLog} {
+		if below(path, prefix) {
+			return true
+		}
+	}
+	return path == keySet
+}
+
+// Scope returns the limit of /auth for all that is below it (decisions 2.4),
+// and that of the document's other endpoints for the rest.
+func (a *API) Scope(path string) throttle.Scope {
+	if below(path, root) {
+		return throttle.AuthAddress
+	}
+	return throttle.APIAddress
+}
+
+func below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// failure is the body of an error (authentication document, section Errors).
+type failure struct {
+	Error   fault.Code     `json:"error"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+// WriteFault writes an error with its code; details is an object, always.
+func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	details := maps.Clone(f.Details)
+	if details == nil {
+		details = map[string]any{}
+	}
+	delete(details, "challenge") // stands in WWW-Authenticate
+	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
+		details["retryAfter"] = rest.RetrySeconds(f.RetryAfter)
+	}
+	return answer(c, failure{codeOf(f, c.Response().StatusCode()), f.Message, details})
+}
+
+// codeOf returns the code of a failure: its own, or what its kind is called.
+func codeOf(f *fault.Error, status int) fault.Code {
+	if f.Code != "" {
+		return f.Code
+	}
+	switch f.Kind {
+	case fault.Invalid:
+		if status == http.StatusMethodNotAllowed {
+			return codeMethod
+		}
+		return auth.CodeInvalidInput
+	case fault.Unauthenticated:
+		return auth.CodeInvalidToken
+	case fault.Forbidden:
+		return auth.CodeAccessDenied
+	case fault.NotFound:
+		return auth.CodeNotFound
+	case fault.Conflict:
+		return codeConflict
+	case fault.Exhausted:
+		return auth.CodeRateLimit
+	case fault.Unsupported:
+		return codeUnsupported
+	case fault.Unavailable:
+		return codeUnavailable
+	default:
+		return auth.CodeInternal
+	}
+}
+
+// answer writes a body that no cache may keep: it concerns one person alone,
+// and may hold tokens.
+func answer(c *fiber.Ctx, body any) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.JSON(body)
+}
+
+// done is the answer of an endpoint that has nothing but a sentence to say.
+type done struct {
+	Message string `json:"message"`
+}
+
+// instant writes a time in ISO 8601, UTC, with milliseconds.
+func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,319 @@
+package authapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+const (
+	someID  = "11111111-2222-4333-8444-555555555555"
+	otherID = "66666666-7777-4888-8999-aaaaaaaaaaaa"
+)
+
+var (
+	now  = time.Unix(1_800_000_000, 0).UTC()
+	seen = now.Add(-time.Hour)
+)
+
+// caller is the session of the token "good".
+func caller(level auth.TrustLevel) auth.Session {
+	return auth.Session{
+		ID: someID, UserID: otherID, TrustLevel: level, DeviceIdentity: "abc",
+		CreatedAt: seen, LastActivity: now, ExpiresAt: now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.9"),
+	}
+}
+
+// useCases notes what the handlers ask for and answers what it is told to.
+type useCases struct {
+	level auth.TrustLevel // of the token "good"
+	err   error
+
+	calls    []string
+	login    signin.Login
+	secret   auth.RefreshSecret
+	from     netip.Addr
+	id       string
+	method   auth.StepUpMethod
+	code     auth.OTP
+	mark     auth.TrustStatus
+	query    audit.Query
+	user     auth.UserID
+	devices  []auth.Device
+	sessions []auth.Session
+	events   []auth.Event
+}
+
+func (u *useCases) called(name string) error {
+	u.calls = append(u.calls, name)
+	return u.err
+}
+
+func (u *useCases) Check(_ context.Context, t auth.AccessToken) (auth.Session, error) {
+	switch t {
+	case "good":
+		return caller(u.level), nil
+	case "expired":
+		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the token has expired")
+	default:
+		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the token is not valid")
+	}
+}
+
+func result() signin.Result {
+	return signin.Result{
+		UserID: otherID, SessionID: someID, TrustLevel: auth.LimitedTrust,
+		AccessToken: "access.token", RefreshToken: "refresh-token", ExpiresIn: 15 * time.Minute,
+	}
+}
+
+func (u *useCases) Login(_ context.Context, in signin.Login) (signin.Result, error) {
+	u.login = in
+	return result(), u.called("login")
+}
+
+func (u *useCases) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
+	u.secret, u.from = secret, from
+	return result(), u.called("refresh")
+}
+
+func (u *useCases) SignOut(_ context.Context, s auth.Session, id auth.SessionID) error {
+	u.user, u.id = s.UserID, string(id)
+	return u.called("sign out")
+}
+
+func (u *useCases) Terminate(_ context.Context, s auth.Session, id auth.SessionID) error {
+	u.user, u.id = s.UserID, string(id)
+	return u.called("terminate")
+}
+
+func (u *useCases) Initiate(_ context.Context, s auth.Session, m auth.StepUpMethod) (stepup.Pending, error) {
+	u.user, u.method = s.UserID, m
+	return stepup.Pending{ID: otherID, Method: m, ExpiresAt: now.Add(10 * time.Minute), AttemptsRemaining: 3}, u.called("initiate")
+}
+
+func (u *useCases) Verify(_ context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error) {
+	u.id, u.code = string(id), code
+	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token"}, u.called("verify")
+}
+
+func (u *useCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pending, error) {
+	u.id = string(id)
+	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.called("resend")
+}
+
+func (u *useCases) Devices(_ context.Context, s auth.Session) ([]auth.Device, error) {
+	u.user = s.UserID
+	return u.devices, u.called("devices")
+}
+
+func (u *useCases) Sessions(_ context.Context, s auth.Session) ([]auth.Session, error) {
+	u.user = s.UserID
+	return u.sessions, u.called("sessions")
+}
+
+func (u *useCases) Mark(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
+	u.user, u.id, u.mark = s.UserID, string(id), status
+	return auth.Device{ID: id, TrustStatus: status}, u.called("mark")
+}
+
+func (u *useCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceID) (int, error) {
+	u.user, u.id = s.UserID, string(id)
+	return 2, u.called("revoke")
+}
+
+func (u *useCases) Search(_ context.Context, user auth.UserID, q audit.Query) (audit.Page, error) {
+	u.user, u.query = user, q
+	return audit.Page{Events: u.events, Total: 7}, u.called("search")
+}
+
+func (u *useCases) PublicKeys(context.Context) ([]keyring.PublicKey, error) {
+	key := make([]byte, 32)
+	key[0] = 0xff
+	return []keyring.PublicKey{{ID: "key-1", Key: key}}, u.called("keys")
+}
+
+// tries counts by scope.
+type tries struct{ scopes []throttle.Scope }
+
+func (l *tries) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
+	l.scopes = append(l.scopes, scope)
+	limit := map[throttle.Scope]uint64{throttle.AuthAddress: 100, throttle.APIAddress: 1000}[scope]
+	return throttle.Verdict{Allowed: true, Limit: limit, Remaining: limit - 1, ResetAt: now.Add(15 * time.Minute)}, nil
+}
+
+func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+
+type stoppedClock struct{}
+
+func (stoppedClock) Now() time.Time { return now }
+
+type service struct {
+	*useCases
+	url   string
+	tries *tries
+}
+
+// serve starts the listener with this part alone.
+func serve(t *testing.T, proxies ...netip.Prefix) *service {
+	t.Helper()
+	u, l := &useCases{level: auth.FullTrust}, &tries{}
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	server := rest.New(rest.Config{
+		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
+		MaxConnections: 100, TrustedProxies: proxies,
+	}, rest.Dependencies{
+		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
+		Throttle: l, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return &service{u, "http://" + listener.Addr().String(), l}
+}
+
+type answer struct {
+	status  int
+	header  http.Header
+	cookies []*http.Cookie
+	body    string
+}
+
+// call sends a request; headers come in pairs.
+func (s *service) call(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, response.Cookies(), string(text)}
+}
+
+// signedIn is call with the good token.
+func (s *service) signedIn(t *testing.T, method, path, body string) answer {
+	t.Helper()
+	return s.call(t, method, path, body, "Authorization", "Bearer good")
+}
+
+func (a answer) expect(t *testing.T, status int, body string) {
+	t.Helper()
+	if a.status != status || a.body != body {
+		t.Errorf("answered %d %s, want %d %s", a.status, a.body, status, body)
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("headers %v", a.header)
+	}
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		if a.header.Get(name) == "" {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// refused is the body of an error.
+type refused struct {
+	Error   string         `json:"error"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+func (a answer) refusal(t *testing.T, status int, code string) refused {
+	t.Helper()
+	var r refused
+	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	if a.status != status || r.Error != code || r.Message == "" || r.Details == nil {
+		t.Errorf("answered %d %s, want %d %s with message and details", a.status, a.body, status, code)
+	}
+	return r
+}
+
+// fields are the names in details.fields, in order.
+func (r refused) fields() string {
+	fields, _ := r.Details["fields"].(map[string]any)
+	var names []string
+	for _, name := range []string{
+		"email", "password", "deviceInfo", "deviceInfo.userAgent", "deviceInfo.timezone", "refreshToken", "sessionId", "method",
+		"challengeId", "otp", "trustStatus", "id", "eventType", "startDate", "endDate", "limit", "offset",
+	} {
+		if _, ok := fields[name]; ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) != len(fields) {
+		return "other fields"
+	}
+	return strings.Join(names, " ")
+}
+
+// endpoints are all endpoints with a body that is good.
+type endpoint struct {
+	method, path, body, call string
+	level                    auth.TrustLevel // zero: no token needed
+	scope                    throttle.Scope
+}
+
+func endpoints() []endpoint {
+	const login = `{"email":"a@example.com","password":"secret","deviceInfo":{}}`
+	return []endpoint{
+		{"POST", "/auth/login", login, "login", 0, throttle.AuthAddress},
+		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, "refresh", 0, throttle.AuthAddress},
+		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, "sign out", auth.HighRisk, throttle.AuthAddress},
+		{"GET", "/auth/session", "", "", auth.HighRisk, throttle.AuthAddress},
+		{"POST", "/auth/step-up/initiate", `{"method":"EMAIL_OTP"}`, "initiate", auth.Unverified, throttle.AuthAddress},
+		{"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, "verify", 0, throttle.AuthAddress},
+		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, "resend", 0, throttle.AuthAddress},
+		{"GET", "/devices", "", "devices", auth.Unverified, throttle.APIAddress},
+		{"PUT", "/devices/" + someID + "/trust", `{"trustStatus":"TRUSTED"}`, "mark", auth.Unverified, throttle.APIAddress},
+		{"DELETE", "/devices/" + someID, "", "revoke", auth.Unverified, throttle.APIAddress},
+		{"GET", "/sessions", "", "sessions", auth.Unverified, throttle.APIAddress},
+		{"DELETE", "/sessions/" + someID, "", "terminate", auth.Unverified, throttle.APIAddress},
+		{"GET", "/audit-logs", "", "search", auth.Unverified, throttle.APIAddress},
+		{"GET", "/.well-known/jwks.json", "", "keys", 0, throttle.APIAddress},
+	}
+}

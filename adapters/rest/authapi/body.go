@@ -1,0 +1,156 @@
+package authapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// body reads the members of a JSON object by name and gathers what is wrong
+// with them, so that one answer names every field (decisions 2.1). Members
+// that nobody asks for are ignored; of two with one name the last counts.
+type body struct {
+	members map[string]json.RawMessage
+	path    string // before the names of the members
+	faults  *faults
+}
+
+// faults are the problems of a request's fields. What cannot be read is
+// invalid_input; what can be read and breaks a rule is validation_error.
+type faults struct{ unreadable, broken map[string]string }
+
+// readBody returns the object that a request's body holds.
+func readBody(c *fiber.Ctx) (body, error) {
+	text, err := rest.JSONBody(c)
+	if err != nil {
+		return body{}, err
+	}
+	return parseBody(text)
+}
+
+// parseBody returns the object that a text holds.
+func parseBody(text []byte) (body, error) {
+	b := body{faults: &faults{unreadable: map[string]string{}, broken: map[string]string{}}}
+	text = bytes.TrimLeft(text, " \t\r\n")
+	switch {
+	case !utf8.Valid(text):
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
+	case !json.Valid(text):
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
+	case text[0] != '{':
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
+	}
+	if err := json.Unmarshal(text, &b.members); err != nil {
+		return body{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
+	}
+	return b, nil
+}
+
+// text returns a string that must be there and not be empty.
+func (b body) text(name string) string {
+	value, given := b.value(name)
+	switch {
+	case !given:
+		b.unreadable(name, "is missing")
+	case value == "":
+		b.unreadable(name, "must not be empty")
+	}
+	return value
+}
+
+// option returns a string that may be absent, or null, and then is empty.
+func (b body) option(name string) string {
+	value, _ := b.value(name)
+	return value
+}
+
+// value returns a string, and whether it is there or something else stands in
+// its place, which is noted.
+func (b body) value(name string) (value string, given bool) {
+	raw, ok := b.members[name]
+	if !ok || string(raw) == "null" {
+		return "", false
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		b.unreadable(name, "must be a string")
+		return "?", true // not empty, so that it has one problem only
+	}
+	if strings.ContainsRune(value, 0) {
+		b.unreadable(name, "must not hold a NUL")
+		return "?", true
+	}
+	return value, true
+}
+
+// object returns an object that must be there.
+func (b body) object(name string) body {
+	inner := body{path: b.path + name + ".", faults: b.faults}
+	raw, ok := b.members[name]
+	switch {
+	case !ok || string(raw) == "null":
+		b.unreadable(name, "is missing")
+	case json.Unmarshal(raw, &inner.members) != nil:
+		b.unreadable(name, "must be an object")
+	}
+	return inner
+}
+
+func (b body) unreadable(name, problem string) { b.faults.unreadable[b.path+name] = problem }
+
+// err returns everything that is wrong with the fields read so far. others are
+// what the model found wrong with the values; of a field that could not be
+// read they say nothing.
+func (b body) err(others ...error) error {
+	for _, err := range others {
+		if err == nil {
+			continue
+		}
+		f, ok := fault.As(err)
+		if !ok {
+			return err
+		}
+		fields, ok := f.Details["fields"].(map[string]string)
+		if f.Kind != fault.Invalid || !ok {
+			return err
+		}
+		b.faults.add(f.Code, fields)
+	}
+	return b.faults.err()
+}
+
+func (f *faults) add(code fault.Code, fields map[string]string) {
+	for name, problem := range fields {
+		switch {
+		case f.unreadable[name] != "":
+		case code == auth.CodeInvalidInput:
+			f.unreadable[name] = problem
+		default:
+			f.broken[name] = problem
+		}
+	}
+}
+
+func (f *faults) err() error {
+	code, fields := auth.CodeValidation, maps.Clone(f.broken)
+	if len(f.unreadable) > 0 {
+		code = auth.CodeInvalidInput
+		maps.Copy(fields, f.unreadable)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	sentences := make([]string, 0, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		sentences = append(sentences, name+" "+fields[name])
+	}
+	return fault.New(fault.Invalid, code, strings.Join(sentences, "; ")).WithDetail("fields", fields)
+}

@@ -1,0 +1,71 @@
+package authapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBodiesThatCannotBeRead(t *testing.T) {
+	s := serve(t)
+	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", strings.Repeat("[", 100_000)} {
+		for _, e := range endpoints() {
+			if e.body == "" {
+				continue
+			}
+			s.signedIn(t, e.method, e.path, body).refusal(t, 400, "invalid_input")
+		}
+	}
+	if len(s.calls) != 0 {
+		t.Errorf("called %v", s.calls)
+	}
+}
+
+func TestFieldsThatAreWrong(t *testing.T) {
+	s := serve(t)
+	const id = `"challengeId":"` + someID + `"`
+	for _, c := range []struct{ path, body, code, fields string }{
+		{"/auth/login", `{}`, "invalid_input", "email password deviceInfo"},
+		{"/auth/login", `{"email":null,"password":null,"deviceInfo":null}`, "invalid_input", "email password deviceInfo"},
+		{"/auth/login", `{"email":"","password":"","deviceInfo":{}}`, "invalid_input", "email password"},
+		{"/auth/login", `{"email":" ","password":"p","deviceInfo":{}}`, "invalid_input", "email"},
+		{"/auth/login", `{"email":1,"password":[],"deviceInfo":"x"}`, "invalid_input", "email password deviceInfo"},
+		{"/auth/login", `{"email":"a\u0000@example.com","password":"\u0000","deviceInfo":{"userAgent":"\u0000","timezone":1}}`,
+			"invalid_input", "email password deviceInfo.userAgent deviceInfo.timezone"},
+		{"/auth/login", `{"email":"nobody","password":"p","deviceInfo":{}}`, "validation_error", "email"},
+		{"/auth/login", `{"email":"nobody","deviceInfo":{}}`, "invalid_input", "email password"},
+		{"/auth/login", `{"Email":"a@example.com","password":"p","deviceInfo":{}}`, "invalid_input", "email"},
+		{"/auth/login", `{"email":"nobody","password":"p","deviceInfo":{"userAgent":"` + strings.Repeat("é", 513) + `"}}`,
+			"validation_error", "email deviceInfo.userAgent"},
+		{"/auth/refresh", `{}`, "invalid_input", "refreshToken"},
+		{"/auth/refresh", `{"refreshToken":""}`, "invalid_input", "refreshToken"},
+		{"/auth/refresh", `{"refreshToken":"a\u0000"}`, "invalid_input", "refreshToken"},
+		{"/auth/logout", `{}`, "invalid_input", "sessionId"},
+		{"/auth/logout", `{"sessionId":"x"}`, "validation_error", "sessionId"},
+		{"/auth/step-up/initiate", `{}`, "invalid_input", "method"},
+		{"/auth/step-up/initiate", `{"method":"email_otp"}`, "validation_error", "method"},
+		{"/auth/step-up/verify", `{}`, "invalid_input", "challengeId otp"},
+		{"/auth/step-up/verify", `{` + id + `,"otp":123456}`, "invalid_input", "otp"},
+		{"/auth/step-up/verify", `{"challengeId":"x","otp":"123456"}`, "validation_error", "challengeId"},
+		{"/auth/step-up/resend", `{"challengeId":"x"}`, "validation_error", "challengeId"},
+	} {
+		r := s.signedIn(t, "POST", c.path, c.body).refusal(t, 400, c.code)
+		if r.fields() != c.fields {
+			t.Errorf("%s %s: names %v, want %q", c.path, c.body, r.Details, c.fields)
+		}
+	}
+	for _, c := range []struct{ method, path, body, code, fields string }{
+		{"PUT", "/devices/" + someID + "/trust", `{}`, "invalid_input", "trustStatus"},
+		{"PUT", "/devices/" + someID + "/trust", `{"trustStatus":"trusted"}`, "validation_error", "trustStatus"},
+		{"PUT", "/devices/x/trust", `{"trustStatus":"no"}`, "validation_error", "trustStatus id"},
+		{"DELETE", "/devices/x", "", "validation_error", "id"},
+		{"DELETE", "/sessions/" + someID + "0", "", "validation_error", "id"},
+	} {
+		r := s.signedIn(t, c.method, c.path, c.body).refusal(t, 400, c.code)
+		if r.fields() != c.fields {
+			t.Errorf("%s %s: names %v, want %q", c.path, c.body, r.Details, c.fields)
+		}
+	}
+	if len(s.calls) != 0 {
+		t.Errorf("called %v", s.calls)
+	}
+}

@@ -1,0 +1,112 @@
+package authapi
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// Devices are a person's devices and sessions. *devices.Service is one; the
+// errors are documented there.
+type Devices interface {
+	Devices(ctx context.Context, caller auth.Session) ([]auth.Device, error)
+	Sessions(ctx context.Context, caller auth.Session) ([]auth.Session, error)
+	Mark(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
+	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (ended int, err error)
+}
+
+type deviceList struct {
+	Devices []device `json:"devices"`
+}
+
+type device struct {
+	ID          auth.DeviceID       `json:"id"`
+	Identity    auth.DeviceIdentity `json:"identity"`
+	TrustStatus auth.TrustStatus    `json:"trustStatus"`
+	Revoked     bool                `json:"revoked"`
+	FirstSeen   string              `json:"firstSeen"`
+	LastSeen    string              `json:"lastSeen"`
+	Metadata    deviceMetadata      `json:"metadata"`
+}
+
+type deviceMetadata struct {
+	DeviceType      string `json:"deviceType"`
+	Browser         string `json:"browser"`
+	OperatingSystem string `json:"operatingSystem"`
+	LastIPAddress   string `json:"lastIpAddress"`
+}
+
+func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
+	all, err := a.devices.Devices(c.UserContext(), caller)
+	if err != nil {
+		return err
+	}
+	list := deviceList{Devices: make([]device, 0, len(all))}
+	for i := range all {
+		list.Devices = append(list.Devices, deviceOf(&all[i]))
+	}
+	return answer(c, list)
+}
+
+func deviceOf(d *auth.Device) device {
+	return device{
+		ID: d.ID, Identity: d.Identity, TrustStatus: d.TrustStatus, Revoked: d.Revoked,
+		FirstSeen: instant(d.FirstSeen), LastSeen: instant(d.LastSeen),
+		Metadata: deviceMetadata{d.Type, d.Browser, d.OS, address(d.LastIPAddress)},
+	}
+}
+
+// address writes an address; empty when it is not known.
+func address(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+type markAnswer struct {
+	Message string       `json:"message"`
+	Device  markedDevice `json:"device"`
+}
+
+type markedDevice struct {
+	ID          auth.DeviceID    `json:"id"`
+	TrustStatus auth.TrustStatus `json:"trustStatus"`
+}
+
+func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	id, badID := pathID[auth.DeviceID](c)
+	status, badStatus := auth.ParseTrustStatus(b.text("trustStatus"))
+	if err := b.err(badID, badStatus); err != nil {
+		return err
+	}
+	d, err := a.devices.Mark(c.UserContext(), caller, id, status)
+	if err != nil {
+		return err
+	}
+	return answer(c, markAnswer{"the device is marked", markedDevice{d.ID, d.TrustStatus}})
+}
+
+type revokeAnswer struct {
+	Message             string `json:"message"`
+	SessionsInvalidated int    `json:"sessionsInvalidated"`
+}
+
+func (a *API) revokeDevice(c *fiber.Ctx, caller auth.Session) error {
+	id, err := pathID[auth.DeviceID](c)
+	if err != nil {
+		return err
+	}
+	ended, err := a.devices.Revoke(c.UserContext(), caller, id)
+	if err != nil {
+		return err
+	}
+	return answer(c, revokeAnswer{"the device is revoked", ended})
+}

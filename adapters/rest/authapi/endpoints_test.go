@@ -1,0 +1,203 @@
+package authapi_test
+
+import (
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+)
+
+const goodLogin = `{"email":" A@Example.com ","password":"secret",` +
+	`"deviceInfo":{"userAgent":"UA","screenResolution":"1x2","timezone":null,"other":1},"unknown":[]}`
+
+func TestLogin(t *testing.T) {
+	s := serve(t)
+	s.call(t, "POST", "/auth/login", goodLogin).expect(t, 200,
+		`{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900,"requiresMFA":false}`)
+	in := s.login
+	if in.Email != "a@example.com" || in.Password.Reveal() != "secret" || in.DeviceToken != "" || in.Address != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("asked %+v", in)
+	}
+	want, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "UA", ScreenResolution: "1x2"})
+	if err != nil || in.Device != want {
+		t.Errorf("device %+v, %v", in.Device, err)
+	}
+}
+
+func TestLoginReadsTheDeviceToken(t *testing.T) {
+	s := serve(t)
+	s.call(t, "POST", "/auth/login", goodLogin, "Cookie", "a=b; tollgate_device=from-cookie")
+	if string(s.login.DeviceToken) != "from-cookie" {
+		t.Errorf("cookie: %q", string(s.login.DeviceToken))
+	}
+	s.call(t, "POST", "/auth/login", goodLogin, "X-Device-Token", "from-header")
+	if string(s.login.DeviceToken) != "from-header" {
+		t.Errorf("header: %q", string(s.login.DeviceToken))
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	s := serve(t)
+	s.call(t, "POST", "/auth/refresh", `{"refreshToken":"first","refreshToken":"last"}`).expect(t, 200,
+		`{"accessToken":"access.token","refreshToken":"refresh-token","expiresIn":900}`)
+	if string(s.secret) != "last" || s.from != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("asked with %q", string(s.secret))
+	}
+}
+
+func TestLogout(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "POST", "/auth/logout", `{"sessionId":"AAAAAAAA-2222-4333-8444-555555555555"}`).expect(t, 200, `{"message":"signed out"}`)
+	if s.id != "aaaaaaaa-2222-4333-8444-555555555555" || s.user != otherID {
+		t.Errorf("ended %q of %q", s.id, s.user)
+	}
+}
+
+func TestOwnSession(t *testing.T) {
+	serve(t).signedIn(t, "GET", "/auth/session", "").expect(t, 200, `{"id":"`+someID+`","userId":"`+otherID+
+		`","trustLevel":"FULL_TRUST","deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z","lastActivity":"2027-01-15T08:00:00.000Z",`+
+		`"expiresAt":"2027-01-15T09:00:00.000Z","ipAddress":"203.0.113.9"}`)
+}
+
+func TestStepUp(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "POST", "/auth/step-up/initiate", `{"method":"SMS_OTP"}`).expect(t, 200,
+		`{"challengeId":"`+otherID+`","method":"SMS_OTP","expiresAt":"2027-01-15T08:10:00.000Z","attemptsRemaining":3}`)
+	if s.method != auth.SMSOTP || s.user != otherID {
+		t.Errorf("asked %q for %q", s.method, s.user)
+	}
+	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`)
+	a.expect(t, 200, `{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified"}`)
+	if s.id != someID || string(s.code) != "012345" {
+		t.Errorf("asked %q %q", s.id, string(s.code))
+	}
+	s.call(t, "POST", "/auth/step-up/resend", `{"challengeId":"`+someID+`"}`).expect(t, 200,
+		`{"message":"a new code was sent","expiresAt":"2027-01-15T08:10:00.000Z"}`)
+}
+
+func TestDeviceToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		service *service
+		headers []string
+		secure  bool
+	}{
+		"plain":            {serve(t), nil, false},
+		"behind TLS proxy": {serve(t, netip.MustParsePrefix("127.0.0.1/32")), []string{"X-Forwarded-Proto", "https"}, true},
+		"stranger says so": {serve(t), []string{"X-Forwarded-Proto", "https"}, false},
+	} {
+		a := c.service.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`, c.headers...)
+		if len(a.cookies) != 1 || a.header.Get("X-Device-Token") != "device-token" {
+			t.Fatalf("%s: %v", name, a.header)
+		}
+		got := a.cookies[0]
+		if got.Name != "tollgate_device" || got.Value != "device-token" || got.Path != "/auth" || got.MaxAge != 365*24*3600 ||
+			!got.HttpOnly || got.SameSite != http.SameSiteStrictMode || got.Secure != c.secure {
+			t.Errorf("%s: cookie %v", name, got)
+		}
+	}
+	s := serve(t)
+	s.err = auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown")
+	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`)
+	if len(a.cookies) != 0 || a.header.Get("X-Device-Token") != "" {
+		t.Errorf("a refusal gives a token: %v", a.header)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[]}`)
+	s.devices = []auth.Device{{
+		ID: someID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, Revoked: true, FirstSeen: seen, LastSeen: now,
+		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
+	}, {ID: otherID, TrustStatus: auth.DevicePending, FirstSeen: seen, LastSeen: seen}}
+	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[{"id":"`+someID+`","identity":"abc","trustStatus":"TRUSTED","revoked":true,`+
+		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T08:00:00.000Z",`+
+		`"metadata":{"deviceType":"desktop","browser":"Firefox","operatingSystem":"Linux","lastIpAddress":"2001:db8::1"}},`+
+		`{"id":"`+otherID+`","identity":"","trustStatus":"PENDING","revoked":false,`+
+		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T07:00:00.000Z",`+
+		`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}]}`)
+	s.signedIn(t, "PUT", "/devices/"+someID+"/trust", `{"trustStatus":"UNTRUSTED"}`).expect(t, 200,
+		`{"message":"the device is marked","device":{"id":"`+someID+`","trustStatus":"UNTRUSTED"}}`)
+	if s.id != someID || s.mark != auth.DeviceUntrusted || s.user != otherID {
+		t.Errorf("marked %q %q of %q", s.id, s.mark, s.user)
+	}
+	s.signedIn(t, "DELETE", "/devices/"+otherID, "").expect(t, 200, `{"message":"the device is revoked","sessionsInvalidated":2}`)
+	if s.id != otherID {
+		t.Errorf("revoked %q", s.id)
+	}
+}
+
+func TestSessions(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "GET", "/sessions", "").expect(t, 200, `{"sessions":[]}`)
+	other := caller(auth.HighRisk)
+	other.ID, other.IPAddress = otherID, netip.Addr{}
+	s.sessions = []auth.Session{caller(auth.LimitedTrust), other}
+	const rest = `"deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z","lastActivity":"2027-01-15T08:00:00.000Z",`
+	s.signedIn(t, "GET", "/sessions", "").expect(t, 200,
+		`{"sessions":[{"id":"`+someID+`","trustLevel":"LIMITED_TRUST",`+rest+`"ipAddress":"203.0.113.9","current":true},`+
+			`{"id":"`+otherID+`","trustLevel":"HIGH_RISK",`+rest+`"ipAddress":"","current":false}]}`)
+	s.signedIn(t, "DELETE", "/sessions/"+otherID, "").expect(t, 200, `{"message":"the session is ended"}`)
+	if s.id != otherID || s.user != otherID {
+		t.Errorf("ended %q of %q", s.id, s.user)
+	}
+}
+
+func TestAuditLog(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "GET", "/audit-logs", "").expect(t, 200, `{"logs":[],"total":7,"limit":100,"offset":0}`)
+	if (s.query != audit.Query{Limit: 100}) || s.user != otherID {
+		t.Errorf("asked %+v of %q", s.query, s.user)
+	}
+	s.events = []auth.Event{
+		{ID: someID, Time: now, Type: auth.LoginAttempt, UserID: otherID, Success: true, Details: map[string]any{"ipAddress": "203.0.113.9"}},
+		{ID: otherID, Time: seen, Type: auth.StepUpAttempt},
+	}
+	s.signedIn(t, "GET", "/audit-logs?limit=2&offset=3&eventType=&unknown=1", "").expect(t, 200,
+		`{"logs":[{"id":"`+someID+`","timestamp":"2027-01-15T08:00:00.000Z","eventType":"LOGIN_ATTEMPT","success":true,"details":{"ipAddress":"203.0.113.9"}},`+
+			`{"id":"`+otherID+`","timestamp":"2027-01-15T07:00:00.000Z","eventType":"STEP_UP_ATTEMPT","success":false,"details":{}}],`+
+			`"total":7,"limit":2,"offset":3}`)
+	s.signedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
+	want := audit.Query{
+		Type: auth.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_000_000, time.UTC),
+		Before: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
+	}
+	if s.query != want {
+		t.Errorf("asked %+v, want %+v", s.query, want)
+	}
+}
+
+func TestAuditLogRefuses(t *testing.T) {
+	s := serve(t)
+	for query, fields := range map[string]string{
+		"limit=ten":            "limit",
+		"limit=1.5":            "limit",
+		"offset=1e3":           "offset",
+		"offset=9999999999":    "offset",
+		"eventType=login":      "eventType",
+		"startDate=yesterday":  "startDate",
+		"startDate=0000-01-01": "startDate",
+		"endDate=31.01.2026":   "endDate",
+		"endDate=9999-12-31T23:59:59-01:00&limit=x&eventType=%00": "eventType endDate limit",
+	} {
+		r := s.signedIn(t, "GET", "/audit-logs?"+query, "").refusal(t, 400, "validation_error")
+		if r.fields() != fields {
+			t.Errorf("%s: names %q, want %q", query, r.fields(), fields)
+		}
+	}
+	if len(s.calls) != 0 {
+		t.Errorf("called %v", s.calls)
+	}
+}
+
+func TestKeySet(t *testing.T) {
+	s := serve(t)
+	a := s.call(t, "GET", "/.well-known/jwks.json", "")
+	want := `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","kid":"key-1","alg":"EdDSA","use":"sig"}]}`
+	if a.status != 200 || a.body != want || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}

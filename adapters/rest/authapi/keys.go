@@ -1,0 +1,40 @@
+package authapi
+
+import (
+	"encoding/base64"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+)
+
+// jwkSet is a JWK Set (RFC 7517, section 5) of Ed25519 keys (RFC 8037).
+type jwkSet struct {
+	Keys []jwk `json:"keys"`
+}
+
+type jwk struct {
+	KeyType   string        `json:"kty"`
+	Curve     string        `json:"crv"`
+	X         string        `json:"x"`
+	ID        keyring.KeyID `json:"kid"`
+	Algorithm string        `json:"alg"`
+	Use       string        `json:"use"`
+}
+
+// keySet answers the keys with which anybody can verify access tokens.
+func (a *API) keySet(c *fiber.Ctx) error {
+	keys, err := a.keys.PublicKeys(c.UserContext())
+	if err != nil {
+		return err
+	}
+	set := jwkSet{Keys: make([]jwk, 0, len(keys))}
+	for _, k := range keys {
+		set.Keys = append(set.Keys, jwk{
+			KeyType: "OKP", Curve: "Ed25519", X: base64.RawURLEncoding.EncodeToString(k.Key),
+			ID: k.ID, Algorithm: "EdDSA", Use: "sig",
+		})
+	}
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60") // a new key is soon seen
+	return c.JSON(set)
+}

@@ -1,0 +1,69 @@
+package authapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+type sessionList struct {
+	Sessions []session `json:"sessions"`
+}
+
+type session struct {
+	ID             auth.SessionID      `json:"id"`
+	TrustLevel     string              `json:"trustLevel"`
+	DeviceIdentity auth.DeviceIdentity `json:"deviceIdentity"`
+	CreatedAt      string              `json:"createdAt"`
+	LastActivity   string              `json:"lastActivity"`
+	IPAddress      string              `json:"ipAddress"`
+	Current        bool                `json:"current"`
+}
+
+func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
+	all, err := a.devices.Sessions(c.UserContext(), caller)
+	if err != nil {
+		return err
+	}
+	list := sessionList{Sessions: make([]session, 0, len(all))}
+	for i := range all {
+		s := &all[i]
+		list.Sessions = append(list.Sessions, session{
+			ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
+			CreatedAt: instant(s.CreatedAt), LastActivity: instant(s.LastActivity),
+			IPAddress: address(s.IPAddress), Current: s.ID == caller.ID,
+		})
+	}
+	return answer(c, list)
+}
+
+func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
+	id, err := pathID[auth.SessionID](c)
+	if err != nil {
+		return err
+	}
+	if err := a.signIn.Terminate(c.UserContext(), caller, id); err != nil {
+		return err
+	}
+	return answer(c, done{"the session is ended"})
+}
+
+// ownSession is a session as its own bearer sees it (decisions 2.1).
+type ownSession struct {
+	ID             auth.SessionID      `json:"id"`
+	UserID         auth.UserID         `json:"userId"`
+	TrustLevel     string              `json:"trustLevel"`
+	DeviceIdentity auth.DeviceIdentity `json:"deviceIdentity"`
+	CreatedAt      string              `json:"createdAt"`
+	LastActivity   string              `json:"lastActivity"`
+	ExpiresAt      string              `json:"expiresAt"`
+	IPAddress      string              `json:"ipAddress"`
+}
+
+func (a *API) session(c *fiber.Ctx, caller auth.Session) error {
+	return answer(c, ownSession{
+		ID: caller.ID, UserID: caller.UserID, TrustLevel: caller.TrustLevel.String(), DeviceIdentity: caller.DeviceIdentity,
+		CreatedAt: instant(caller.CreatedAt), LastActivity: instant(caller.LastActivity),
+		ExpiresAt: instant(caller.ExpiresAt), IPAddress: address(caller.IPAddress),
+	})
+}

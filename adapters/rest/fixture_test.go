@@ -1,0 +1,212 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// now is the time of every test: 900 seconds before a window ends.
+var now = time.Unix(1_800_000_000, 0).UTC()
+
+type stoppedClock struct{}
+
+func (stoppedClock) Now() time.Time { return now }
+
+// tries is a throttle that counts by key and can be away.
+type tries struct {
+	mu    sync.Mutex
+	limit uint64
+	away  bool
+	used  map[string]uint64
+}
+
+func (l *tries) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away {
+		return throttle.Verdict{}, fault.New(fault.Unavailable, "", "counter store is away")
+	}
+	if l.limit == 0 {
+		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
+	}
+	if l.used == nil {
+		l.used = map[string]uint64{}
+	}
+	name := string(scope) + " " + key
+	l.used[name]++
+	return throttle.Verdict{
+		Allowed: l.used[name] <= l.limit, Limit: l.limit,
+		Remaining: l.limit - min(l.limit, l.used[name]), ResetAt: now.Add(15 * time.Minute),
+	}, nil
+}
+
+func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+
+// keys returns what was counted, one "scope key" each.
+func (l *tries) keys() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name := range l.used {
+		names = append(names, name)
+	}
+	return names
+}
+
+// part is a part of the API below a prefix.
+type part struct {
+	prefix string
+	scope  throttle.Scope
+}
+
+func (p part) Owns(path string) bool        { return strings.HasPrefix(path, p.prefix+"/") }
+func (p part) Scope(string) throttle.Scope  { return p.scope }
+func (p part) Mount(r fiber.Router)         { r.Get(p.prefix+"/echo", p.echo); p.mountFailures(r) }
+func (p part) fail(err error) fiber.Handler { return func(*fiber.Ctx) error { return err } }
+
+func (p part) echo(c *fiber.Ctx) error {
+	return c.JSON(map[string]string{
+		"address": rest.Address(c).String(), "secure": strconv.FormatBool(rest.Secure(c)),
+		"token": rest.BearerToken(c), "id": rest.RequestID(c),
+	})
+}
+
+func (p part) mountFailures(r fiber.Router) {
+	r.Post(p.prefix+"/body", func(c *fiber.Ctx) error {
+		body, err := rest.JSONBody(c)
+		if err != nil {
+			return err
+		}
+		return c.Send(body)
+	})
+	r.Get(p.prefix+"/panic", func(*fiber.Ctx) error { panic("a secret of the service") })
+	r.Get(p.prefix+"/plain", p.fail(errors.New("dial tcp 10.0.0.1: a secret of the service")))
+	for kind := fault.Internal; kind <= fault.Unavailable; kind++ {
+		f := fault.New(kind, "some_code", "a sentence").After(1500 * time.Millisecond)
+		r.Get(p.prefix+"/fault/"+strconv.Itoa(int(kind)), p.fail(f))
+	}
+	r.Get(p.prefix+"/challenge", p.fail(
+		fault.New(fault.Forbidden, "", "step up").WithDetail("challenge", `Bearer error="insufficient_user_authentication"`)))
+}
+
+func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	return c.JSON(map[string]string{"part": p.prefix, "sentence": f.Message})
+}
+
+type service struct {
+	url, address string
+	server       *rest.Server
+	throttle     *tries
+	log          *logged
+}
+
+// logged keeps what is logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func config() rest.Config {
+	return rest.Config{
+		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 30 * time.Second, MaxConnections: 100,
+	}
+}
+
+// serve starts the listener with two parts, /auth and /v0.1, and whatever else.
+func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part) *service {
+	t.Helper()
+	s := &service{throttle: &tries{limit: 100}, log: &logged{}}
+	logger := logrus.New()
+	logger.SetOutput(s.log)
+	parts := append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, more...)
+	s.server = rest.New(cfg, rest.Dependencies{
+		Parts: parts, Health: health, Throttle: s.throttle, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	s.url = "http://" + s.address
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (a answer) field(t *testing.T, name string) string {
+	t.Helper()
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(a.body), &fields); err != nil {
+		t.Fatalf("body %q: %v", a.body, err)
+	}
+	return fields[name]
+}
+
+// call sends a request; headers come in pairs.
+func (s *service) call(t *testing.T, method, path string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
+}

@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// probeTimeout bounds one look at one dependency.
+const probeTimeout = 2 * time.Second
+
+// Probe looks at one dependency.
+type Probe struct {
+	Name  string
+	Check func(context.Context) error
+}
+
+// Health answers whether the process lives and whether it can do its work.
+type Health struct {
+	probes   []Probe
+	draining atomic.Bool
+}
+
+// NewHealth returns the health of a service with the given dependencies.
+func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
+
+// Drain makes health and readiness turn unhealthy, so that no new callers are
+// sent here while everything still answers (decisions 0).
+func (h *Health) Drain() { h.draining.Store(true) }
+
+func (h *Health) mount(r fiber.Router) {
+	r.Get("/health", h.alive)
+	r.Get("/ready", h.ready)
+}
+
+type healthAnswer struct {
+	Status       string            `json:"status"`
+	Dependencies map[string]string `json:"dependencies,omitempty"`
+}
+
+func (h *Health) alive(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	if h.draining.Load() {
+		return c.Status(http.StatusServiceUnavailable).JSON(healthAnswer{Status: "terminating"})
+	}
+	return c.JSON(healthAnswer{Status: "ok"})
+}
+
+func (h *Health) ready(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	answer := healthAnswer{Status: "ok", Dependencies: map[string]string{}}
+	for name, err := range h.look(c.UserContext()) {
+		answer.Dependencies[name] = "ok"
+		if err != nil {
+			answer.Dependencies[name] = "down"
+			answer.Status = "unavailable"
+		}
+	}
+	if h.draining.Load() {
+		answer.Status = "terminating"
+	}
+	if answer.Status != "ok" {
+		c.Status(http.StatusServiceUnavailable)
+	}
+	return c.JSON(answer)
+}
+
+// look probes all dependencies at once.
+func (h *Health) look(ctx context.Context) map[string]error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	found := make(map[string]error, len(h.probes))
+	for _, p := range h.probes {
+		wg.Go(func() {
+			err := p.Check(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			found[p.Name] = err
+		})
+	}
+	wg.Wait()
+	return found
+}

@@ -1,0 +1,64 @@
+package rest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+)
+
+func TestHealth(t *testing.T) {
+	var broken error
+	health := rest.NewHealth(
+		rest.Probe{Name: "database", Check: func(context.Context) error { return nil }},
+		rest.Probe{Name: "store", Check: func(context.Context) error { return broken }},
+	)
+	s := serve(t, config(), health)
+	expect := func(path string, status int, body string) {
+		t.Helper()
+		a := s.call(t, http.MethodGet, path, nil)
+		if a.status != status || a.body != body || a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %s, want %d %s", path, a.status, a.body, status, body)
+		}
+	}
+	expect("/health", 200, `{"status":"ok"}`)
+	expect("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","store":"ok"}}`)
+
+	broken = errors.New("a secret of the service")
+	expect("/health", 200, `{"status":"ok"}`)
+	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","store":"down"}}`)
+
+	broken = nil
+	health.Drain()
+	expect("/health", 503, `{"status":"terminating"}`)
+	expect("/ready", 503, `{"status":"terminating","dependencies":{"database":"ok","store":"ok"}}`)
+	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
+		t.Errorf("while draining, a call: %d", a.status)
+	}
+	if got := s.throttle.keys(); len(got) != 1 {
+		t.Errorf("health counts towards a limit: %v", got)
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	for name, change := range map[string]func(*rest.Config){
+		"PORT":            func(c *rest.Config) { c.Port = 65536 },
+		"MAX_CONNECTIONS": func(c *rest.Config) { c.MaxConnections = 0 },
+		"READ_TIMEOUT":    func(c *rest.Config) { c.ReadTimeout = 0 },
+		"WRITE_TIMEOUT":   func(c *rest.Config) { c.WriteTimeout = -time.Second },
+		"IDLE_TIMEOUT":    func(c *rest.Config) { c.IdleTimeout = 0 },
+	} {
+		c := config()
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), name+":") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package methodsapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+type stoppedClock struct{}
+
+func (stoppedClock) Now() time.Time { return time.Unix(1_800_000_000, 0) }
+
+// tries lets one call pass after the other, or none.
+type tries struct{ over bool }
+
+func (l *tries) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
+	if scope != throttle.RegistryAddress {
+		return throttle.Verdict{}, fault.New(fault.Internal, "", "another scope")
+	}
+	return throttle.Verdict{Allowed: !l.over, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0)}, nil
+}
+
+func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+
+// store lists methods and counts usage.
+type store struct {
+	methods []catalogue.Method
+	err     error
+
+	used    uint64
+	counted netip.Addr
+	away    error
+}
+
+func (s *store) List(context.Context) ([]catalogue.Method, error) { return s.methods, s.err }
+
+func (s *store) Count(_ context.Context, a netip.Addr) (uint64, error) {
+	s.used++
+	s.counted = a
+	return s.used, s.away
+}
+
+func (s *store) Today(context.Context, netip.Addr) (uint64, error) { return s.used, s.away }
+
+func methods() []catalogue.Method {
+	return []catalogue.Method{
+		{ID: 1097, Path: "/api/usage.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
+		{ID: 1103, Path: "/api/methods.{format}", ServiceID: 223, ServiceName: "api & more", Parameters: []string{"format"}},
+		{ID: 1200, Path: "/buildings/{building}.{format}", ServiceID: 5, ServiceName: "buildings", Parameters: []string{"building", "format"}},
+		{ID: 1201, Path: "/buildings/list.{format}", ServiceID: 5, ServiceName: "buildings", Parameters: nil},
+	}
+}
+
+type service struct {
+	*store
+	tries *tries
+	url   string
+}
+
+func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *service {
+	t.Helper()
+	s := &service{store: &store{methods: methods()}, tries: &tries{}}
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	log := logrus.NewEntry(logger)
+	server := rest.New(rest.Config{
+		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
+		MaxConnections: 100, TrustedProxies: proxies,
+	}, rest.Dependencies{
+		Parts:    []rest.Part{methodsapi.New(cfg, s, s, stoppedClock{}, log)},
+		Throttle: s.tries, Clock: stoppedClock{}, Log: log,
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	s.url = "http://" + l.Addr().String()
+	return s
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *service) call(t *testing.T, method, path string, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer{response.StatusCode, response.Header, string(text)}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("X-RateLimit-Limit") != "10000" {
+		t.Errorf("%s %s: headers %v", method, path, a.header)
+	}
+	return a
+}
+
+const list = `{"meta":{"requests":0,"timestamp":1800000000,"status":200,"message":"Request successful","method_id":1103,"version":2.07,"method":{}},` +
+	`"data":[{"method_id":1097,"method_url":"https://api.example/v2/api/usage.{format}","service_id":223,"service_name":"api","parameters":["format"]},` +
+	`{"method_id":1103,"method_url":"https://api.example/v2/api/methods.{format}","service_id":223,"service_name":"api \u0026 more","parameters":["format"]},` +
+	`{"method_id":1200,"method_url":"https://api.example/v2/buildings/{building}.{format}","service_id":5,"service_name":"buildings","parameters":["building","format"]},` +
+	`{"method_id":1201,"method_url":"https://api.example/v2/buildings/list.{format}","service_id":5,"service_name":"buildings","parameters":[]}]}`
+
+func configured() methodsapi.Config { return methodsapi.Config{BaseURL: "https://api.example/v2/"} }
+
+func TestJSON(t *testing.T) {
+	s := serve(t, configured())
+	for _, path := range []string{"/v2/api/methods.json", "/v2/api/methods.json?callback=", "/v2/api/methods.json?other=1"} {
+		a := s.call(t, "GET", path)
+		if a.status != 200 || a.body != list || a.header.Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if head := s.call(t, "HEAD", "/v2/api/methods.json"); head.status != 200 || head.body != "" {
+		t.Errorf("HEAD: %d %s", head.status, head.body)
+	}
+	s.methods = nil
+	if a := s.call(t, "GET", "/v2/api/methods.json"); !strings.HasSuffix(a.body, `"data":[]}`) {
+		t.Errorf("without methods: %s", a.body)
+	}
+}
+
+func TestXML(t *testing.T) {
+	s := serve(t, configured())
+	a := s.call(t, "GET", "/v2/api/methods.xml")
+	const begin = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<response><meta><requests>0</requests><timestamp>1800000000</timestamp><status>200</status>` +
+		`<message>Request successful</message><method_id>1103</method_id><version>2.07</version><method></method></meta>` +
+		`<data><item><method_id>1097</method_id><method_url>https://api.example/v2/api/usage.{format}</method_url>` +
+		`<service_id>223</service_id><service_name>api</service_name><parameters><item>format</item></parameters></item>` +
+		`<item><method_id>1103</method_id>`
+	if a.status != 200 || !strings.HasPrefix(a.body, begin) || !strings.Contains(a.body, "api &amp; more") ||
+		!strings.HasSuffix(a.body, "</item></data></response>") || a.header.Get("Content-Type") != "application/xml; charset=utf-8" {
+		t.Errorf("%d %s %s", a.status, a.header.Get("Content-Type"), a.body)
+	}
+	s.methods = nil
+	if a := s.call(t, "GET", "/v2/api/methods.xml"); !strings.HasSuffix(a.body, "</meta><data></data></response>") {
+		t.Errorf("without methods: %s", a.body)
+	}
+}
+
+func TestCallback(t *testing.T) {
+	s := serve(t, configured())
+	for _, name := range []string{"f", "$.a_1", strings.Repeat("x", 64)} {
+		a := s.call(t, "GET", "/v2/api/methods.json?callback="+name)
+		if a.status != 200 || a.body != "/**/"+name+"("+list+");" || !strings.HasPrefix(a.header.Get("Content-Type"), "application/javascript") {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	for _, path := range []string{
+		"json?callback=1f", "json?callback=a-b", "json?callback=alert(1)", "json?callback=" + strings.Repeat("x", 65), "json?callback=%C3%A9", "json?callback=%00",
+	} {
+		a := s.call(t, "GET", "/v2/api/methods."+path)
+		e := a.envelope(t)
+		if a.status != 400 || e.Status != 400 || e.MethodID == nil || *e.MethodID != 1103 || a.header.Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if a := s.call(t, "GET", "/v2/api/methods.xml?callback=f"); a.status != 400 || !strings.Contains(a.body, "<status>400</status>") {
+		t.Errorf("xml: %d %s", a.status, a.body)
+	}
+}
+
+type meta struct {
+	Requests *uint64 `json:"requests" xml:"requests"`
+	Status   int     `json:"status" xml:"status"`
+	Message  string  `json:"message" xml:"message"`
+	MethodID *int    `json:"method_id" xml:"method_id"`
+}
+
+// envelope reads the envelope of an answer that has no data.
+func (a answer) envelope(t *testing.T) meta {
+	t.Helper()
+	var e struct {
+		Meta meta              `json:"meta" xml:"meta"`
+		Data []json.RawMessage `json:"data" xml:"-"`
+	}
+	read := func() error { return json.Unmarshal([]byte(a.body), &e) }
+	if strings.HasPrefix(a.body, "<") {
+		read = func() error { return xml.Unmarshal([]byte(a.body), &e) }
+	}
+	if err := read(); err != nil || len(e.Data) != 0 || e.Meta.Message == "" {
+		t.Fatalf("%s: %v", a.body, err)
+	}
+	return e.Meta
+}
+
+func TestOtherPaths(t *testing.T) {
+	s := serve(t, configured())
+	for i, c := range []struct {
+		method, path string
+		status, id   int
+		xml          bool
+	}{
+		{"GET", "/v2", 404, 0, false},
+		{"GET", "/v2/", 404, 0, false},
+		{"GET", "/v2/api/methods", 404, 0, false},
+		{"GET", "/v2/api/methods.csv", 404, 0, false},
+		{"GET", "/v2/nothing.xml", 404, 0, true},
+		{"GET", "/v2/api/usage.json", 501, 1097, false},
+		{"GET", "/v2/api/usage.xml", 501, 1097, true},
+		{"GET", "/v2/buildings/MC.json", 501, 1200, false},
+		{"GET", "/v2/buildings/list.json", 501, 1201, false},
+		{"POST", "/v2/api/usage.json", 405, 0, false},
+		{"DELETE", "/v2/nothing.xml", 405, 0, true},
+	} {
+		a := s.call(t, c.method, c.path)
+		e := a.envelope(t)
+		if a.status != c.status || e.Status != c.status || strings.HasPrefix(a.body, "<") != c.xml {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+		}
+		if (e.MethodID == nil) != (c.id == 0) || c.id != 0 && *e.MethodID != c.id {
+			t.Errorf("%s %s: method %s", c.method, c.path, a.body)
+		}
+		if e.Requests == nil || *e.Requests != uint64(i+1) || s.counted != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("%s %s does not count: %s", c.method, c.path, a.body)
+		}
+		if c.status == 405 && a.header.Get("Allow") == "" {
+			t.Errorf("%s %s: no Allow", c.method, c.path)
+		}
+	}
+	before := s.used
+	s.call(t, "GET", "/v2/api/methods.json")
+	s.call(t, "GET", "/v2/api/methods.xml?callback=x")
+	s.call(t, "POST", "/v2/api/methods.json")
+	if s.used != before {
+		t.Error("the listing counts towards usage")
+	}
+}
+
+func TestFailures(t *testing.T) {
+	s := serve(t, configured())
+	s.err = fault.New(fault.Unavailable, "", "the database is away")
+	if a := s.call(t, "GET", "/v2/api/methods.xml"); a.status != 503 || a.envelope(t).Status != 503 {
+		t.Errorf("store away: %d %s", a.status, a.body)
+	}
+	s.err = nil
+	s.away = fault.New(fault.Unavailable, "", "counter store is away")
+	if a := s.call(t, "GET", "/v2/api/methods.json"); a.status != 200 || !strings.Contains(a.body, `"requests":null`) {
+		t.Errorf("counters away: %d %s", a.status, a.body)
+	}
+	s.away = nil
+	s.tries.over = true
+	a := s.call(t, "GET", "/v2/api/methods.json")
+	if e := a.envelope(t); a.status != 429 || e.Status != 429 || a.header.Get("Retry-After") != "900" {
+		t.Errorf("over the limit: %d %s", a.status, a.body)
+	}
+}
+
+func TestBaseURLOfTheRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		service *service
+		want    string
+	}{
+		"plain":     {serve(t, methodsapi.Config{}), "http://open.example:8000/v2/api/usage.{format}"},
+		"TLS proxy": {serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.1/32")), "https://open.example:8000/v2/api/usage.{format}"},
+	} {
+		a := c.service.call(t, "GET", "/v2/api/methods.json", "Host", "open.example:8000", "X-Forwarded-Proto", "https")
+		if !strings.Contains(a.body, `"method_url":"`+c.want+`"`) {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for url, good := range map[string]bool{
+		"": true, "https://api.example/v2": true, "http://h": true, "api.example/v2": false, "ftp://h/v2": false, "https://": false, "://": false,
+	} {
+		err := methodsapi.Config{BaseURL: url}.Validate()
+		if (err == nil) != good || err != nil && !strings.HasPrefix(err.Error(), "OPENDATA_BASE_URL:") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package registryapi_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+)
+
+// still answers reads from memory.
+type still struct {
+	registryStub
+	page browse.Page
+}
+
+func (s *still) List(context.Context, browse.Query) (browse.Page, error) { return s.page, nil }
+func (s *still) Version(context.Context, string, string, string) (registry.Record, error) {
+	return s.page.Records[0], nil
+}
+
+// BenchmarkReads measures what the handlers add to a constant answer of the
+// same server: routing, reading the request and writing the records.
+func BenchmarkReads(b *testing.B) {
+	s := &still{}
+	for i := range 100 {
+		s.page.Records = append(s.page.Records, record(b, fmt.Sprintf("com.example/server-%03d", i), "1.0.0"))
+	}
+	app := fiber.New(fiber.Config{CaseSensitive: true, StrictRouting: true})
+	registryapi.New(registryapi.Config{}, s, s).Mount(app)
+	app.Get("/constant", func(c *fiber.Ctx) error { return c.SendString("ok") })
+	handle := app.Handler()
+	for name, path := range map[string]string{
+		"constant": "/constant", "latest": "/v0.1/servers/com.example%2Fserver-000/versions/latest",
+		"list of 100": "/v0.1/servers?limit=100",
+	} {
+		b.Run(name, func(b *testing.B) {
+			var c fasthttp.RequestCtx
+			c.Request.SetRequestURI(path)
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Response.Reset()
+				handle(&c)
+			}
+			if c.Response.StatusCode() != 200 {
+				b.Fatal(c.Response.StatusCode())
+			}
+		})
+	}
+}

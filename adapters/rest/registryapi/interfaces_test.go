@@ -1,0 +1,13 @@
+package registryapi_test
+
+import (
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+)
+
+// The use cases are what the handlers take them for.
+var (
+	_ registryapi.Reader = (*browse.Browser)(nil)
+	_ registryapi.Writer = (*publish.Publisher)(nil)
+)

@@ -1,0 +1,85 @@
+package registryapi_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+)
+
+// echo answers with what it was asked for, and keeps all of it.
+type echo struct {
+	registryStub
+	mu   sync.Mutex
+	kept []string
+}
+
+func (e *echo) keep(s ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept = append(e.kept, strings.Join(s, " "))
+}
+
+func (e *echo) List(_ context.Context, q browse.Query) (browse.Page, error) {
+	e.keep(q.Search)
+	return browse.Page{NextCursor: q.Search}, nil
+}
+
+func (e *echo) Version(_ context.Context, name, version, _ string) (registry.Record, error) {
+	e.keep(name, version)
+	return registry.Record{Document: []byte(`"` + name + " " + version + `"`)}, nil
+}
+
+// TestParallelRequestsDoNotMix guards against the server's use of one memory
+// for many requests.
+func TestParallelRequestsDoNotMix(t *testing.T) {
+	const clients, requests = 8, 40
+	e := &echo{}
+	url := serve(t, registryapi.Config{}, e, e)
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			for i := range requests {
+				name := fmt.Sprintf("client-%d-%d", client, i)
+				for path, want := range map[string]string{
+					"/v0.1/servers?search=" + name:                             `"nextCursor":"` + name + `"`,
+					"/v0/servers/" + name + "%2Fx/versions/" + name:            `{"server":"` + name + "/x " + name + `"`,
+					"/v0/servers/plain-" + name + "/versions/" + name + "-end": `{"server":"plain-` + name + " " + name + `-end"`,
+				} {
+					response, err := http.Get(url + path)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					body, err := io.ReadAll(response.Body)
+					response.Body.Close()
+					if err != nil || !strings.Contains(string(body), want) {
+						t.Errorf("%s: %v %s", path, err, body)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	seen := map[string]bool{}
+	for _, k := range e.kept {
+		seen[k] = true
+	}
+	for client := range clients {
+		for i := range requests {
+			name := fmt.Sprintf("client-%d-%d", client, i)
+			for _, want := range []string{name, name + "/x " + name, "plain-" + name + " " + name + "-end"} {
+				if !seen[want] {
+					t.Errorf("%q was kept as something else", want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Package registryapi serves the tool server registry below /v0.1 and, the
+// same, /v0 (decisions 1.1). What may be written, and by whom, is decided by
+// the use cases that it calls.
+package registryapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+const (
+	nameParam    = "serverName"
+	versionParam = "version"
+
+	servers  = "/servers"
+	versions = servers + "/:" + nameParam + "/versions"
+	version  = versions + "/:" + versionParam
+)
+
+// prefixes returns what the paths begin with: the document's, and the one that
+// the publishing client calls.
+func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
+
+// Config is how the registry is set up.
+type Config struct {
+	// WritesOff must equal publish.Config.WritesOff: the registry then answers
+	// 501 to publish, replace and delete, whatever else is wrong with them.
+	WritesOff bool
+}
+
+// API is the registry's part of the API.
+type API struct {
+	config Config
+	reader Reader
+	writer Writer
+}
+
+// New returns the registry's part of the API.
+func New(cfg Config, r Reader, w Writer) *API {
+	return &API{config: cfg, reader: r, writer: w}
+}
+
+// Mount adds the routes of the document's table, and validate.
+func (a *API) Mount(r fiber.Router) {
+	for _, prefix := range prefixes() {
+		for path, read := range map[string]fiber.Handler{servers: a.list, versions: a.versions, version: a.version} {
+			r.Get(prefix+path, forBrowsers, read)
+			r.Options(prefix+path, forBrowsers, preflight)
+		}
+		r.Put(prefix+version, a.replace)
+		r.Delete(prefix+version, a.delete)
+		r.Patch(prefix+version+"/status", a.setStatus)
+		r.Patch(prefix+servers+"/:"+nameParam+"/status", a.setStatusAll)
+		r.Post(prefix+"/publish", a.publish)
+		r.Post(prefix+"/validate", a.validate)
+	}
+}
+
+// Owns tells whether the path is the registry's.
+func (a *API) Owns(path string) bool { return below(path) != "" }
+
+// below returns what follows the prefix, from its slash on; empty when the path
+// has none of them.
+func below(path string) string {
+	for _, prefix := range prefixes() {
+		if rest, ok := strings.CutPrefix(path, prefix); ok && strings.HasPrefix(rest, "/") {
+			return rest
+		}
+	}
+	return ""
+}
+
+// Scope returns the limit that the registry and the methods share.
+func (a *API) Scope(string) throttle.Scope { return throttle.RegistryAddress }
+
+// WriteFault writes {"error": sentence}. A document that breaks a rule is 422,
+// not 400; where writes are off that is said even of a body too large to be
+// read (decisions 1.1).
+func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	switch c.Method() {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		setCORS(c)
+	}
+	sentence := f.Message
+	switch status := c.Response().StatusCode(); {
+	case f.Kind == fault.Invalid && f.Code == registry.CodeRules:
+		c.Status(http.StatusUnprocessableEntity)
+	case status == http.StatusRequestEntityTooLarge && a.config.WritesOff && isOptional(c):
+		c.Status(http.StatusNotImplemented)
+		sentence = "writing is switched off on this registry"
+	}
+	return c.JSON(map[string]string{"error": sentence})
+}
+
+// isOptional tells whether a request is one of those that a registry may leave
+// out.
+func isOptional(c *fiber.Ctx) bool {
+	path := below(c.Path())
+	switch c.Method() {
+	case http.MethodPost:
+		return path == "/publish"
+	case http.MethodPut, http.MethodDelete:
+		return strings.HasPrefix(path, servers+"/")
+	}
+	return false
+}
+
+// forBrowsers lets pages of any origin read the answer (decisions 1.1).
+func forBrowsers(c *fiber.Ctx) error {
+	setCORS(c)
+	return c.Next()
+}
+
+func setCORS(c *fiber.Ctx) {
+	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
+	c.Set(fiber.HeaderAccessControlAllowMethods, "GET, OPTIONS")
+	c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type")
+}
+
+// preflight answers what a browser asks before a read with a token.
+func preflight(c *fiber.Ctx) error {
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// pathValue returns a decoded copy of a part of the path.
+func pathValue(c *fiber.Ctx, param string) (string, error) {
+	value, err := url.PathUnescape(c.Params(param))
+	if err != nil || !isText(value) {
+		return "", fault.Newf(fault.Invalid, "", "%s in the path is not encoded text", param)
+	}
+	return strings.Clone(value), nil
+}
+
+// isText tells whether a value can be stored and searched for: valid UTF-8
+// without NUL (decisions 0).
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -1,0 +1,323 @@
+package registryapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// registryStub notes what the handlers ask for and answers what it is told to.
+type registryStub struct {
+	query   browse.Query
+	request publish.Request
+	target  publish.Target
+	deleted string
+	calls   []string
+
+	page    browse.Page
+	records []registry.Record
+	err     error
+}
+
+func (s *registryStub) called(name string) ([]registry.Record, error) {
+	s.calls = append(s.calls, name)
+	return s.records, s.err
+}
+
+func (s *registryStub) one(name string) (registry.Record, error) {
+	records, err := s.called(name)
+	if err != nil || len(records) == 0 {
+		return registry.Record{}, err
+	}
+	return records[0], nil
+}
+
+func (s *registryStub) List(_ context.Context, q browse.Query) (browse.Page, error) {
+	s.query = q
+	_, err := s.called("list")
+	return s.page, err
+}
+
+func (s *registryStub) Versions(_ context.Context, name, deleted string) ([]registry.Record, error) {
+	s.target, s.deleted = publish.Target{Name: name}, deleted
+	return s.called("versions")
+}
+
+func (s *registryStub) Version(_ context.Context, name, version, deleted string) (registry.Record, error) {
+	s.target, s.deleted = publish.Target{Name: name, Version: version}, deleted
+	return s.one("version")
+}
+
+func (s *registryStub) Publish(_ context.Context, r publish.Request) (registry.Record, error) {
+	s.request = r
+	return s.one("publish")
+}
+
+func (s *registryStub) Replace(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	s.request, s.target = r, t
+	return s.one("replace")
+}
+
+func (s *registryStub) Delete(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	s.request, s.target = r, t
+	return s.one("delete")
+}
+
+func (s *registryStub) SetStatus(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	s.request, s.target = r, t
+	return s.one("status")
+}
+
+func (s *registryStub) SetStatusAll(_ context.Context, r publish.Request, name string) ([]registry.Record, error) {
+	s.request, s.target = r, publish.Target{Name: name}
+	return s.called("all")
+}
+
+type unlimited struct{}
+
+func (unlimited) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
+	return throttle.Verdict{Allowed: true, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0)}, nil
+}
+func (unlimited) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
+}
+
+type stoppedClock struct{}
+
+func (stoppedClock) Now() time.Time { return time.Unix(1_800_000_000, 0) }
+
+func quiet() *logrus.Entry {
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	return logrus.NewEntry(logger)
+}
+
+// serve starts the listener with the registry alone and returns its URL.
+func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
+	t.Helper()
+	server := rest.New(rest.Config{
+		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxConnections: 100,
+	}, rest.Dependencies{
+		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: stoppedClock{}, Log: quiet(),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call sends a request whose path is taken as it is; headers come in pairs.
+func call(t *testing.T, method, url, body string, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
+}
+
+// expect checks status and body.
+func (a answer) expect(t *testing.T, status int, body string) {
+	t.Helper()
+	if a.status != status || a.body != body {
+		t.Errorf("answered %d %s, want %d %s", a.status, a.body, status, body)
+	}
+	if a.body != "" && a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("content type %q", a.header.Get("Content-Type"))
+	}
+	if a.header.Get("X-RateLimit-Limit") != "10000" {
+		t.Errorf("headers of the limit: %v", a.header)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got+"\n" != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+	if !json.Valid([]byte(got)) {
+		t.Errorf("%s is no JSON", name)
+	}
+}
+
+func record(t testing.TB, name, version string) registry.Record {
+	t.Helper()
+	n, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 21, 9, 30, 0, 120_000_000, time.FixedZone("", 3600))
+	return registry.Record{
+		Release: registry.Release{
+			Name: n, Version: v, Status: registry.StatusActive, Latest: true,
+			PublishedAt: at, StatusChangedAt: at, UpdatedAt: at.Add(time.Hour + time.Microsecond),
+		},
+		Document: []byte(`{"version":"` + version + `","name":"` + name + `","description":"<b> & \u00e9 é","x":1.0e2}`),
+	}
+}
+
+// deprecated returns a record with a message that JSON must escape.
+func deprecated(t testing.TB) registry.Record {
+	t.Helper()
+	r := record(t, "com.example/old", "0.9.0")
+	r.Latest, r.Status, r.StatusMessage = false, registry.StatusDeprecated, "use \"new\" \\ é\n"
+	return r
+}
+
+func TestListAnswers(t *testing.T) {
+	s := &registryStub{page: browse.Page{
+		Records: []registry.Record{deprecated(t), record(t, "com.example/server", "1.0.0+build")}, NextCursor: "abc_-",
+	}}
+	url := serve(t, registryapi.Config{}, s, s)
+	first := call(t, "GET", url+"/v0.1/servers", "")
+	golden(t, "list.golden.json", first.body)
+	if first.status != 200 || first.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v", first.status, first.header)
+	}
+	if again := call(t, "GET", url+"/v0/servers", ""); again.body != first.body {
+		t.Errorf("/v0 answers otherwise: %s", again.body)
+	}
+	head := call(t, "HEAD", url+"/v0.1/servers", "")
+	if head.status != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {
+		t.Errorf("HEAD: %d %v", head.status, head.header)
+	}
+	s.page = browse.Page{}
+	call(t, "GET", url+"/v0.1/servers", "").expect(t, 200, `{"servers":[],"metadata":{"count":0}}`)
+}
+
+func TestListAsks(t *testing.T) {
+	s := &registryStub{}
+	url := serve(t, registryapi.Config{}, s, s)
+	call(t, "GET", url+"/v0.1/servers?cursor=c&limit=7&search=a%25b%2Fc&updated_since=2026-01-01T00:00:00%2B01:00"+
+		"&version=latest&include_deleted=true&unknown=1", "")
+	want := browse.Query{
+		Cursor: "c", Limit: "7", Search: "a%b/c", UpdatedSince: "2026-01-01T00:00:00+01:00", Version: "latest", IncludeDeleted: "true",
+	}
+	if s.query != want {
+		t.Errorf("asked %+v, want %+v", s.query, want)
+	}
+	call(t, "GET", url+"/v0.1/servers?cursor=&limit=", "")
+	if (s.query != browse.Query{}) {
+		t.Errorf("empty parameters: %+v", s.query)
+	}
+}
+
+func TestReadsOfOneServer(t *testing.T) {
+	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
+	url := serve(t, registryapi.Config{}, s, s)
+	golden(t, "version.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0%2Bbuild?include_deleted=true", "").body)
+	if (s.target != publish.Target{Name: "com.example/server", Version: "1.0.0+build"}) || s.deleted != "true" {
+		t.Errorf("asked %+v, %q", s.target, s.deleted)
+	}
+	golden(t, "versions.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions", "").body)
+	if s.target.Name != "com.example/server" || s.deleted != "" {
+		t.Errorf("asked %+v, %q", s.target, s.deleted)
+	}
+	call(t, "GET", url+"/v0.1/servers/com.example%2fserver/versions/latest", "")
+	if s.target.Version != "latest" || s.target.Name != "com.example/server" {
+		t.Errorf("asked %+v", s.target)
+	}
+}
+
+func TestPathsThatAreNoText(t *testing.T) {
+	s := &registryStub{}
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, path := range []string{"/v0.1/servers/a%00b/versions", "/v0.1/servers/a%ffb/versions/1"} {
+		call(t, "GET", url+path, "").expect(t, 400, `{"error":"serverName in the path is not encoded text"}`)
+	}
+	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400, `{"error":"version in the path is not encoded text"}`)
+	if len(s.calls) != 0 {
+		t.Errorf("called %v", s.calls)
+	}
+	call(t, "GET", url+"/v0.1/servers/com.example/server/versions", "").expect(t, 404, `{"error":"no such path"}`)
+}
+
+func TestCORS(t *testing.T) {
+	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, path := range []string{"/v0.1/servers", "/v0/servers/a%2Fb/versions", "/v0.1/servers/a%2Fb/versions/1", "/v0.1/nothing"} {
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			a := call(t, method, url+path, "", "Origin", "https://editor.example")
+			if a.header.Get("Access-Control-Allow-Origin") != "*" ||
+				a.header.Get("Access-Control-Allow-Methods") != "GET, OPTIONS" ||
+				a.header.Get("Access-Control-Allow-Headers") != "Authorization, Content-Type" {
+				t.Errorf("%s %s: %d %v", method, path, a.status, a.header)
+			}
+			if method == "OPTIONS" && !strings.HasSuffix(path, "nothing") && (a.status != 204 || a.body != "") {
+				t.Errorf("OPTIONS %s: %d %s", path, a.status, a.body)
+			}
+		}
+	}
+	a := call(t, "POST", url+"/v0.1/publish", `{}`)
+	if a.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("a write may be read by any page")
+	}
+	if a := call(t, "OPTIONS", url+"/v0.1/publish", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
+		t.Errorf("OPTIONS publish: %d, Allow %q", a.status, a.header.Get("Allow"))
+	}
+}

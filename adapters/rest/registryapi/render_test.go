@@ -1,0 +1,40 @@
+package registryapi
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestTimesHaveSixDecimals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// From year 0 on, to the end of 9999.
+		seconds := rapid.Int64Range(-62_167_219_200, 253_402_300_799).Draw(t, "seconds")
+		offset := rapid.IntRange(-12*3600, 12*3600).Draw(t, "offset")
+		at := time.Unix(seconds, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).In(time.FixedZone("", offset))
+		want := at.UTC().Format(`"2006-01-02T15:04:05.000000Z"`)
+		if got := string(appendTime(nil, at)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+func FuzzStrings(f *testing.F) {
+	for _, seed := range []string{"", "plain", "\"", "\\", "\n", "\x00", "é", "\xff", "</script>", "\u2028"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var back string
+		if err := json.Unmarshal(appendString(nil, s), &back); err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		want, _ := json.Marshal(s)
+		var plain string
+		_ = json.Unmarshal(want, &plain)
+		if back != plain {
+			t.Errorf("%q came back as %q", s, back)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package registryapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+)
+
+// Writer changes the registry. *publish.Publisher is one; the errors are
+// documented there.
+type Writer interface {
+	Publish(ctx context.Context, r publish.Request) (registry.Record, error)
+	Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
+	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
+	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
+	SetStatusAll(ctx context.Context, r publish.Request, serverName string) ([]registry.Record, error)
+}
+
+func (a *API) publish(c *fiber.Ctx) error {
+	r, err := a.optional(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.writer.Publish(c.UserContext(), r)
+	return answer(c, record, err)
+}
+
+func (a *API) replace(c *fiber.Ctx) error {
+	r, err := a.optional(c)
+	if err != nil {
+		return err
+	}
+	t, err := target(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.writer.Replace(c.UserContext(), r, t)
+	return answer(c, record, err)
+}
+
+func (a *API) delete(c *fiber.Ctx) error {
+	t, err := target(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.writer.Delete(c.UserContext(), request(c), t)
+	return answer(c, record, err)
+}
+
+func (a *API) setStatus(c *fiber.Ctx) error {
+	r, err := withBody(c)
+	if err != nil {
+		return err
+	}
+	t, err := target(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.writer.SetStatus(c.UserContext(), r, t)
+	return answer(c, record, err)
+}
+
+func (a *API) setStatusAll(c *fiber.Ctx) error {
+	r, err := withBody(c)
+	if err != nil {
+		return err
+	}
+	name, err := pathValue(c, nameParam)
+	if err != nil {
+		return err
+	}
+	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name)
+	if err != nil {
+		return err
+	}
+	return send(c, func(b []byte) []byte { return appendChanged(b, changed) })
+}
+
+// optional reads a write that the registry may not take at all: then that is
+// said before anything else (decisions 1.1).
+func (a *API) optional(c *fiber.Ctx) (publish.Request, error) {
+	if a.config.WritesOff {
+		return publish.Request{}, nil
+	}
+	return withBody(c)
+}
+
+// withBody reads a request with its JSON body.
+func withBody(c *fiber.Ctx) (publish.Request, error) {
+	r := request(c)
+	var err error
+	r.Body, err = rest.JSONBody(c)
+	return r, err
+}
+
+func request(c *fiber.Ctx) publish.Request {
+	return publish.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+}
+
+// target returns the version that the path names.
+func target(c *fiber.Ctx) (publish.Target, error) {
+	name, err := pathValue(c, nameParam)
+	if err != nil {
+		return publish.Target{}, err
+	}
+	version, err := pathValue(c, versionParam)
+	return publish.Target{Name: name, Version: version}, err
+}
+
+func answer(c *fiber.Ctx, r registry.Record, err error) error {
+	if err != nil {
+		return err
+	}
+	return send(c, func(b []byte) []byte { return appendRecord(b, &r) })
+}
+
+// validation is the answer of validate (decisions 1.6).
+type validation struct {
+	Valid  bool    `json:"valid"`
+	Issues []issue `json:"issues"`
+}
+
+type issue struct {
+	Type      registry.IssueType `json:"type"`
+	Path      string             `json:"path"`
+	Message   string             `json:"message"`
+	Severity  registry.Severity  `json:"severity"`
+	Reference string             `json:"reference"`
+}
+
+// validate tells what publish would refuse, without a token and without
+// storing anything.
+func (a *API) validate(c *fiber.Ctx) error {
+	body, err := rest.JSONBody(c)
+	if err != nil {
+		return err
+	}
+	draft, err := registry.ParseDraft(body)
+	if err != nil {
+		return err
+	}
+	result := validation{Valid: true, Issues: []issue{}}
+	for _, i := range draft.Issues() {
+		result.Valid = result.Valid && i.Severity != registry.SeverityError
+		result.Issues = append(result.Issues, issue(i))
+	}
+	return c.Status(http.StatusOK).JSON(result)
+}

@@ -1,0 +1,169 @@
+package rest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+type localKey int
+
+const (
+	requestIDKey localKey = iota
+	addressKey
+	secureKey
+)
+
+// maxRequestID bounds a request id that a client sends.
+const maxRequestID = 64
+
+// nameRequest gives the request its id: the client's, if it is a plain word,
+// or a random one. It stands in the answer and in every log line.
+func nameRequest(c *fiber.Ctx) {
+	id := c.Get(fiber.HeaderXRequestID)
+	if plainWord(id) {
+		id = strings.Clone(id)
+	} else {
+		var random [12]byte
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		id = hex.EncodeToString(random[:])
+	}
+	c.Locals(requestIDKey, id)
+	c.Set(fiber.HeaderXRequestID, id)
+}
+
+func plainWord(s string) bool {
+	if s == "" || len(s) > maxRequestID {
+		return false
+	}
+	for _, r := range []byte(s) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// RequestID returns the id of the request.
+func RequestID(c *fiber.Ctx) string {
+	id, _ := c.Locals(requestIDKey).(string)
+	return id
+}
+
+// setSecurityHeaders sets what every answer of an API carries.
+func setSecurityHeaders(c *fiber.Ctx) {
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+}
+
+// Proxies are the networks whose forwarding headers count.
+type Proxies []netip.Prefix
+
+func (p Proxies) trusts(a netip.Addr) bool {
+	for _, prefix := range p {
+		if prefix.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// setAddress finds who really sent the request: the peer of the connection,
+// or, when that is a trusted proxy, the last address of X-Forwarded-For that
+// is none (decisions 0).
+func setAddress(c *fiber.Ctx, proxies Proxies) {
+	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
+	peer = peer.Unmap()
+	client, secure := peer, c.Context().IsTLS()
+	if proxies.trusts(peer) {
+		client = proxies.forwarded(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
+		secure = secure || lastWord(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
+	}
+	c.Locals(addressKey, client)
+	c.Locals(secureKey, secure)
+}
+
+// wholeHeader joins the lines of a header (RFC 9110, 5.3): a proxy may add its
+// word on a line of its own, below the one that the client made up.
+func wholeHeader(c *fiber.Ctx, name string) string {
+	return string(bytes.Join(c.Request().Header.PeekAll(name), []byte(",")))
+}
+
+func lastWord(list string) string {
+	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
+}
+
+// forwarded reads X-Forwarded-For from the right and stops at the first
+// address that is not a trusted proxy's, or not an address at all.
+func (p Proxies) forwarded(peer netip.Addr, header string) netip.Addr {
+	client := peer
+	for header != "" {
+		word := lastWord(header)
+		header = header[:max(strings.LastIndexByte(header, ','), 0)]
+		a, err := parseForwarded(word)
+		if err != nil {
+			return client
+		}
+		client = a
+		if !p.trusts(a) {
+			return client
+		}
+	}
+	return client
+}
+
+// parseForwarded reads an address with or without a port.
+func parseForwarded(s string) (netip.Addr, error) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap(), nil
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return a.Unmap().WithZone(""), err
+}
+
+// Address returns the client's address.
+func Address(c *fiber.Ctx) netip.Addr {
+	a, _ := c.Locals(addressKey).(netip.Addr)
+	return a
+}
+
+// Secure tells whether the client came over TLS, to us or to a trusted proxy.
+func Secure(c *fiber.Ctx) bool {
+	secure, _ := c.Locals(secureKey).(bool)
+	return secure
+}
+
+// BearerToken returns the token of the Authorization header, empty when there
+// is none (RFC 6750, 2.1; the scheme in any case).
+func BearerToken(c *fiber.Ctx) string {
+	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.Clone(strings.TrimSpace(token))
+}
+
+// JSONBody returns a copy of the request's body. Another content type than
+// JSON is 415; none counts as JSON (decisions 0). Syntax is the reader's
+// business.
+func JSONBody(c *fiber.Ctx) ([]byte, error) {
+	if t := c.Get(fiber.HeaderContentType); t != "" && !isJSON(t) {
+		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")
+	}
+	if e := c.Get(fiber.HeaderContentEncoding); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content encoding is not supported")
+	}
+	return append([]byte(nil), c.Context().Request.Body()...), nil
+}
+
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "application/json" ||
+		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+}

@@ -1,0 +1,51 @@
+package rest_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// slow is a part whose one call waits until it is let go.
+type slow struct {
+	part
+	entered, leave chan struct{}
+}
+
+func (s slow) Mount(r fiber.Router) {
+	r.Get(s.prefix+"/wait", func(c *fiber.Ctx) error {
+		close(s.entered)
+		<-s.leave
+		return c.SendString("done")
+	})
+}
+
+func TestShutdownWaitsForCalls(t *testing.T) {
+	waiting := slow{part{"/slow", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
+	s := serve(t, config(), nil, waiting)
+	answered := make(chan answer, 1)
+	go func() { answered <- s.call(t, http.MethodGet, "/slow/wait", nil) }()
+	<-waiting.entered
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Shutdown(ctx) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("shutdown left a call in flight: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(waiting.leave)
+	if a := <-answered; a.status != 200 || a.body != "done" {
+		t.Errorf("the call in flight: %d %s", a.status, a.body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,29 @@
+package runtimedir
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// Config says where the files are (rate limit document, configuration loading
+// from files).
+type Config struct {
+	Root           string `env:"RUNTIME_ROOT" envDefault:"/srv/runtime_data/current" desc:"the root of the rate limit configuration, often a symbolic link that is swapped"`
+	Subdirectory   string `env:"RUNTIME_SUBDIRECTORY" desc:"a folder below RUNTIME_ROOT"`
+	AppDirectory   string `env:"RUNTIME_APPDIRECTORY" envDefault:"config" desc:"the folder with the YAML files, below the other two"`
+	IgnoreDotFiles bool   `env:"RUNTIME_IGNOREDOTFILES" envDefault:"false" desc:"leave out files and folders whose name begins with a dot"`
+	WatchRoot      bool   `env:"RUNTIME_WATCH_ROOT" envDefault:"true" desc:"watch for a swap of the root, besides changes of the files; false watches the files only"`
+}
+
+// Validate tells which setting is wrong.
+func (c Config) Validate() error {
+	if c.Root == "" {
+		return errors.New("RUNTIME_ROOT must not be empty")
+	}
+	return nil
+}
+
+// Path returns the folder with the files.
+func (c Config) Path() string {
+	return filepath.Join(c.Root, c.Subdirectory, c.AppDirectory)
+}

@@ -1,0 +1,211 @@
+package runtimedir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+)
+
+// Bounds of one file, so that a short text with aliases of aliases cannot grow
+// without end.
+const (
+	maxDepth       = 64
+	maxDescriptors = 1_000_000
+)
+
+// parse reads one file. Whatever is wrong with its form stands in the source's
+// faults.
+func parse(file string, content []byte) ruleset.Source {
+	p := parser{file: file}
+	p.source.At = ruleset.Position{File: file}
+	var document yaml.Node
+	if err := yaml.Load(content, &document); err != nil {
+		p.syntax(err)
+		return p.source
+	}
+	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
+		p.root(document.Content[0])
+	}
+	return p.source
+}
+
+// parser turns nodes into a source.
+type parser struct {
+	file        string
+	source      ruleset.Source
+	descriptors int
+}
+
+func (p *parser) at(n *yaml.Node) ruleset.Position {
+	return ruleset.Position{File: p.file, Line: n.Line, Column: n.Column}
+}
+
+func (p *parser) fault(n *yaml.Node, format string, args ...any) {
+	p.faultAt(p.at(n), fmt.Sprintf(format, args...))
+}
+
+func (p *parser) faultAt(at ruleset.Position, rule string) {
+	p.source.Faults = append(p.source.Faults, ruleset.Fault{At: at, Rule: rule})
+}
+
+// syntax reports what the YAML reader could not read. A file without any
+// document is left to be one without a domain.
+func (p *parser) syntax(err error) {
+	var one *yaml.LoadError
+	var many *yaml.LoadErrors
+	switch {
+	case errors.As(err, &one):
+		p.syntaxError(one)
+	case errors.As(err, &many):
+		for _, e := range many.Errors {
+			if !strings.Contains(e.Message, "no documents") {
+				p.syntaxError(e)
+			}
+		}
+	default:
+		p.faultAt(p.source.At, err.Error())
+	}
+}
+
+func (p *parser) syntaxError(e *yaml.LoadError) {
+	at := ruleset.Position{File: p.file, Line: e.Mark.Line, Column: e.Mark.Column}
+	p.faultAt(at, "not YAML: "+strings.TrimPrefix(e.Message, "yaml: "))
+}
+
+func (p *parser) root(n *yaml.Node) {
+	if resolve(n).Kind != yaml.MappingNode {
+		p.fault(n, "a file must be a mapping with domain and descriptors")
+		return
+	}
+	p.fields(n, inFile, func(name string, value *yaml.Node) {
+		switch name {
+		case "domain":
+			p.source.Domain = p.text(name, value)
+		case "descriptors":
+			p.source.Descriptors = p.list(value, 1)
+		}
+	})
+	if p.source.Domain.At.Line == 0 {
+		p.source.At = p.at(n)
+	}
+}
+
+func (p *parser) list(n *yaml.Node, depth int) []ruleset.Descriptor {
+	n = resolve(n)
+	if isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.fault(n, "descriptors must be a list")
+		return nil
+	}
+	if depth > maxDepth {
+		p.fault(n, "descriptors must not be nested deeper than %d levels", maxDepth)
+		return nil
+	}
+	list := make([]ruleset.Descriptor, 0, len(n.Content))
+	for _, item := range n.Content {
+		if p.descriptors++; p.descriptors > maxDescriptors {
+			p.tooMany(item)
+			return list
+		}
+		list = append(list, p.descriptor(item, depth))
+	}
+	return list
+}
+
+// tooMany reports the first descriptor over the bound only.
+func (p *parser) tooMany(n *yaml.Node) {
+	if p.descriptors == maxDescriptors+1 {
+		p.fault(n, "a file must not have more than %d descriptors", maxDescriptors)
+	}
+}
+
+func (p *parser) descriptor(n *yaml.Node, depth int) ruleset.Descriptor {
+	d := ruleset.Descriptor{At: p.at(n)}
+	if resolve(n).Kind != yaml.MappingNode {
+		p.fault(n, "a descriptor must be a mapping with a key")
+		d.Key.Value = "?" // so that its key is not reported as missing as well
+		return d
+	}
+	p.fields(n, inDescriptor, func(name string, value *yaml.Node) {
+		switch name {
+		case "key":
+			d.Key = p.text(name, value)
+		case "value":
+			d.Value = p.text(name, value)
+		case "rate_limit":
+			d.Limit = p.limit(value)
+		case "descriptors":
+			d.Descriptors = p.list(value, depth+1)
+		case "shadow_mode":
+			d.Shadow = p.flag(name, value)
+		case "detailed_metric":
+			d.DetailedMetric = p.isSet(name, value)
+		case "value_to_metric":
+			d.ValueToMetric = p.isSet(name, value)
+		case "share_threshold":
+			d.ShareThreshold = p.isSet(name, value)
+		case "quota_mode":
+			d.QuotaMode = p.isSet(name, value)
+		}
+	})
+	return d
+}
+
+func (p *parser) limit(n *yaml.Node) *ruleset.Limit {
+	if isNull(resolve(n)) {
+		return nil
+	}
+	l := &ruleset.Limit{At: p.at(n)}
+	if resolve(n).Kind != yaml.MappingNode {
+		p.fault(n, "rate_limit must be a mapping")
+		l.Unlimited = true // so that unit and count are not reported as missing as well
+		return l
+	}
+	p.fields(n, inLimit, func(name string, value *yaml.Node) {
+		switch name {
+		case "unit":
+			unit := p.text(name, value)
+			l.Unit = &unit
+		case "requests_per_unit":
+			l.Requests = p.count(name, value)
+		case "unlimited":
+			l.Unlimited = p.isSet(name, value)
+		case "name":
+			l.Name = ratelimit.Name(p.text(name, value).Value)
+		case "replaces":
+			l.Replaces = p.replaces(value)
+		case "shadow_mode":
+			l.Shadow = p.flag(name, value)
+		}
+	})
+	return l
+}
+
+func (p *parser) replaces(n *yaml.Node) []ruleset.Text {
+	n = resolve(n)
+	if isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.fault(n, "replaces must be a list of mappings with a name")
+		return nil
+	}
+	var names []ruleset.Text
+	for _, item := range n.Content {
+		if resolve(item).Kind != yaml.MappingNode {
+			p.fault(item, "an entry of replaces must be a mapping with a name")
+			continue
+		}
+		name := ruleset.Text{At: p.at(item)}
+		p.fields(item, inReplaces, func(field string, value *yaml.Node) { name = p.text(field, value) })
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,156 @@
+// Package runtimedir reads the rules of the rate limit service from a directory
+// of YAML files and follows its changes. It checks the form of the files; what
+// they say the core checks.
+package runtimedir
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+)
+
+// Bounds of a directory.
+const (
+	maxFiles    = 10_000
+	maxFileSize = 16 << 20
+)
+
+// Directory is a rulesource.Source. It is safe for concurrent use.
+type Directory struct {
+	config Config
+}
+
+// New returns the directory of a configuration. It need not exist yet.
+func New(c Config) *Directory { return &Directory{config: c} }
+
+// Load implements rulesource.Source: every .yaml and .yml file, also in folders
+// below, in the order of their paths.
+func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
+	path := d.config.Path()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
+	}
+	w := d.walk(path)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, file := range w.files {
+		w.sources = append(w.sources, read(file))
+	}
+	return w.sources, nil
+}
+
+// read reads one file; one that cannot be read is a source with a fault.
+func read(path string) ruleset.Source {
+	content, err := contentOf(path)
+	if err != nil {
+		return unreadable(path, err)
+	}
+	return parse(path, content)
+}
+
+func contentOf(path string) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the operator's own directory
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	content, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	if err == nil && len(content) > maxFileSize {
+		err = errors.New("the file is larger than 16 MiB")
+	}
+	return content, err
+}
+
+func unreadable(path string, err error) ruleset.Source {
+	at := ruleset.Position{File: path}
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return ruleset.Source{At: at, Faults: []ruleset.Fault{{At: at, Rule: "cannot be read: " + err.Error()}}}
+}
+
+// walker collects the files of a directory.
+type walker struct {
+	ignoreDot bool
+	seen      map[string]bool // real paths: a link is followed once
+	files     []string
+	folders   []string         // also for watching
+	sources   []ruleset.Source // of what cannot be read
+}
+
+func (d *Directory) walk(path string) *walker {
+	w := &walker{ignoreDot: d.config.IgnoreDotFiles, seen: map[string]bool{}}
+	w.folder(path)
+	return w
+}
+
+func (w *walker) fail(path string, err error) {
+	w.sources = append(w.sources, unreadable(path, err))
+}
+
+func (w *walker) folder(path string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		w.fail(path, err)
+		return
+	}
+	w.folders = append(w.folders, path)
+	for _, e := range entries {
+		if !w.skip(e.Name()) {
+			w.entry(filepath.Join(path, e.Name()))
+		}
+	}
+}
+
+// skip leaves out Kubernetes' own folders, ..data and those it points to: what
+// is in them is linked from outside.
+func (w *walker) skip(name string) bool {
+	return strings.HasPrefix(name, "..") || w.ignoreDot && strings.HasPrefix(name, ".")
+}
+
+func (w *walker) entry(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && !isRules(path): // a broken link that leads nowhere we look
+	case err != nil:
+		w.fail(path, err)
+	case info.IsDir():
+		if w.first(path) {
+			w.folder(path)
+		}
+	case info.Mode().IsRegular() && isRules(path) && w.first(path):
+		w.file(path)
+	}
+}
+
+func (w *walker) file(path string) {
+	if w.files = append(w.files, path); len(w.files) == maxFiles+1 {
+		w.fail(path, errors.New("there are more than 10000 files"))
+	}
+	w.files = w.files[:min(len(w.files), maxFiles)]
+}
+
+// first tells whether the path leads where no other did.
+func (w *walker) first(path string) bool {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		w.fail(path, err)
+		return false
+	}
+	known := w.seen[target]
+	w.seen[target] = true
+	return !known
+}
+
+func isRules(path string) bool {
+	ext := filepath.Ext(path)
+	return ext == ".yaml" || ext == ".yml"
+}

@@ -1,0 +1,100 @@
+// Package valkey keeps counters and session copies in Valkey 7.2 and later, or Redis 6.2 and later: a single server, one
+// watched by sentinels, or a cluster (decisions 3.5). It does not decide what to do while the store is away; it says so
+// soon, as fault.Unavailable.
+//
+// # One command per counter
+//
+// A counter that this process has seen costs one INCRBY. For one it has not, a SET with NX and the expiry travels before
+// the INCRBY in the same pipeline, so a counter is always made together with its expiry, and no crash in between leaves
+// one that lives for ever. Should a counter vanish that was seen (evicted, flushed, lost in a failover), the answer equals
+// the addend, and the expiry is set again.
+//
+// # A store that fails
+//
+// Every call ends within KVSTORE_TIMEOUT. After five calls in a row without an answer, calls fail at once until a
+// goroutine of the client's own finds that the store answers again. A call under which the connection breaks is made
+// again within its deadline; when the one before was carried out after all, its hits count twice, which never admits more
+// than the limit. A server that has become a replica is left for whichever is reached anew.
+//
+// # Clusters
+//
+// The hits of one Add go to their nodes at once. A script cannot span slots, and keys are not changed to force them into
+// one: AddUnlessOver over several slots reads all counters first, and if none would be over counts slot by slot, each
+// slot atomically. Between the two a parallel request may fill a counter; this one is then over, yet counted in the other
+// slots too. So a limit never lets more through, but rule 10 of the rate limit document can count a hit too many. A call
+// within one slot, which one hit always is, is exact.
+package valkey
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// Client counts in the store. It is safe for concurrent use.
+type Client struct {
+	link   *link
+	seen   *seen
+	chunk  int // how many commands go at a time; 0 = all
+	script *valkey.Lua
+}
+
+// Open returns a client and what closes it. A store that is away is no error: calls report fault.Unavailable until it is
+// there. What is malformed in cfg is an error that names the variable.
+func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	options, err := cfg.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &link{timeout: cfg.Timeout, dial: cfg.Timeout, log: log}
+	l.connect = func() (valkey.Client, error) { return connect(options) }
+	end := openLink(ctx, l)
+	return &Client{link: l, seen: newSeen(), chunk: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
+}
+
+// connect returns a client that is connected, unlike valkey-go, which may return one beside an error.
+func connect(options valkey.ClientOption) (valkey.Client, error) {
+	client, err := valkey.NewClient(options)
+	if err != nil {
+		if client != nil {
+			client.Close()
+		}
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return client, nil
+}
+
+// Ping implements ports/counter. It asks the store itself, also while the breaker is open.
+func (c *Client) Ping(ctx context.Context) error {
+	client := c.link.client.Load()
+	if client == nil {
+		return unavailable(errNotConnected)
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.link.dial)
+	defer cancel()
+	if err := (*client).Do(bounded, (*client).B().Ping().Build()).Error(); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// Connected tells, without asking the store, whether the calls before found it there
+// (KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION).
+func (c *Client) Connected() bool {
+	return c.link.client.Load() != nil && !c.link.breaker.refuses()
+}
+
+func checkLength(hits []counter.Hit, after []uint64) error {
+	if len(hits) != len(after) {
+		return fault.Newf(fault.Internal, "", "%d hits with room for %d counts", len(hits), len(after))
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package valkey
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Topology is how the servers behind KVSTORE_URL are arranged.
+type Topology string
+
+// The topologies of the rate limit document.
+const (
+	Single   Topology = "single"
+	Sentinel Topology = "sentinel"
+	Cluster  Topology = "cluster"
+)
+
+// maxPool bounds the connections to one node.
+const maxPool = 1024
+
+// Config is how to reach the store (rate limit document, table of the cache store; decisions 3.5).
+type Config struct {
+	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the store: host:port, a socket's path, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated; unset: in the process"`
+	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for a socket's path"`
+	Type       Topology `env:"KVSTORE_TYPE" envDefault:"single" desc:"single, sentinel or cluster"`
+
+	Auth         string `env:"KVSTORE_AUTH" secret:"true" desc:"<PASSWORD> or <USERNAME>:<PASSWORD>"`
+	SentinelAuth string `env:"KVSTORE_SENTINEL_AUTH" secret:"true" desc:"the same, for the sentinels"`
+
+	TLS                 bool   `env:"KVSTORE_TLS" envDefault:"false" desc:"speak TLS to the store"`
+	TLSClientCert       string `env:"KVSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
+	TLSClientKey        string `env:"KVSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
+	TLSCACert           string `env:"KVSTORE_TLS_CACERT" desc:"file of the authorities that the store's certificate is checked against; unset: the system's"`
+	TLSSkipVerification bool   `env:"KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in the store's certificate"`
+
+	Timeout time.Duration `env:"KVSTORE_TIMEOUT" envDefault:"500ms" desc:"how long a call waits for the store"`
+
+	PoolSize       int           `env:"KVSTORE_POOL_SIZE" envDefault:"10" desc:"how many connections to a node at most; commands share them, so no more are made than there are cores"`
+	PipelineWindow time.Duration `env:"KVSTORE_PIPELINE_WINDOW" envDefault:"0" desc:"how long to gather commands before sending them; 0 sends what there is at once"`
+	PipelineLimit  int           `env:"KVSTORE_PIPELINE_LIMIT" envDefault:"0" desc:"how many commands of one request to send at a time; 0 is no limit"`
+
+	// HealthNeedsConnection is read by whoever reports health; Client.Connected is what it asks then.
+	HealthNeedsConnection bool `env:"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION" envDefault:"false" desc:"report unhealthy without a live connection to the store"`
+
+	prefix string // of the variables' names, when not KVSTORE_
+}
+
+// PerSecondConfig is a second store, for per-second limits only (rate limit document, table of the cache store).
+type PerSecondConfig struct {
+	Enabled        bool          `env:"KVSTORE_PERSECOND" envDefault:"false" desc:"count per-second limits in a store of their own"`
+	URL            string        `env:"KVSTORE_PERSECOND_URL" secret:"true" desc:"as KVSTORE_URL"`
+	SocketType     string        `env:"KVSTORE_PERSECOND_SOCKET_TYPE" envDefault:"tcp" desc:"as KVSTORE_SOCKET_TYPE"`
+	Type           Topology      `env:"KVSTORE_PERSECOND_TYPE" envDefault:"single" desc:"as KVSTORE_TYPE"`
+	Auth           string        `env:"KVSTORE_PERSECOND_AUTH" secret:"true" desc:"as KVSTORE_AUTH"`
+	SentinelAuth   string        `env:"KVSTORE_PERSECOND_SENTINEL_AUTH" secret:"true" desc:"as KVSTORE_SENTINEL_AUTH"`
+	TLS            bool          `env:"KVSTORE_PERSECOND_TLS" envDefault:"false" desc:"as KVSTORE_TLS; the files are the same"`
+	PoolSize       int           `env:"KVSTORE_PERSECOND_POOL_SIZE" envDefault:"10" desc:"as KVSTORE_POOL_SIZE"`
+	PipelineWindow time.Duration `env:"KVSTORE_PERSECOND_PIPELINE_WINDOW" envDefault:"0" desc:"as KVSTORE_PIPELINE_WINDOW"`
+	PipelineLimit  int           `env:"KVSTORE_PERSECOND_PIPELINE_LIMIT" envDefault:"0" desc:"as KVSTORE_PIPELINE_LIMIT"`
+}
+
+// Config returns the settings of the second store: its own, and from shared the TLS files, the deadline and the health
+// rule, which both have in common.
+func (c PerSecondConfig) Config(shared Config) Config {
+	shared.URL, shared.SocketType, shared.Type = c.URL, c.SocketType, c.Type
+	shared.Auth, shared.SentinelAuth, shared.TLS = c.Auth, c.SentinelAuth, c.TLS
+	shared.PoolSize, shared.PipelineWindow, shared.PipelineLimit = c.PoolSize, c.PipelineWindow, c.PipelineLimit
+	shared.prefix = "KVSTORE_PERSECOND_"
+	return shared
+}
+
+// Validate checks the second store's settings; nothing when it is not enabled.
+func (c PerSecondConfig) Validate() error {
+	if !c.Enabled {
+		return nil
+	}
+	own := c.Config(Config{Timeout: time.Second})
+	if own.URL == "" {
+		return own.wrong("URL", "must be set when KVSTORE_PERSECOND is true")
+	}
+	return own.Validate()
+}
+
+// Validate tells which setting is malformed, by the name of its variable. An empty URL is no store, and good.
+func (c Config) Validate() error {
+	if c.URL != "" {
+		if _, err := c.target(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.SocketType != "tcp" && c.SocketType != "unix":
+		return c.wrong("SOCKET_TYPE", `must be tcp or unix, not "`+c.SocketType+`"`)
+	case c.Type != Single && c.Type != Sentinel && c.Type != Cluster:
+		return c.wrong("TYPE", `must be single, sentinel or cluster, not "`+string(c.Type)+`"`)
+	case c.PoolSize < 1 || c.PoolSize > maxPool:
+		return c.wrong("POOL_SIZE", fmt.Sprintf("must be 1 to %d, not %d", maxPool, c.PoolSize))
+	case c.PipelineWindow < 0:
+		return c.wrong("PIPELINE_WINDOW", "must not be negative")
+	case c.PipelineLimit < 0:
+		return c.wrong("PIPELINE_LIMIT", "must not be negative")
+	case c.Timeout < time.Millisecond || c.Timeout > time.Minute:
+		return errors.New("KVSTORE_TIMEOUT must be 1ms to 1m")
+	case c.PipelineWindow >= c.Timeout:
+		return c.wrong("PIPELINE_WINDOW", "must be shorter than KVSTORE_TIMEOUT")
+	case (c.TLSClientCert == "") != (c.TLSClientKey == ""):
+		return errors.New("KVSTORE_TLS_CLIENT_CERT and KVSTORE_TLS_CLIENT_KEY must be set together")
+	}
+	return nil
+}
+
+func (c Config) wrong(name, problem string) error {
+	prefix := c.prefix
+	if prefix == "" {
+		prefix = "KVSTORE_"
+	}
+	return errors.New(prefix + name + " " + problem)
+}
+
+// target is what a URL names.
+type target struct {
+	addresses []string
+	master    string // the set that sentinels watch
+	unix      bool
+	tls       bool
+	auth      credentials
+	database  int
+}
+
+type credentials struct{ username, password string }
+
+// parseAuth reads <PASSWORD> or <USERNAME>:<PASSWORD>.
+func parseAuth(s string) credentials {
+	if username, password, ok := strings.Cut(s, ":"); ok {
+		return credentials{username, password}
+	}
+	return credentials{password: s}
+}
+
+// target reads the URL. What it says in error never repeats the URL, which may hold a password.
+func (c Config) target() (target, error) {
+	switch c.Type {
+	case Sentinel:
+		parts := strings.Split(c.URL, ",")
+		master := strings.TrimSpace(parts[0])
+		if len(parts) < 2 || master == "" {
+			return target{}, c.wrong("URL", "must be the master's name, then at least one host:port, for type sentinel")
+		}
+		addresses, err := c.addresses(parts[1:])
+		return target{addresses: addresses, master: master}, err
+	case Cluster:
+		addresses, err := c.addresses(strings.Split(c.URL, ","))
+		return target{addresses: addresses}, err
+	default:
+		return c.single()
+	}
+}
+
+func (c Config) addresses(list []string) ([]string, error) {
+	addresses := make([]string, len(list))
+	for i, address := range list {
+		addresses[i] = strings.TrimSpace(address)
+		if !validAddress(addresses[i]) {
+			return nil, c.wrong("URL", fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
+		}
+	}
+	return addresses, nil
+}
+
+func (c Config) single() (target, error) {
+	url := strings.TrimSpace(c.URL)
+	switch {
+	case strings.Contains(url, "://"):
+		return c.parseURL(url)
+	case strings.HasPrefix(url, "/") || strings.HasPrefix(url, "@") || c.SocketType == "unix":
+		return target{addresses: []string{url}, unix: true}, nil
+	case validAddress(url):
+		return target{addresses: []string{url}}, nil
+	default:
+		return target{}, c.wrong("URL", "must be host:port, a socket's path, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL")
+	}
+}
+
+func validAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}

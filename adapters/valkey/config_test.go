@@ -1,0 +1,227 @@
+package valkey
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+func good() Config {
+	return Config{URL: "localhost:6379", SocketType: "tcp", Type: Single, Timeout: time.Second, PoolSize: 10}
+}
+
+func TestTarget(t *testing.T) {
+	for _, c := range []struct {
+		url    string
+		kind   Topology
+		socket string
+		want   target
+	}{
+		{"kv:6379", Single, "tcp", target{addresses: []string{"kv:6379"}}},
+		{" [::1]:7 ", Single, "tcp", target{addresses: []string{"[::1]:7"}}},
+		{"/run/kv.sock", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true}},
+		{"kv.sock", Single, "unix", target{addresses: []string{"kv.sock"}, unix: true}},
+		{"redis://kv", Single, "tcp", target{addresses: []string{"kv:6379"}}},
+		{"redis://[::1]/3", Single, "tcp", target{addresses: []string{"[::1]:6379"}, database: 3}},
+		{"valkey://u:p%40@kv:1/", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"u", "p@"}}},
+		{"rediss://:p@kv:1", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"", "p"}, tls: true}},
+		{"valkeys://kv:1", Single, "tcp", target{addresses: []string{"kv:1"}, tls: true}},
+		{"unix:///run/kv.sock?db=2", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true, database: 2}},
+		{"unix://u:p@/run/kv.sock", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true, auth: credentials{"u", "p"}}},
+		{"main,a:1, b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main"}},
+		{"a:1,b:2", Cluster, "tcp", target{addresses: []string{"a:1", "b:2"}}},
+	} {
+		cfg := good()
+		cfg.URL, cfg.Type, cfg.SocketType = c.url, c.kind, c.socket
+		got, err := cfg.target()
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %q: %+v, %v, want %+v", c.kind, c.url, got, err, c.want)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s %q: %v", c.kind, c.url, err)
+		}
+	}
+}
+
+func TestValidateNamesTheVariable(t *testing.T) {
+	for _, c := range []struct {
+		variable string
+		change   func(*Config)
+	}{
+		{"KVSTORE_URL", func(c *Config) { c.URL = "localhost" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "localhost:0" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "localhost:65536" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = ":6379" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "http://secret@kv" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "redis://secret@kv:x" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "redis://:secret@" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "redis://:secret@kv/nine" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "unix://" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, "main" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, ",a:1" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, "main,a" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Cluster, "a:1,,b:1" }},
+		{"KVSTORE_SOCKET_TYPE", func(c *Config) { c.SocketType = "udp" }},
+		{"KVSTORE_TYPE", func(c *Config) { c.Type = "many" }},
+		{"KVSTORE_POOL_SIZE", func(c *Config) { c.PoolSize = 0 }},
+		{"KVSTORE_POOL_SIZE", func(c *Config) { c.PoolSize = 1025 }},
+		{"KVSTORE_PIPELINE_WINDOW", func(c *Config) { c.PipelineWindow = -1 }},
+		{"KVSTORE_PIPELINE_WINDOW", func(c *Config) { c.PipelineWindow = time.Second }},
+		{"KVSTORE_PIPELINE_LIMIT", func(c *Config) { c.PipelineLimit = -1 }},
+		{"KVSTORE_TIMEOUT", func(c *Config) { c.Timeout = 0 }},
+		{"KVSTORE_TIMEOUT", func(c *Config) { c.Timeout = -time.Second }},
+		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientCert = "f" }},
+		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientKey = "f" }},
+		{"KVSTORE_PERSECOND_TYPE", func(c *Config) { c.prefix, c.Type = "KVSTORE_PERSECOND_", "many" }},
+	} {
+		cfg := good()
+		c.change(&cfg)
+		err := cfg.Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), c.variable+" ") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: %v, want a sentence that begins with %s", cfg, err, c.variable)
+		}
+	}
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	cfg, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+	second, err := env.ParseAsWithOptions[PerSecondConfig](env.Options{Environment: map[string]string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Validate(); err != nil {
+		t.Error(err)
+	}
+	second.Enabled = true
+	if err := second.Validate(); err == nil || !strings.HasPrefix(err.Error(), "KVSTORE_PERSECOND_URL ") {
+		t.Errorf("enabled without a URL: %v", err)
+	}
+	second.URL = "kv:2"
+	if err := second.Validate(); err != nil {
+		t.Error(err)
+	}
+	cfg.URL, cfg.Auth, cfg.TLSCACert = "kv:1", "p", "ca"
+	if got := second.Config(cfg); got.URL != "kv:2" || got.Auth != "" || got.TLSCACert != "ca" || got.Timeout != cfg.Timeout || got.Validate() != nil {
+		t.Errorf("settings of the second store: %+v", got)
+	}
+}
+
+func TestTLSFilesThatAreMissing(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	empty := filepath.Join(t.TempDir(), "empty")
+	write(t, empty, nil)
+	for variable, cfg := range map[string]Config{
+		"KVSTORE_TLS_CLIENT_CERT": {TLSClientCert: missing, TLSClientKey: missing},
+		"KVSTORE_TLS_CACERT":      {TLSCACert: missing},
+		"KVSTORE_TLS_CACERT: no":  {TLSCACert: empty},
+	} {
+		if _, err := cfg.tlsConfig(true); err == nil || !strings.HasPrefix(err.Error(), variable) {
+			t.Errorf("%v, want a sentence that begins with %s", err, variable)
+		}
+	}
+}
+
+// TestTLSVerification: skipping the host name is not skipping the authority.
+func TestTLSVerification(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	for _, c := range []struct {
+		name   string
+		server authority
+		host   string
+		skip   bool
+		want   bool
+	}{
+		{"right name", ours, "kv.test", false, true},
+		{"wrong name", ours, "other.test", false, false},
+		{"wrong name, not checked", ours, "other.test", true, true},
+		{"wrong authority", theirs, "kv.test", false, false},
+		{"wrong authority, name not checked", theirs, "kv.test", true, false},
+	} {
+		cfg := Config{TLSCACert: ours.file, TLSSkipVerification: c.skip}
+		options, err := cfg.tlsConfig(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.ServerName = "kv.test"
+		near, far := net.Pipe()
+		go func() {
+			server := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{c.server.issue(t, c.host)}, MinVersion: tls.VersionTLS12})
+			_ = server.Handshake() // the client tells
+			_ = far.Close()
+		}()
+		err = tls.Client(near, options).HandshakeContext(t.Context())
+		if (err == nil) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		_ = near.Close()
+	}
+}
+
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	file        string
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	a := authority{key: newKey(t), file: filepath.Join(t.TempDir(), "ca.pem")}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.certificate, err = x509.ParseCertificate(raw); err != nil {
+		t.Fatal(err)
+	}
+	write(t, a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
+	return a
+}
+
+func (a authority) issue(t *testing.T, host string) tls.Certificate {
+	key := newKey(t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{host}}
+	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Error(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Error(err)
+	}
+	return key
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

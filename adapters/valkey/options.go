@@ -1,0 +1,133 @@
+package valkey
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+)
+
+const (
+	// pingGap is how long a connection may be silent before it is tried.
+	pingGap = time.Second
+	// topologyRefresh is how often sentinels and cluster nodes are asked who is the master, besides on every sign of a
+	// change.
+	topologyRefresh = 5 * time.Second
+	// maxMoved bounds how often a command follows the slots of a cluster that is being rearranged.
+	maxMoved   = 8
+	bufferSize = 64 << 10
+	// ringScale makes room on each connection for twice maxCalls: valkey-go would hold callers beyond their deadline when
+	// the room is filled, by those that wait and those that gave up waiting.
+	ringScale = 11
+	// maxMultiplex is the greatest number of connections to a node, as a power of two.
+	maxMultiplex   = 3
+	maxConnections = 1 << maxMultiplex
+)
+
+// options returns the client's options. They are the same for all topologies, so that a dead connection is noticed within
+// pingGap and the deadline, whoever uses it.
+func (c Config) options() (valkey.ClientOption, error) {
+	t, err := c.target()
+	if err != nil {
+		return valkey.ClientOption{}, err
+	}
+	if auth := parseAuth(c.Auth); auth != (credentials{}) {
+		t.auth = auth
+	}
+	secure, err := c.tlsConfig(c.TLS || t.tls)
+	if err != nil {
+		return valkey.ClientOption{}, err
+	}
+	sentinel := parseAuth(c.SentinelAuth)
+	dialer := net.Dialer{Timeout: c.Timeout, KeepAlive: pingGap}
+	o := valkey.ClientOption{
+		InitAddress: t.addresses, SelectDB: t.database, TLSConfig: secure, Dialer: dialer,
+		Username: t.auth.username, Password: t.auth.password, ClientName: "tollgate",
+		ForceSingleClient:  c.Type == Single,
+		ConnWriteTimeout:   c.Timeout,
+		AlwaysPipelining:   true, // a connection that the server closed is then known before it is used
+		PipelineMultiplex:  c.multiplex(),
+		BlockingPoolSize:   c.PoolSize,
+		MaxFlushDelay:      c.PipelineWindow,
+		RingScaleEachConn:  ringScale,
+		ReadBufferEachConn: bufferSize, WriteBufferEachConn: bufferSize,
+		DisableCache: true,
+		DisableRetry: true, // retrying is decided here, by what a repeated command does
+		Sentinel: valkey.SentinelOption{
+			MasterSet: t.master, Username: sentinel.username, Password: sentinel.password,
+			Dialer: dialer, TLSConfig: secure, TopologyRefreshInterval: topologyRefresh,
+		},
+		ClusterOption: valkey.ClusterOption{ShardsRefreshInterval: topologyRefresh, MaxMovedRedirections: maxMoved},
+	}
+	if t.unix {
+		o.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", path)
+		}
+	}
+	return o, nil
+}
+
+// multiplex returns the connections to a node as a power of two: at most the pool's size, and at most one per core, since
+// more of them only make for smaller pipelines. valkey-go takes zero as "decide yourself" and a negative as one.
+func (c Config) multiplex() int {
+	n := bits.Len(uint(min(c.PoolSize, runtime.GOMAXPROCS(0)))) - 1
+	if n <= 0 {
+		return -1
+	}
+	return min(n, maxMultiplex)
+}
+
+// tlsConfig returns nil where TLS is off.
+func (c Config) tlsConfig(on bool) (*tls.Config, error) {
+	if !on {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLSClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSClientCert, c.TLSClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("KVSTORE_TLS_CLIENT_CERT and KVSTORE_TLS_CLIENT_KEY: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	if c.TLSCACert != "" {
+		pem, err := os.ReadFile(c.TLSCACert)
+		if err != nil {
+			return nil, fmt.Errorf("KVSTORE_TLS_CACERT: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("KVSTORE_TLS_CACERT: no certificate in %s", c.TLSCACert)
+		}
+	}
+	if c.TLSSkipVerification {
+		t.InsecureSkipVerify = true // asked for by name; the chain is checked below
+		t.VerifyConnection = verifyChain(t.RootCAs)
+	}
+	return t, nil
+}
+
+// verifyChain checks the store's certificate against the authorities, without its host name.
+func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) == 0 {
+			return errors.New("the store shows no certificate")
+		}
+		intermediates := x509.NewCertPool()
+		for _, certificate := range s.PeerCertificates[1:] {
+			intermediates.AddCert(certificate)
+		}
+		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
+			return fmt.Errorf("the store's certificate: %w", err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,212 @@
+package valkey_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	client "github.com/valkey-io/valkey-go"
+
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+)
+
+// patience is how long a test waits for what must come; it is no measure of how soon.
+const patience = 30 * time.Second
+
+// given returns the address of the server of the test run, or skips the test.
+func given(t testing.TB) string {
+	t.Helper()
+	address := os.Getenv("TEST_VALKEY_URL")
+	if address == "" {
+		t.Skip("TEST_VALKEY_URL is not set")
+	}
+	return address
+}
+
+func settings(url string) valkey.Config {
+	return valkey.Config{URL: url, SocketType: "tcp", Type: valkey.Single, Timeout: 5 * time.Second, PoolSize: 10}
+}
+
+func quiet() *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return logrus.NewEntry(log)
+}
+
+func open(t testing.TB, cfg valkey.Config) *valkey.Client {
+	t.Helper()
+	c, end, err := valkey.Open(t.Context(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return c
+}
+
+// eventually waits until what is asked for comes true.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %v", what, patience)
+}
+
+// server is a server of the test's own.
+type server struct {
+	t       testing.TB
+	address string
+	args    []string
+	process *exec.Cmd
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // nothing is left to do about it
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// newServer prepares a server, which is not started yet; the test is skipped where there is none to start.
+func newServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("valkey-server"); err != nil {
+		t.Skip("valkey-server is not installed")
+	}
+	port := freePort(t)
+	base := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}
+	return &server{t: t, address: "127.0.0.1:" + port, args: append(base, args...)}
+}
+
+// start starts the server and waits until it answers.
+func (s *server) start() *server {
+	s.t.Helper()
+	s.process = exec.Command("valkey-server", s.args...)
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.kill)
+	eventually(s.t, "a server that answers", func() bool {
+		answer := s.ask("PING")
+		return strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH")
+	})
+	return s
+}
+
+func (s *server) kill() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill() // it may have ended by itself
+	_ = s.process.Wait()         // it ends by a signal, which is an error
+	s.process = nil
+}
+
+// ask sends one line and returns the first line of the answer, empty when there is none.
+func (s *server) ask(line string) string {
+	connection, err := net.DialTimeout("tcp", s.address, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = connection.Close() }() // nothing is left to do about it
+	_ = connection.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(connection, line+"\r\n"); err != nil {
+		return ""
+	}
+	answer, _ := bufio.NewReader(connection).ReadString('\n') // what came before an error is shown by the test
+	return answer
+}
+
+// must asks and fails unless the server says OK.
+func (s *server) must(line string) {
+	s.t.Helper()
+	if answer := s.ask(line); !strings.HasPrefix(answer, "+OK") {
+		s.t.Fatalf("%s: %s", line, answer)
+	}
+}
+
+// direct returns a connection beside the adapter's.
+func direct(t testing.TB, address string) client.Client {
+	t.Helper()
+	c, err := client.NewClient(client.ClientOption{InitAddress: []string{address}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// remaining is the TTL of the counter suite.
+func remaining(c client.Client) func(*testing.T, string) (time.Duration, bool) {
+	return func(t *testing.T, key string) (time.Duration, bool) {
+		t.Helper()
+		left, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(left) * time.Millisecond, left != -2
+	}
+}
+
+// keys returns a maker of keys that no other test or run uses.
+func keys() func(string) string {
+	run := fmt.Sprintf("test|%d|%d|", os.Getpid(), time.Now().UnixNano())
+	return func(name string) string { return run + name }
+}
+
+// relay passes connections on to wherever target says when they are made.
+type relay struct {
+	address string
+	target  atomic.Pointer[string]
+}
+
+func newRelay(t testing.TB, target string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: l.Addr().String()}
+	r.target.Store(&target)
+	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", *r.target.Load())
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			go pass(from, to)
+			go pass(to, from)
+		}
+	}()
+	return r
+}
+
+func pass(to, from net.Conn) {
+	_, _ = io.Copy(to, from) // either side ends both
+	_ = to.Close()
+	_ = from.Close()
+}

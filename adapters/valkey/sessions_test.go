@@ -1,0 +1,151 @@
+package valkey_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
+)
+
+func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions {
+	t.Helper()
+	s, end, err := valkey.OpenSessions(t.Context(), settings(address), c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return s
+}
+
+func ids() func() auth.SessionID {
+	name, last := keys(), new(atomic.Int64)
+	return func() auth.SessionID { return auth.SessionID(name(fmt.Sprint(last.Add(1)))) }
+}
+
+// shifted is the system's clock and what a test adds to it.
+type shifted struct{ by atomic.Int64 }
+
+func (s *shifted) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }
+
+func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
+
+func TestSessionsContract(t *testing.T) {
+	address, id := given(t), ids()
+	sessioncachetest.Run(t, func(t *testing.T) sessioncachetest.Subject {
+		c := new(shifted)
+		return sessioncachetest.Subject{Cache: openSessions(t, address, c), ID: id, Advance: c.Advance}
+	})
+}
+
+func TestSessionsOfTwoInstances(t *testing.T) {
+	address := given(t)
+	a, b := openSessions(t, address, systemClock{}), openSessions(t, address, systemClock{})
+	s := sessioncachetest.Session(ids()())
+	eventually(t, "a copy that the other instance put", func() bool {
+		a.Put(t.Context(), s)
+		_, ok := b.Get(t.Context(), s.ID)
+		return ok
+	})
+	a.Drop(t.Context(), s.ID)
+	eventually(t, "a drop on the other instance", func() bool {
+		_, ok := b.Get(t.Context(), s.ID)
+		return !ok
+	})
+}
+
+// TestSessionsExpireInTheStore: the store's own bound is shorter than MaxAge.
+func TestSessionsExpireInTheStore(t *testing.T) {
+	s := newServer(t).start()
+	c := openSessions(t, s.address, systemClock{})
+	d := direct(t, s.address)
+	eventually(t, "a copy in the store", func() bool {
+		c.Put(t.Context(), sessioncachetest.Session("a"))
+		left, err := d.Do(t.Context(), d.B().Pttl().Key("tollgate:session:a").Build()).AsInt64()
+		if err != nil || left == 0 || left < -1 {
+			return false
+		}
+		if left == -1 || time.Duration(left)*time.Millisecond > sessioncache.MaxAge {
+			t.Errorf("the store keeps a copy for %d ms", left)
+		}
+		return true
+	})
+	for _, skew := range []time.Duration{time.Hour, -time.Hour} { // an instance whose clock is wrong gets nothing
+		other := new(shifted)
+		other.Advance(skew)
+		c.Put(t.Context(), sessioncachetest.Session("a"))
+		sessioncachetest.MustMiss(t, openSessions(t, s.address, other), "a", "clock off by "+skew.String())
+	}
+}
+
+func TestHotSessionIsReadLocally(t *testing.T) {
+	s := newServer(t).start()
+	c := openSessions(t, s.address, systemClock{})
+	session := sessioncachetest.Session("a")
+	eventually(t, "reads that do not reach the store", func() bool {
+		c.Put(t.Context(), session)
+		if _, ok := c.Get(t.Context(), session.ID); !ok {
+			return false
+		}
+		s.must("CONFIG RESETSTAT")
+		if _, ok := c.Get(t.Context(), session.ID); !ok {
+			return false
+		}
+		d := direct(t, s.address)
+		stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
+		return err == nil && !strings.Contains(stats, "cmdstat_get:")
+	})
+}
+
+func TestForeignCopyIsAMiss(t *testing.T) {
+	s := newServer(t).start()
+	c := openSessions(t, s.address, systemClock{})
+	d := direct(t, s.address)
+	for i, value := range []string{"", "\x01", "\x02whatever", strings.Repeat("\xff", 300)} {
+		id := fmt.Sprint("foreign", i)
+		if err := d.Do(t.Context(), d.B().Set().Key("tollgate:session:"+id).Value(value).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		sessioncachetest.MustMiss(t, c, auth.SessionID(id), fmt.Sprintf("value %.10q", value))
+	}
+}
+
+func TestSessionsWithoutAStore(t *testing.T) {
+	cfg := settings("127.0.0.1:" + freePort(t))
+	cfg.Timeout = 50 * time.Millisecond
+	c, end, err := valkey.OpenSessions(t.Context(), cfg, systemClock{}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			c.Put(t.Context(), sessioncachetest.Session("a"))
+			sessioncachetest.MustMiss(t, c, "a", "no store")
+			c.Drop(t.Context(), "a")
+		})
+	}
+	all.Wait()
+}
+
+func TestDropWhileTheStoreIsAway(t *testing.T) {
+	s := newServer(t).start()
+	c := openSessions(t, s.address, systemClock{})
+	session := sessioncachetest.Session("a")
+	eventually(t, "a copy", func() bool {
+		c.Put(t.Context(), session)
+		_, ok := c.Get(t.Context(), session.ID)
+		return ok
+	})
+	s.kill()
+	c.Drop(t.Context(), session.ID)
+	sessioncachetest.MustMiss(t, c, session.ID, "dropped while the store is away")
+}

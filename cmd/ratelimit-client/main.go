@@ -1,0 +1,133 @@
+// Command ratelimit-client asks a rate limit service once, prints its answer
+// and ends with 0 when it is OK, 1 when it is over limit and 2 on an error. It
+// is for trying rules out, not for load.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// What the process ends with.
+const (
+	exitOK        = 0
+	exitOverLimit = 1
+	exitError     = 2
+)
+
+// patience is how long an answer may take.
+const patience = 10 * time.Second
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	cancel()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	call, err := parse(args, errs)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		return fail(errs, err)
+	}
+	answer, err := call.ask(ctx)
+	if err != nil {
+		return fail(errs, err)
+	}
+	if err := show(out, answer); err != nil {
+		return fail(errs, err)
+	}
+	if answer.GetOverallCode() == ratelimitpb.RateLimitResponse_OVER_LIMIT {
+		return exitOverLimit
+	}
+	return exitOK
+}
+
+func fail(errs io.Writer, err error) int {
+	_, _ = fmt.Fprintln(errs, "ratelimit-client:", err) // there is nobody left to tell
+	return exitError
+}
+
+// call is what the command line asks for.
+type call struct {
+	address string
+	request *ratelimitpb.RateLimitRequest
+}
+
+func parse(args []string, errs io.Writer) (call, error) {
+	c := call{request: &ratelimitpb.RateLimitRequest{}}
+	flags := flag.NewFlagSet("ratelimit-client", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() {
+		_, _ = fmt.Fprint(errs, "Asks a rate limit service whether a request is within its limits.\n\n"+
+			"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n")
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&c.address, "dial_string", "localhost:8081", "address of the service")
+	flags.StringVar(&c.request.Domain, "domain", "", "domain of the request")
+	flags.Func("descriptors", "one descriptor as `name=value,name=value`; may be given several times", func(s string) error {
+		d, err := descriptor(s)
+		c.request.Descriptors = append(c.request.Descriptors, d)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return call{}, err //nolint:wrapcheck // its sentence names the flag
+	}
+	if flags.NArg() > 0 {
+		return call{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return c, nil
+}
+
+func descriptor(s string) (*commonpb.RateLimitDescriptor, error) {
+	d := &commonpb.RateLimitDescriptor{}
+	for pair := range strings.SplitSeq(s, ",") {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return nil, fmt.Errorf("%q is not of the form name=value", pair)
+		}
+		d.Entries = append(d.Entries, &commonpb.RateLimitDescriptor_Entry{Key: name, Value: value})
+	}
+	return d, nil
+}
+
+func (c call) ask(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
+	conn, err := grpc.NewClient(c.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("-dial_string: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // the answer is there or not
+	answer, err := ratelimitpb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, c.request)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", c.address, err)
+	}
+	return answer, nil
+}
+
+// show prints the answer as indented proto3 JSON, without the spaces that the
+// library puts in at random.
+func show(out io.Writer, answer *ratelimitpb.RateLimitResponse) error {
+	raw, err := protojson.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(json.RawMessage(raw))
+}

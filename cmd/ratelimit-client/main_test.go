@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// service is over limit when the first value says so, and keeps the request.
+type service struct {
+	ratelimitpb.UnimplementedRateLimitServiceServer
+	got *ratelimitpb.RateLimitRequest
+}
+
+func (s *service) ShouldRateLimit(_ context.Context, r *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+	s.got = r
+	code := ratelimitpb.RateLimitResponse_OK
+	switch r.GetDescriptors()[0].GetEntries()[0].GetValue() {
+	case "over":
+		code = ratelimitpb.RateLimitResponse_OVER_LIMIT
+	case "bad":
+		return nil, status.Error(codes.InvalidArgument, "no such thing")
+	}
+	return &ratelimitpb.RateLimitResponse{OverallCode: code}, nil
+}
+
+func serve(t *testing.T) (*service, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, server := &service{}, grpc.NewServer()
+	ratelimitpb.RegisterRateLimitServiceServer(server, s)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, l.Addr().String()
+}
+
+func TestRun(t *testing.T) {
+	s, address := serve(t)
+	tests := map[string]struct {
+		args []string
+		code int
+		out  string
+		errs string
+	}{
+		"ok":           {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
+		"over":         {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
+		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "no such thing"},
+		"no pair":      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
+		"no name":      {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
+		"unknown flag": {[]string{"-x"}, exitError, "", "-x"},
+		"argument":     {[]string{"x"}, exitError, "", `"x"`},
+		"help":         {[]string{"-h"}, exitOK, "", "Example: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"-dial_string", address}, test.args...), &out, &errs)
+			var compact bytes.Buffer
+			if out.Len() > 0 {
+				if err := json.Compact(&compact, out.Bytes()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code != test.code || strings.TrimSpace(compact.String()) != test.out || !strings.Contains(errs.String(), test.errs) {
+				t.Errorf("ended with %d, printed %q and %q", code, out.String(), errs.String())
+			}
+		})
+	}
+	run(t.Context(), []string{"-dial_string", address, "-domain", "d", "-descriptors", "a=1,b=x=y", "-descriptors", "c="}, &bytes.Buffer{}, &bytes.Buffer{})
+	d := s.got.GetDescriptors()
+	if s.got.GetDomain() != "d" || len(d) != 2 || len(d[0].GetEntries()) != 2 ||
+		d[0].GetEntries()[1].GetKey() != "b" || d[0].GetEntries()[1].GetValue() != "x=y" || d[1].GetEntries()[0].GetValue() != "" {
+		t.Errorf("asked %v", s.got)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code := run(ctx, []string{"-descriptors", "k=v"}, &bytes.Buffer{}, &bytes.Buffer{}); code != exitError {
+		t.Errorf("ended with %d", code)
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// grantPage is how many grants are read at once.
+const grantPage = 500
+
+func newGrant(p process) *cobra.Command {
+	c := &cobra.Command{Use: "grant", Short: "Who may change which servers"}
+	c.AddCommand(newGrantAdd(p), newGrantRemove(p), newGrantList(p))
+	return c
+}
+
+// grantFlags are the flags that name one grant.
+type grantFlags struct{ email, action, resource string }
+
+func (f *grantFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
+	c.Flags().StringVar(&f.action, "action", "", "publish or edit")
+	c.Flags().StringVar(&f.resource, "resource", "", "server name, a prefix ending in *, or *")
+	required(c, "email", "action", "resource")
+}
+
+// resolve returns the grant that the flags name.
+func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
+	action, err := registry.ParseAction(f.action)
+	if err != nil {
+		return registry.Grant{}, err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+	}
+	pattern, err := registry.ParsePattern(f.resource)
+	if err != nil {
+		return registry.Grant{}, err //nolint:wrapcheck // likewise
+	}
+	email, err := auth.ParseEmail(f.email)
+	if err != nil {
+		return registry.Grant{}, err //nolint:wrapcheck // likewise
+	}
+	account, err := op.Accounts.ByEmail(c.Context(), email)
+	if err != nil {
+		return registry.Grant{}, notFound(err, "there is no user "+string(email))
+	}
+	return registry.Grant{Holder: registry.Holder(account.ID), Action: action, Pattern: pattern}, nil
+}
+
+func newGrantAdd(p process) *cobra.Command {
+	f := &grantFlags{}
+	c := &cobra.Command{
+		Use:     "add --email E --action publish|edit --resource PATTERN",
+		Short:   "Let a person publish or edit servers",
+		Example: "  tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	f.add(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			g, err := f.resolve(c, op)
+			if err != nil {
+				return err
+			}
+			if err := op.Grants.Add(c.Context(), g); err != nil {
+				return err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+			}
+			return printGrants(p, o, op, c, []registry.Grant{g})
+		})
+	}
+	return c
+}
+
+func newGrantRemove(p process) *cobra.Command {
+	f := &grantFlags{}
+	c := &cobra.Command{
+		Use:     "remove --email E --action publish|edit --resource PATTERN",
+		Short:   "Take a grant back",
+		Example: "  tollgate grant remove --email ada@example.com --action publish --resource 'com.example/*'",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	f.add(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			g, err := f.resolve(c, op)
+			if err != nil {
+				return err
+			}
+			if err := op.Grants.Remove(c.Context(), g); err != nil {
+				return notFound(err, "there is no such grant")
+			}
+			return printGrants(p, o, op, c, []registry.Grant{g})
+		})
+	}
+	return c
+}
+
+func newGrantList(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List all grants",
+		Example: "  tollgate grant list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			all, err := allGrants(c, op)
+			if err != nil {
+				return err
+			}
+			return printGrants(p, o, op, c, all)
+		})
+	}
+	return c
+}
+
+func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
+	var all []registry.Grant
+	var after registry.Grant
+	for {
+		grants, err := op.Grants.List(c.Context(), after, grantPage)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+		}
+		all = append(all, grants...)
+		if len(grants) < grantPage {
+			return all, nil
+		}
+		after = grants[len(grants)-1]
+	}
+}
+
+// printGrants prints grants with the e-mail address of each holder.
+func printGrants(p process, o *output, op *wiring.Operator, c *cobra.Command, grants []registry.Grant) error {
+	type row struct {
+		Email    string `json:"email"`
+		Action   string `json:"action"`
+		Resource string `json:"resource"`
+	}
+	list := make([]row, 0, len(grants))
+	cells := make([][]string, 0, len(grants))
+	for _, g := range grants {
+		email := string(g.Holder)
+		if a, err := op.Accounts.Get(c.Context(), auth.UserID(g.Holder)); err == nil {
+			email = string(a.Email)
+		}
+		list = append(list, row{email, string(g.Action), g.Pattern.String()})
+		cells = append(cells, []string{email, string(g.Action), g.Pattern.String()})
+	}
+	return o.print(p.stdout, table{header: []string{"EMAIL", "ACTION", "RESOURCE"}, rows: cells, value: list})
+}
+
+// notFound replaces a store's own sentence for what is not there.
+func notFound(err error, sentence string) error {
+	if isNotFound(err) {
+		return errors.New(sentence)
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+// Command tollgate is the service and its operator commands. Each command's
+// --help shows an example.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// version is set by the build.
+var version string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, process{
+		args: os.Args[1:], environ: os.Environ(),
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	})
+	stop()
+	os.Exit(code)
+}
+
+// process is what a run of the program gets from outside.
+type process struct {
+	args    []string
+	environ []string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// The exit codes of all commands.
+const (
+	exitOK     = 0
+	exitFailed = 1
+)
+
+// run runs the program and returns its exit code. A failure is one sentence on
+// standard error.
+func run(ctx context.Context, p process) int {
+	root := newRoot(p)
+	if err := root.ExecuteContext(ctx); err != nil {
+		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", sentence(err)) // nowhere left to report to
+		return exitFailed
+	}
+	return exitOK
+}
+
+// buildVersion returns the version the build set, or what Go recorded.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

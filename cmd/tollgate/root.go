@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func newRoot(p process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tollgate",
+		Short: "The front door of an organisation's tool servers",
+		Long: "Tollgate keeps the registry of tool servers, decides who may change it and\n" +
+			"how far each sign-in is trusted, and how often anyone may call anything.\n" +
+			"Settings come from the environment: see 'tollgate settings'.",
+		Version:       buildVersion(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.AddCommand(
+		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newPlugins(p),
+		newSettings(p),
+	)
+	return root
+}
+
+// readSettings reads the settings of the process.
+func readSettings(p process) (settings.Settings, error) {
+	return settings.Read(p.environ) //nolint:wrapcheck // its sentence names the variable and needs nothing more
+}
+
+// sentence returns what an operator is told of a failure: the message of a
+// fault, with its cause where that is a dependency's, in one line.
+func sentence(err error) string {
+	text := err.Error()
+	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
+		text = f.Message
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func newServe(p process) *cobra.Command {
+	var only []string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: "Run the service: by default all its parts, on embedded defaults or on what the\n" +
+			"settings name. SIGTERM drains it; a second signal ends it at once.",
+		Example: "  tollgate serve\n" +
+			"  DATABASE_URL=postgres://tollgate@localhost/tollgate KVSTORE_URL=localhost:6379 tollgate serve\n" +
+			"  tollgate serve --only ratelimit",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringSliceVar(&only, "only", nil, "run these parts only: registry, auth, methods, ratelimit")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		parts, err := wiring.ParseParts(only)
+		if err != nil {
+			return err //nolint:wrapcheck // its sentence names the part
+		}
+		s, err := readSettings(p)
+		if err != nil {
+			return err
+		}
+		return serve(c.Context(), p, s, parts)
+	}
+	return c
+}
+
+func newRatelimit(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ratelimit",
+		Short: "Run the rate limit service alone",
+		Long: "Run the rate limit service alone, in place of the Envoy rate limit service:\n" +
+			"HOST and PORT mean its HTTP listener, by default 0.0.0.0:8080.",
+		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
+		Args:    cobra.NoArgs,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := settings.ReadRatelimit(p.environ)
+		if err != nil {
+			return err //nolint:wrapcheck // its sentence names the variable
+		}
+		return serve(c.Context(), p, s, wiring.Parts{RateLimit: true})
+	}
+	return c
+}
+
+// serve runs the service until the context ends, which is the first signal; a
+// second one ends the process at once.
+func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {
+	log := wiring.NewLog(s.Service, p.stderr)
+	service, cleanup, err := wiring.Open(ctx, s, parts, log)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	defer cleanup()
+	go func() {
+		<-ctx.Done()
+		second := make(chan os.Signal, 1)
+		signal.Notify(second, syscall.SIGINT, syscall.SIGTERM)
+		<-second
+		log.Error("second signal: ending at once")
+		os.Exit(exitFailed)
+	}()
+	if err := service.Run(ctx); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

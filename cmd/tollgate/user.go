@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// maxPasswordInput bounds what is read from a pipe: the rules allow 128
+// characters of at most four bytes.
+const maxPasswordInput = 1024
+
+func newUser(p process) *cobra.Command {
+	c := &cobra.Command{Use: "user", Short: "People who may sign in"}
+	c.AddCommand(newUserAdd(p))
+	return c
+}
+
+func newUserAdd(p process) *cobra.Command {
+	var person people.Person
+	var email string
+	var fromStdin bool
+	c := &cobra.Command{
+		Use:   "add --email E --name N",
+		Short: "Add a person",
+		Example: "  tollgate user add --email ada@example.com --name Ada\n" +
+			"  printf '%s' \"$PASSWORD\" | tollgate user add --email ada@example.com --name Ada --password-stdin",
+		Args: cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.Flags().StringVar(&email, "email", "", "e-mail address the person signs in with")
+	c.Flags().StringVar(&person.Name, "name", "", "the person's name")
+	c.Flags().StringVar(&person.Phone, "phone", "", "telephone number for SMS codes, such as +441632960961")
+	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
+	required(c, "email", "name")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var err error
+		if person.Email, err = auth.ParseEmail(email); err != nil {
+			return err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+		}
+		password, err := readPassword(p, fromStdin)
+		if err != nil {
+			return err
+		}
+		if person.Password, err = auth.NewPassword("password", password); err != nil {
+			return err //nolint:wrapcheck // likewise
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			a, err := op.People.Add(c.Context(), person)
+			if err != nil {
+				return err //nolint:wrapcheck // likewise
+			}
+			return o.print(p.stdout, table{
+				header: []string{"ID", "EMAIL", "NAME"},
+				rows:   [][]string{{string(a.ID), string(a.Email), a.Name}},
+				value:  map[string]string{"id": string(a.ID), "email": string(a.Email), "name": a.Name},
+			})
+		})
+	}
+	return c
+}
+
+// readPassword reads a password from standard input, or asks for it twice on
+// the terminal.
+func readPassword(p process, fromStdin bool) (string, error) {
+	if fromStdin {
+		line, err := bufio.NewReader(io.LimitReader(p.stdin, maxPasswordInput+1)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		if len(line) > maxPasswordInput {
+			return "", errors.New("the password is too long")
+		}
+		return strings.TrimRight(line, "\r\n"), nil
+	}
+	terminal, ok := p.stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
+	}
+	first, err := ask(p, terminal, "Password: ")
+	if err != nil {
+		return "", err
+	}
+	second, err := ask(p, terminal, "Once more: ")
+	if err != nil {
+		return "", err
+	}
+	if first != second {
+		return "", errors.New("the two passwords differ")
+	}
+	return first, nil
+}
+
+func ask(p process, terminal *os.File, prompt string) (string, error) {
+	_, _ = fmt.Fprint(p.stderr, prompt) // a prompt that cannot be shown is no reason to stop
+	secret, err := term.ReadPassword(int(terminal.Fd()))
+	_, _ = fmt.Fprintln(p.stderr) // likewise
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return string(secret), nil
+}
+
+// required marks flags that a command cannot do without.
+func required(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		_ = c.MarkFlagRequired(name) // fails only for a flag that is not there
+	}
+}

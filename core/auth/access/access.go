@@ -1,0 +1,102 @@
+// Package access tells who an access token stands for and what its session may do. It checks the session's state on every
+// request, not only the token (decisions 2.2); how tokens are made is not its business.
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+)
+
+// activityStep is how old LastActivity gets before a request renews it.
+const activityStep = time.Minute
+
+// Checker checks access tokens. It is safe for concurrent use.
+type Checker struct {
+	tokens   tokens.Verifier
+	sessions sessionstore.Store
+	cache    sessioncache.Cache
+	clock    clock.Clock
+}
+
+// NewChecker returns a checker of tokens against the records of sessions.
+func NewChecker(v tokens.Verifier, s sessionstore.Store, cache sessioncache.Cache, c clock.Clock) *Checker {
+	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
+}
+
+// Check returns the living session that a token stands for. fault.Unauthenticated with code invalid_token when the token is
+// empty or not good or its session has ended, with code token_expired when one of them is expired; fault.Unavailable when the
+// records are away.
+func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, error) {
+	if t == "" {
+		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "an access token is required")
+	}
+	claims, err := c.tokens.Verify(ctx, t)
+	if err != nil {
+		return auth.Session{}, err
+	}
+	now := c.clock.Now()
+	s, cached := c.cache.Get(ctx, claims.SessionID)
+	if !cached {
+		if s, err = c.load(ctx, claims.SessionID, now); err != nil {
+			return auth.Session{}, err
+		}
+	}
+	if s.UserID != claims.UserID {
+		return auth.Session{}, errEnded()
+	}
+	if err := living(&s, now); err != nil {
+		return auth.Session{}, err
+	}
+	return s, nil
+}
+
+// load reads a session, notes that it is in use, and keeps a copy for the next requests.
+func (c *Checker) load(ctx context.Context, id auth.SessionID, now time.Time) (auth.Session, error) {
+	s, err := c.sessions.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return auth.Session{}, errEnded()
+	}
+	if err != nil {
+		return auth.Session{}, err
+	}
+	if s.Active(now) && now.Sub(s.LastActivity) >= activityStep {
+		err := c.sessions.Update(ctx, id, func(stored *auth.Session) error {
+			if stored.Active(now) && stored.LastActivity.Before(now) {
+				stored.LastActivity = now
+			}
+			s = *stored
+			return nil
+		})
+		if err != nil {
+			return auth.Session{}, err
+		}
+	}
+	c.cache.Put(ctx, s)
+	return s, nil
+}
+
+func living(s *auth.Session, now time.Time) error {
+	switch {
+	case !s.EndedAt.IsZero():
+		return errEnded()
+	case !s.Active(now):
+		return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the session has expired: sign in again")
+	}
+	return nil
+}
+
+func errEnded() error {
+	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
+}
+
+// Require returns fault.Forbidden with code insufficient_trust when the session is below the level. The detail "challenge" is
+// the challenge of RFC 9470 for WWW-Authenticate.
+func Require(s auth.Session, level auth.TrustLevel) error { return trust.Require(s.TrustLevel, level) }

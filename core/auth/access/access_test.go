@@ -1,0 +1,155 @@
+package access_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+)
+
+const (
+	user auth.UserID    = "11111111-2222-4333-8444-555555555555"
+	id   auth.SessionID = "33333333-2222-4333-8444-555555555555"
+)
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// verifier takes a token for the id of its session.
+type verifier struct{ user auth.UserID }
+
+func (v verifier) Verify(_ context.Context, t auth.AccessToken) (tokens.Claims, error) {
+	if t == "expired" {
+		return tokens.Claims{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "expired")
+	}
+	return tokens.Claims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
+}
+
+// counted counts reads and writes of sessions.
+type counted struct {
+	sessionstore.Store
+	reads, writes int
+}
+
+func (c *counted) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	c.reads++
+	return c.Store.Get(ctx, id)
+}
+
+func (c *counted) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
+	c.writes++
+	return c.Store.Update(ctx, id, change)
+}
+
+type world struct {
+	checker *access.Checker
+	store   *counted
+	cache   *memory.Sessions
+	clock   *clock
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db, ctx := records.New(), context.Background()
+	w := &world{clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}}
+	w.store = &counted{Store: records.NewSessions(db)}
+	w.cache = memory.NewSessions(w.clock, memory.Config{})
+	w.checker = access.NewChecker(verifier{user}, w.store, w.cache, w.clock)
+	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := records.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	err := w.store.Create(ctx, auth.Session{
+		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: w.clock.now, LastActivity: w.clock.now,
+		ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func wantFault(t *testing.T, what string, err error, code fault.Code) {
+	t.Helper()
+	if f, ok := fault.As(err); !ok || f.Kind != fault.Unauthenticated || f.Code != code {
+		t.Errorf("%s: %v, want fault.Unauthenticated with code %s", what, err, code)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	s, err := w.checker.Check(ctx, auth.AccessToken(id))
+	if err != nil || s.ID != id || s.TrustLevel != auth.Unverified {
+		t.Errorf("session %+v, error %v", s, err)
+	}
+	for token, code := range map[auth.AccessToken]fault.Code{
+		"": auth.CodeInvalidToken, "expired": auth.CodeTokenExpired, "44444444-2222-4333-8444-555555555555": auth.CodeInvalidToken,
+	} {
+		_, err := w.checker.Check(ctx, token)
+		wantFault(t, string(token), err, code)
+	}
+	foreign := access.NewChecker(verifier{"99999999-2222-4333-8444-555555555555"}, w.store, w.cache, w.clock)
+	_, err = foreign.Check(ctx, auth.AccessToken(id))
+	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
+	w.clock.now = w.clock.now.Add(time.Hour)
+	_, err = w.checker.Check(ctx, auth.AccessToken(id))
+	wantFault(t, "an expired session", err, auth.CodeTokenExpired)
+}
+
+func TestEndedSessionIsRefusedWithinASecond(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+		t.Fatal(err)
+	}
+	// Ended on another instance: this one is not told.
+	if _, err := w.store.End(ctx, sessionstore.Filter{UserID: user}, w.clock.now, auth.EndSignOut); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.now = w.clock.now.Add(time.Second)
+	_, err := w.checker.Check(ctx, auth.AccessToken(id))
+	wantFault(t, "an ended session", err, auth.CodeInvalidToken)
+}
+
+func TestStoreIsSpared(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	for range 100 {
+		if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.store.reads != 1 || w.store.writes != 0 {
+		t.Errorf("%d reads and %d writes for 100 checks at once, want one read", w.store.reads, w.store.writes)
+	}
+	for range 150 {
+		w.clock.now = w.clock.now.Add(time.Second)
+		if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.store.writes != 2 {
+		t.Errorf("%d writes in 150 seconds, want one a minute", w.store.writes)
+	}
+	if s, err := w.store.Store.Get(ctx, id); err != nil || w.clock.now.Sub(s.LastActivity) > time.Minute {
+		t.Errorf("last activity %s at %s, error %v", s.LastActivity, w.clock.now, err)
+	}
+}
+
+func TestRequire(t *testing.T) {
+	s := auth.Session{TrustLevel: auth.LimitedTrust}
+	if err := access.Require(s, auth.LimitedTrust); err != nil {
+		t.Errorf("the same level: %v", err)
+	}
+	if err := access.Require(s, auth.FullTrust); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a higher level: %v", err)
+	}
+}

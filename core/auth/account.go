@@ -1,0 +1,56 @@
+package auth
+
+import "time"
+
+// Email is an e-mail address in its canonical form: trimmed, NFC, lower case
+// (decisions 2.2). ParseEmail makes one.
+type Email string
+
+// PasswordHash is an encoded password hash with its algorithm and parameters.
+type PasswordHash string
+
+// SealedSecret is a secret encrypted with the deployment's key.
+type SealedSecret []byte
+
+// AccountState tells whether a person may sign in.
+type AccountState string
+
+// The states of an account. A lock leaves living sessions alone; disabling
+// ends them (decisions 2.1).
+const (
+	AccountActive   AccountState = "active"
+	AccountLocked   AccountState = "locked" // by an operator, until unlocked
+	AccountDisabled AccountState = "disabled"
+)
+
+// Account is a person who can sign in.
+type Account struct {
+	ID           UserID
+	Email        Email
+	Name         string
+	Phone        string // E.164, empty when there is none
+	PasswordHash PasswordHash
+	State        AccountState
+	MFA          MFA
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+// MFA is a person's authenticator. The zero value is none.
+type MFA struct {
+	Secret   SealedSecret // empty: not enrolled
+	Active   bool         // activated with a first code
+	LastStep int64        // the last time step a code was taken for; a code is good once
+}
+
+// Lockout counts failed sign-ins of one subject: an e-mail address, whether
+// or not it has an account, or a device that proves itself (decisions 2.2).
+type Lockout struct {
+	Failures    int
+	FirstAt     time.Time // when the present window of failures began
+	LockedUntil time.Time // zero when not locked
+}
+
+// LockoutKey names the subject of a Lockout. It is a keyed hash or a UUID, so
+// that the store holds no address of people who have no account.
+type LockoutKey string

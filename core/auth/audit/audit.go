@@ -1,0 +1,99 @@
+// Package audit writes events to the audit log and searches it on behalf of a person. Which act leaves which event is decided
+// where the act is.
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// Entry is what a use case has to tell. Its details never hold a password, code or token.
+type Entry struct {
+	Type    auth.EventType
+	UserID  auth.UserID // empty where no account is concerned
+	Success bool
+	Details map[string]any
+}
+
+// Trail is the audit log as the use cases see it. It is safe for concurrent use.
+type Trail struct {
+	log     auditlog.Log
+	clock   clock.Clock
+	entropy entropy.Source
+}
+
+// New returns a trail that writes to the log.
+func New(log auditlog.Log, c clock.Clock, e entropy.Source) *Trail {
+	return &Trail{log: log, clock: c, entropy: e}
+}
+
+// Record appends entries, in the transaction that the context carries, if any. Entries of one call keep their order in time.
+func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
+	now := t.clock.Now().UTC()
+	events := make([]auth.Event, len(entries))
+	for i, e := range entries {
+		events[i] = auth.Event{
+			ID: entropy.UUID[auth.EventID](t.entropy), Time: now.Add(time.Duration(i) * time.Microsecond),
+			Type: e.Type, UserID: e.UserID, Success: e.Success, Details: e.Details,
+		}
+	}
+	return t.log.Append(ctx, events...)
+}
+
+// Query selects events of one person. Zero fields do not narrow it.
+type Query struct {
+	Type   auth.EventType
+	After  time.Time // strictly after
+	Before time.Time // strictly before
+	Limit  int       // 1 to auditlog.MaxPage
+	Offset int       // 0 and more
+}
+
+// Page is one page of what matches a query.
+type Page struct {
+	Events []auth.Event // newest first
+	Total  int          // of all matches
+}
+
+// Search returns the person's events. A limit or an offset out of bounds is fault.Invalid with code validation_error (decisions
+// 2.4).
+func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, error) {
+	if q.Limit < 1 || q.Limit > auditlog.MaxPage {
+		return Page{}, auth.InvalidField(auth.CodeValidation, "limit", "must be from 1 to 1000")
+	}
+	if q.Offset < 0 {
+		return Page{}, auth.InvalidField(auth.CodeValidation, "offset", "must be 0 or more")
+	}
+	events, total, err := t.log.Search(ctx, auditlog.Query{
+		UserID: user, Type: q.Type, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
+	})
+	if err != nil {
+		return Page{}, err
+	}
+	return Page{Events: events, Total: total}, nil
+}
+
+// recent is how many sign-ins FailedSignIns looks at. More failures than that are too many by any bound.
+const recent = 200
+
+// FailedSignIns counts the person's failed sign-ins after a time, up to 200.
+func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
+	events, _, err := t.log.Search(ctx, auditlog.Query{
+		UserID: user, Type: auth.LoginAttempt, After: after, Limit: recent,
+	})
+	if err != nil {
+		return 0, err
+	}
+	failed := 0
+	for i := range events {
+		if !events[i].Success {
+			failed++
+		}
+	}
+	return failed, nil
+}

@@ -1,0 +1,40 @@
+package auth
+
+import "time"
+
+// StepUpMethod is how a one-time code reaches a person.
+type StepUpMethod string
+
+// The step-up methods of the authentication document.
+const (
+	EmailOTP         StepUpMethod = "EMAIL_OTP"
+	SMSOTP           StepUpMethod = "SMS_OTP"
+	AuthenticatorApp StepUpMethod = "AUTHENTICATOR_APP"
+)
+
+// CodeHash is the keyed hash of a one-time code. It is empty where the code
+// comes from an authenticator.
+type CodeHash []byte
+
+// ChallengeState tells where a challenge stands.
+type ChallengeState string
+
+// The states of a challenge. Only an open one can be verified.
+const (
+	ChallengeOpen   ChallengeState = "open"
+	ChallengePassed ChallengeState = "passed"
+	ChallengeVoid   ChallengeState = "void" // its code could not be delivered
+)
+
+// Challenge is a step-up that waits for its code.
+type Challenge struct {
+	ID        ChallengeID
+	SessionID SessionID
+	UserID    UserID
+	Method    StepUpMethod
+	CodeHash  CodeHash
+	Attempts  int // wrong codes so far
+	State     ChallengeState
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}

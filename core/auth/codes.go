@@ -1,0 +1,20 @@
+package auth
+
+import "github.com/tollgate-dev/tollgate/core/fault"
+
+// The error codes of the authentication document, section Errors.
+const (
+	CodeInvalidInput       fault.Code = "invalid_input"
+	CodeValidation         fault.Code = "validation_error"
+	CodeInvalidCredentials fault.Code = "invalid_credentials"
+	CodeInvalidToken       fault.Code = "invalid_token"
+	CodeTokenExpired       fault.Code = "token_expired"
+	CodeInvalidMFA         fault.Code = "invalid_mfa"
+	CodeInvalidOTP         fault.Code = "invalid_otp"
+	CodeAccountLocked      fault.Code = "account_locked"
+	CodeInsufficientTrust  fault.Code = "insufficient_trust"
+	CodeAccessDenied       fault.Code = "access_denied"
+	CodeNotFound           fault.Code = "resource_not_found"
+	CodeRateLimit          fault.Code = "rate_limit_exceeded"
+	CodeInternal           fault.Code = "internal_error"
+)

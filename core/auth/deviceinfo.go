@@ -1,0 +1,103 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDeviceField is the greatest length of a field of deviceInfo in characters (decisions 2.4).
+const maxDeviceField = 512
+
+// DeviceFields are the fields of deviceInfo as they were sent; each is optional.
+type DeviceFields struct {
+	UserAgent        string
+	ScreenResolution string
+	Timezone         string
+	Language         string
+}
+
+// DeviceInfo is what a device says about itself. It is no secret and proves nothing. NewDeviceInfo makes one.
+type DeviceInfo struct{ fields DeviceFields }
+
+// NewDeviceInfo checks the fields: a NUL or broken UTF-8 is fault.Invalid with code invalid_input, more than 512 characters
+// have code validation_error (decisions 2.4).
+func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
+	for _, field := range [...]struct{ name, value string }{
+		{"deviceInfo.userAgent", f.UserAgent},
+		{"deviceInfo.screenResolution", f.ScreenResolution},
+		{"deviceInfo.timezone", f.Timezone},
+		{"deviceInfo.language", f.Language},
+	} {
+		if problem := unreadable(field.value); problem != "" {
+			return DeviceInfo{}, InvalidField(CodeInvalidInput, field.name, problem)
+		}
+		if utf8.RuneCountInString(field.value) > maxDeviceField {
+			return DeviceInfo{}, InvalidField(CodeValidation, field.name, "must have at most 512 characters")
+		}
+	}
+	return DeviceInfo{f}, nil
+}
+
+// UserAgent returns the user agent as it was sent.
+func (d DeviceInfo) UserAgent() string { return d.fields.UserAgent }
+
+// Identity returns the identity of the device for a user: SHA-256, in hexadecimal, over the user id and the four fields, the
+// browser's version left out (decisions 2.4). Each part is written behind its length, so that no two inputs run together.
+func (d DeviceInfo) Identity(user UserID) DeviceIdentity {
+	h := sha256.New()
+	for _, part := range [...]string{
+		string(user), withoutBrowserVersion(d.fields.UserAgent), d.fields.ScreenResolution, d.fields.Timezone, d.fields.Language,
+	} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		_, _ = h.Write(length[:])    // a hash never fails to write
+		_, _ = h.Write([]byte(part)) // likewise
+	}
+	return DeviceIdentity(hex.EncodeToString(h.Sum(nil)))
+}
+
+var (
+	// productVersion is the version behind a product token, such as in "Chrome/126.0.0.0" or "Mobile/15E148".
+	productVersion = regexp.MustCompile(`/v?[0-9][^\s()]*`)
+	// commentVersion are the browser versions that stand in a comment: of Firefox, and of Internet Explorer.
+	commentVersion = regexp.MustCompile(`(rv:|MSIE |Trident/)[0-9][0-9.a-z]*`)
+)
+
+// withoutBrowserVersion takes the version off every product of a user agent (RFC 9110, section 10.1.5). Comments, in
+// parentheses, tell of the operating system and stay, but for the browser versions in them.
+func withoutBrowserVersion(userAgent string) string {
+	var b strings.Builder
+	for userAgent != "" {
+		products, comment, rest := cutComment(userAgent)
+		b.WriteString(productVersion.ReplaceAllString(products, ""))
+		b.WriteString(commentVersion.ReplaceAllString(comment, "$1"))
+		userAgent = rest
+	}
+	return b.String()
+}
+
+// cutComment splits s into what stands before its first comment, the comment with its parentheses, and the rest. Comments nest;
+// one that is not closed reaches to the end.
+func cutComment(s string) (products, comment, rest string) {
+	start := strings.IndexByte(s, '(')
+	if start < 0 {
+		return s, "", ""
+	}
+	depth := 0
+	for i := start; i < len(s); i++ {
+		switch s[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 {
+			return s[:start], s[start : i+1], s[i+1:]
+		}
+	}
+	return s[:start], s[start:], ""
+}

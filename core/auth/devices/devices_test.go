@@ -1,0 +1,156 @@
+package devices_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+)
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+type dice struct{}
+
+func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+
+type world struct {
+	service *devices.Service
+	records devices.Records
+	log     *records.AuditLog
+	clock   *clock
+}
+
+// newWorld has two people, each with a session on a device.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db, ctx := records.New(), context.Background()
+	w := &world{
+		log: records.NewAuditLog(db), clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+		records: devices.Records{
+			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Transaction: db,
+		},
+	}
+	w.service = devices.New(w.records, memory.NewSessions(w.clock, memory.Config{}), audit.New(w.log, w.clock, dice{}), w.clock)
+	for _, name := range []string{"anna", "bert"} {
+		user := auth.UserID(name)
+		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.records.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.records.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
+			t.Fatal(err)
+		}
+		err := w.records.Sessions.Create(ctx, auth.Session{
+			ID: auth.SessionID(name), UserID: user, DeviceID: auth.DeviceID(name), TrustLevel: auth.Unverified,
+			CreatedAt: w.clock.now, ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func anna(level auth.TrustLevel) auth.Session {
+	return auth.Session{ID: "anna", UserID: "anna", DeviceID: "anna", TrustLevel: level}
+}
+
+func (w *world) changes(t *testing.T) []auth.Event {
+	t.Helper()
+	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: auth.DeviceChange, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func TestHighRiskSeesNothing(t *testing.T) {
+	w, ctx, s := newWorld(t), context.Background(), anna(auth.HighRisk)
+	_, list := w.service.Devices(ctx, s)
+	_, sessions := w.service.Sessions(ctx, s)
+	_, mark := w.service.Mark(ctx, s, "anna", auth.DeviceTrusted)
+	_, revoke := w.service.Revoke(ctx, s, "anna")
+	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke} {
+		if f, ok := fault.As(err); !ok || f.Code != auth.CodeInsufficientTrust {
+			t.Errorf("%s: %v, want insufficient_trust", name, err)
+		}
+	}
+}
+
+func TestPeopleSeeTheirOwn(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	list, err := w.service.Devices(ctx, anna(auth.Unverified))
+	if err != nil || len(list) != 1 || list[0].ID != "anna" {
+		t.Errorf("devices %v, error %v", list, err)
+	}
+	sessions, err := w.service.Sessions(ctx, anna(auth.Unverified))
+	if err != nil || len(sessions) != 1 || sessions[0].ID != "anna" {
+		t.Errorf("sessions %v, error %v", sessions, err)
+	}
+}
+
+func TestOthersDevices(t *testing.T) {
+	w, ctx, s := newWorld(t), context.Background(), anna(auth.FullTrust)
+	for id, code := range map[auth.DeviceID]fault.Code{"bert": auth.CodeAccessDenied, "nobody": auth.CodeNotFound} {
+		_, mark := w.service.Mark(ctx, s, id, auth.DeviceTrusted)
+		_, revoke := w.service.Revoke(ctx, s, id)
+		for _, err := range []error{mark, revoke} {
+			if f, ok := fault.As(err); !ok || f.Code != code {
+				t.Errorf("%s: %v, want code %s", id, err, code)
+			}
+		}
+	}
+	if d, err := w.records.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
+		t.Errorf("device %+v, error %v", d, err)
+	}
+}
+
+func TestMark(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	d, err := w.service.Mark(ctx, anna(auth.Unverified), "anna", auth.DeviceTrusted)
+	if err != nil || d.TrustStatus != auth.DeviceTrusted || d.Confirmed {
+		t.Errorf("device %+v, error %v", d, err)
+	}
+	events := w.changes(t)
+	if len(events) != 1 || events[0].Details["action"] != "trust" || events[0].Details["trustStatus"] != "TRUSTED" ||
+		events[0].Details["previousTrustStatus"] != "PENDING" || events[0].UserID != "anna" {
+		t.Errorf("events %+v", events)
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	for n, want := range []int{1, 0} {
+		ended, err := w.service.Revoke(ctx, anna(auth.Unverified), "anna")
+		if err != nil || ended != want {
+			t.Errorf("call %d ended %d, error %v; want %d", n, ended, err, want)
+		}
+	}
+	if s, err := w.records.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndDeviceRevoked {
+		t.Errorf("session %+v, error %v", s, err)
+	}
+	if s, err := w.records.Sessions.Get(ctx, "bert"); err != nil || !s.EndedAt.IsZero() {
+		t.Errorf("another person's session %+v, error %v", s, err)
+	}
+	if _, err := w.records.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("device token: %v, want it gone", err)
+	}
+	if list, err := w.service.Devices(ctx, anna(auth.Unverified)); err != nil || len(list) != 1 || !list[0].Revoked {
+		t.Errorf("devices %v, error %v; want the revoked one listed", list, err)
+	}
+	if n := len(w.changes(t)); n != 1 {
+		t.Errorf("%d device changes, want one", n)
+	}
+}

@@ -1,0 +1,54 @@
+// Package auth is the model of adaptive authentication: accounts, devices,
+// sessions, step-up challenges and audit events, with the rules that need
+// nothing but their own data. Use cases live in the packages below it.
+package auth
+
+import (
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// The identifiers of the authentication document; each is a UUID in its usual
+// lower-case text form.
+type (
+	// UserID names an account.
+	UserID string
+	// DeviceID names a device.
+	DeviceID string
+	// SessionID names a session.
+	SessionID string
+	// ChallengeID names a step-up challenge.
+	ChallengeID string
+	// EventID names an audit event.
+	EventID string
+)
+
+var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// NewUUID returns the version 4 UUID (RFC 9562, 5.4) made of 16 random bytes.
+func NewUUID[ID ~string](random [16]byte) ID {
+	random[6] = random[6]&0x0f | 0x40
+	random[8] = random[8]&0x3f | 0x80
+	h := hex.EncodeToString(random[:])
+	return ID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
+}
+
+// ParseUUID returns the identifier written in s, which may use upper case.
+// Anything that is not a UUID is fault.Invalid with code validation_error and
+// names the field.
+func ParseUUID[ID ~string](field, s string) (ID, error) {
+	if !uuidForm.MatchString(s) {
+		return "", InvalidField(CodeValidation, field, "must be a UUID")
+	}
+	return ID(strings.ToLower(s)), nil
+}
+
+// InvalidField returns the failure of one field of a request, with the field
+// named in details.fields (decisions 2.1).
+func InvalidField(code fault.Code, field, problem string) *fault.Error {
+	return fault.Newf(fault.Invalid, code, "%s %s", field, problem).
+		WithDetail("fields", map[string]string{field: problem})
+}

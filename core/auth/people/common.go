@@ -1,0 +1,34 @@
+package people
+
+import (
+	_ "embed"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// commonList holds the most common leaked passwords and the usual ways to bend them until they pass rules for characters, one a
+// line, in lower case.
+//
+//go:embed commonpasswords.txt
+var commonList string
+
+// commonPasswords tells which passwords are too common, whatever their case.
+type commonPasswords map[string]struct{}
+
+func readCommonPasswords() commonPasswords {
+	c := make(commonPasswords, 8192)
+	for line := range strings.Lines(commonList) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
+			c[line] = struct{}{}
+		}
+	}
+	return c
+}
+
+func (c commonPasswords) has(p auth.Password) bool {
+	_, found := c[norm.NFC.String(strings.ToLower(p.Reveal()))]
+	return found
+}

@@ -1,0 +1,151 @@
+// Package people is the operator's side of accounts: add, lock, disable, set password and telephone number. It is not reachable
+// from the API; who may run it is whoever may run the operator commands.
+package people
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// maxName is the greatest length of a name in characters.
+const maxName = 200
+
+// Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
+type Records struct {
+	Accounts    accountstore.Store
+	Devices     devicestore.Store
+	Sessions    sessionstore.Store
+	Lockouts    lockoutstore.Store
+	Transaction transaction.Runner
+}
+
+// Service manages accounts. It is safe for concurrent use.
+type Service struct {
+	records    Records
+	passwords  passwords.Hasher
+	clock      clock.Clock
+	entropy    entropy.Source
+	lockoutKey auth.Key
+	common     commonPasswords
+}
+
+// New returns a service. It fails on a root secret that is too short.
+func New(r Records, p passwords.Hasher, root auth.RootSecret, c clock.Clock, e entropy.Source) (*Service, error) {
+	key, err := root.Derive(auth.LockoutPurpose)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		records: r, passwords: p, clock: c, entropy: e, lockoutKey: key, common: readCommonPasswords(),
+	}, nil
+}
+
+// Person is who is to be added.
+type Person struct {
+	Email    auth.Email
+	Name     string // 1 to 200 characters
+	Password auth.Password
+	Phone    string // E.164; empty for none
+}
+
+// Add makes an account. fault.Invalid with code validation_error, and the field in details.fields, when a rule is broken;
+// fault.Conflict when the address has an account.
+func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
+	name, err := checkName(p.Name)
+	if err != nil {
+		return auth.Account{}, err
+	}
+	if err := checkPhone(p.Phone); err != nil {
+		return auth.Account{}, err
+	}
+	hash, err := s.hash(ctx, p.Password)
+	if err != nil {
+		return auth.Account{}, err
+	}
+	now := s.clock.Now()
+	a := auth.Account{
+		ID: entropy.UUID[auth.UserID](s.entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
+		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
+	}
+	err = s.records.Accounts.Create(ctx, a)
+	if fault.Is(err, fault.Conflict) {
+		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)
+	}
+	if err != nil {
+		return auth.Account{}, err
+	}
+	return a, nil
+}
+
+// ByEmail returns the account of an address, or fault.NotFound.
+func (s *Service) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
+	a, err := s.records.Accounts.ByEmail(ctx, email)
+	if fault.Is(err, fault.NotFound) {
+		return auth.Account{}, auth.NoSuch("user")
+	}
+	return a, err
+}
+
+// List returns accounts ordered by address, those after the given one, at most limit.
+func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
+	return s.records.Accounts.List(ctx, after, limit)
+}
+
+// CheckPassword returns fault.Invalid with code validation_error and names the field when a new password breaks a rule
+// (authentication document, password rules; decisions 2.1).
+func (s *Service) CheckPassword(field string, p auth.Password) error {
+	if err := p.Check(field); err != nil {
+		return err
+	}
+	if s.common.has(p) {
+		return auth.InvalidField(auth.CodeValidation, field, "is one of the most common leaked passwords")
+	}
+	return nil
+}
+
+func (s *Service) hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+	if err := s.CheckPassword("password", p); err != nil {
+		return "", err
+	}
+	return s.passwords.Hash(ctx, p)
+}
+
+func checkName(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	problem := ""
+	switch {
+	case s == "":
+		problem = "must not be empty"
+	case !utf8.ValidString(s), strings.ContainsFunc(s, unicode.IsControl):
+		problem = "must be text without control characters"
+	case utf8.RuneCountInString(s) > maxName:
+		problem = "must have at most 200 characters"
+	default:
+		return s, nil
+	}
+	return "", auth.InvalidField(auth.CodeValidation, "name", problem)
+}
+
+// phoneForm is an international telephone number (ITU-T E.164).
+var phoneForm = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
+
+func checkPhone(s string) error {
+	if s != "" && !phoneForm.MatchString(s) {
+		return auth.InvalidField(auth.CodeValidation, "phone", "must be an international number such as +4930123456")
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package risk
+
+import (
+	"math"
+	"time"
+)
+
+// State tells what a source of signals said.
+type State uint8
+
+// The states of an answer. A source that is not configured counts nothing; one that is and does not answer counts a little
+// (decisions 2.3).
+const (
+	NotConfigured State = iota
+	Unanswered          // configured, and failed or knew nothing
+	Known
+)
+
+// Location is where an address is.
+type Location struct {
+	State       State
+	Country     string       // ISO 3166 alpha-2, upper case
+	Coordinates *Coordinates // nil when they are missing; always so for a private address
+}
+
+// Coordinates is a place on the earth in degrees.
+type Coordinates struct{ Latitude, Longitude float64 }
+
+// earthRadiusKM is the mean radius of the earth.
+const earthRadiusKM = 6371.0088
+
+// DistanceKM returns the great-circle distance to another place (haversine formula).
+func (c Coordinates) DistanceKM(d Coordinates) float64 {
+	const radians = math.Pi / 180
+	north := math.Sin((d.Latitude - c.Latitude) * radians / 2)
+	east := math.Sin((d.Longitude - c.Longitude) * radians / 2)
+	h := north*north + math.Cos(c.Latitude*radians)*math.Cos(d.Latitude*radians)*east*east
+	return 2 * earthRadiusKM * math.Asin(math.Sqrt(min(h, 1)))
+}
+
+// History is what earlier sessions taught: those at FULL or LIMITED_TRUST, or after step-up.
+type History struct {
+	Countries []string // the usual ones; empty when there is no history
+	Last      *Visit   // the last one that has coordinates; nil when there is none
+}
+
+// Visit is a sign-in at a place.
+type Visit struct {
+	At          time.Time
+	Coordinates Coordinates
+}
+
+// Class is the reputation of an address.
+type Class uint8
+
+// The classes of addresses, from good to bad.
+const (
+	Clean Class = iota
+	Hosting
+	Proxy
+	Tor
+	Listed
+)
+
+// Reputation is what the lists say of an address.
+type Reputation struct {
+	State State
+	Class Class
+}

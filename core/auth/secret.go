@@ -1,0 +1,108 @@
+package auth
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// AccessToken is a signed token that stands for a session. It prints as a placeholder.
+type AccessToken string
+
+// RefreshSecret is a refresh token in clear: opaque, 256 bit. It prints as a placeholder.
+type RefreshSecret string
+
+// DeviceSecret is a device token in clear: opaque, 256 bit (decisions 2.4). It prints as a placeholder.
+type DeviceSecret string
+
+// OTP is a one-time code in clear. It prints as a placeholder.
+type OTP string
+
+// String returns a placeholder.
+func (AccessToken) String() string { return "[access token]" }
+
+// String returns a placeholder.
+func (RefreshSecret) String() string { return "[refresh token]" }
+
+// String returns a placeholder.
+func (DeviceSecret) String() string { return "[device token]" }
+
+// String returns a placeholder.
+func (OTP) String() string { return "[code]" }
+
+// GoString returns a placeholder.
+func (t AccessToken) GoString() string { return t.String() }
+
+// GoString returns a placeholder.
+func (s RefreshSecret) GoString() string { return s.String() }
+
+// GoString returns a placeholder.
+func (s DeviceSecret) GoString() string { return s.String() }
+
+// GoString returns a placeholder.
+func (o OTP) GoString() string { return o.String() }
+
+// NewSecret returns an opaque token of 256 random bits: base64url without padding, 43 characters.
+func NewSecret[S RefreshSecret | DeviceSecret](random [32]byte) S {
+	return S(base64.RawURLEncoding.EncodeToString(random[:]))
+}
+
+// HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256 random bits.
+func HashSecret[S RefreshSecret | DeviceSecret](s S) TokenHash { return sha256.Sum256([]byte(s)) }
+
+// minRootSecret is the least length of a root secret in bytes.
+const minRootSecret = 32
+
+// RootSecret is the secret that all instances of a deployment share; keys for each purpose are derived from it. It prints as a
+// placeholder.
+type RootSecret []byte
+
+// String returns a placeholder.
+func (RootSecret) String() string { return "[root secret]" }
+
+// GoString returns a placeholder.
+func (r RootSecret) GoString() string { return r.String() }
+
+// Derive returns the key of a purpose (HKDF with SHA-256, RFC 5869). A secret of fewer than 32 bytes is refused.
+func (r RootSecret) Derive(purpose string) (Key, error) {
+	if len(r) < minRootSecret {
+		return Key{}, errors.New("the root secret has fewer than 32 bytes")
+	}
+	k, err := hkdf.Key(sha256.New, r, nil, "tollgate "+purpose, sha256.Size)
+	if err != nil {
+		return Key{}, fmt.Errorf("derive the key for %s: %w", purpose, err)
+	}
+	return Key{k}, nil
+}
+
+// Key is a secret key for keyed hashes of one purpose. It prints as a placeholder.
+type Key struct{ bytes []byte }
+
+// String returns a placeholder.
+func (Key) String() string { return "[key]" }
+
+// GoString returns a placeholder.
+func (k Key) GoString() string { return k.String() }
+
+// Sum returns the keyed hash (HMAC with SHA-256) of a text.
+func (k Key) Sum(text string) [sha256.Size]byte {
+	h := hmac.New(sha256.New, k.bytes)
+	_, _ = h.Write([]byte(text)) // a hash never fails to write
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// LockoutPurpose is the purpose of the key of EmailLockout.
+const LockoutPurpose = "lockout subjects"
+
+// EmailLockout returns the subject of failed sign-ins with an address, whether or not it has an account.
+func EmailLockout(k Key, email Email) LockoutKey {
+	sum := k.Sum(string(email))
+	return LockoutKey("email:" + hex.EncodeToString(sum[:]))
+}
+
+// DeviceLockout returns the subject of failed sign-ins on a device that proves itself (decisions 2.2).
+func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + string(device)) }

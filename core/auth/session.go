@@ -1,0 +1,90 @@
+package auth
+
+import (
+	"net/netip"
+	"time"
+)
+
+// DeviceIdentity is the derived identity of a device (decisions 2.4).
+type DeviceIdentity string
+
+// TokenHash is the SHA-256 of an opaque token. Only hashes are stored.
+type TokenHash [32]byte
+
+// Session is one sign-in on one device.
+type Session struct {
+	ID             SessionID
+	UserID         UserID
+	DeviceID       DeviceID
+	DeviceIdentity DeviceIdentity
+	TrustLevel     TrustLevel
+	RiskScore      int // 0 to 100, as scored at sign-in
+	CreatedAt      time.Time
+	LastActivity   time.Time
+	ExpiresAt      time.Time // slides with each refresh
+	MaxExpiresAt   time.Time // never later than this
+	IPAddress      netip.Addr
+	EndedAt        time.Time // zero while it lives
+	EndReason      EndReason
+}
+
+// Active tells whether the session lives at the given time.
+func (s *Session) Active(now time.Time) bool {
+	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
+}
+
+// EndReason tells why a session ended.
+type EndReason string
+
+// The reasons for which sessions end.
+const (
+	EndSignOut       EndReason = "sign_out"
+	EndTerminated    EndReason = "terminated"
+	EndDeviceRevoked EndReason = "device_revoked"
+	EndReplay        EndReason = "replay"
+	EndDisabled      EndReason = "account_disabled"
+	EndPassword      EndReason = "password_changed"
+)
+
+// RefreshToken is one generation of a session's refresh token. A session has
+// exactly one unspent token; a spent one that shows up again is a replay.
+type RefreshToken struct {
+	Hash      TokenHash
+	SessionID SessionID
+	IssuedAt  time.Time
+	ExpiresAt time.Time
+	SpentAt   time.Time // zero while it is good
+}
+
+// Device is what a person signs in from.
+type Device struct {
+	ID            DeviceID
+	UserID        UserID
+	Identity      DeviceIdentity
+	TrustStatus   TrustStatus
+	Confirmed     bool // a session on it passed step-up or MFA
+	Revoked       bool
+	FirstSeen     time.Time
+	LastSeen      time.Time
+	Type          string
+	Browser       string
+	OS            string
+	LastIPAddress netip.Addr
+}
+
+// TrustStatus is a person's own mark on a device.
+type TrustStatus string
+
+// The marks of the authentication document.
+const (
+	DeviceTrusted   TrustStatus = "TRUSTED"
+	DeviceUntrusted TrustStatus = "UNTRUSTED"
+	DevicePending   TrustStatus = "PENDING"
+)
+
+// DeviceToken is a device's proof of itself, stored hashed (decisions 2.4).
+type DeviceToken struct {
+	Hash     TokenHash
+	DeviceID DeviceID
+	IssuedAt time.Time
+}

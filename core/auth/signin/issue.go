@@ -1,0 +1,44 @@
+package signin
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+)
+
+// tokenID is the jti of an access token.
+type tokenID string
+
+// issue gives a new session its first pair of tokens.
+func (s *Service) issue(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
+	secret := entropy.Secret[auth.RefreshSecret](s.world.Entropy)
+	if err := s.remember(ctx, session, secret, now); err != nil {
+		return Result{}, err
+	}
+	return s.pair(ctx, session, secret, now)
+}
+
+// remember stores a generation of a session's refresh token.
+func (s *Service) remember(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) error {
+	return s.records.RefreshTokens.Add(ctx, auth.RefreshToken{
+		Hash: auth.HashSecret(secret), SessionID: session.ID, IssuedAt: now, ExpiresAt: session.ExpiresAt,
+	})
+}
+
+// pair signs an access token to go with a refresh token.
+func (s *Service) pair(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
+	token, err := s.crypto.Tokens.Sign(ctx, tokens.Claims{
+		ID:     string(entropy.UUID[tokenID](s.world.Entropy)),
+		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: now.Add(s.config.AccessTokenTTL),
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		UserID: session.UserID, SessionID: session.ID, TrustLevel: session.TrustLevel,
+		AccessToken: token, RefreshToken: secret, ExpiresIn: s.config.AccessTokenTTL,
+	}, nil
+}

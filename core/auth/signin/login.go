@@ -1,0 +1,230 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Login is what a person sends to sign in.
+type Login struct {
+	Email       auth.Email
+	Password    auth.Password
+	Device      auth.DeviceInfo
+	DeviceToken auth.DeviceSecret // empty when none is shown
+	Address     netip.Addr
+}
+
+// visitor is who knocks, as far as it is known before the password is looked at.
+type visitor struct {
+	account  auth.Account // of an unknown or disabled person only the id, a decoy
+	known    bool
+	identity auth.DeviceIdentity
+	device   auth.Device // the zero value when the person has none of that identity
+	proven   bool        // the device shows its token, or need not
+	subject  auth.LockoutKey
+	fills    bool // this login locks the subject unless it succeeds
+}
+
+// userID returns the id for the audit log.
+func (v *visitor) userID() auth.UserID {
+	if !v.known {
+		return ""
+	}
+	return v.account.ID
+}
+
+// Login begins a session. fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong
+// password alike; fault.Forbidden with code account_locked, the detail lockoutUntil and whatever the password, after too many
+// failures; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
+func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
+	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	v, err := s.recognise(ctx, in)
+	if err != nil {
+		return Result{}, err
+	}
+	if v.fills, err = s.reserve(ctx, v.subject); err != nil {
+		return Result{}, s.refuse(ctx, in, &v, err)
+	}
+	r, err := s.enter(ctx, in, &v)
+	switch {
+	case err == nil:
+		return r, nil
+	case isRefusal(err):
+		return Result{}, s.refuse(ctx, in, &v, err)
+	}
+	return Result{}, errors.Join(err, s.giveBack(ctx, v.subject)) // a failure of the service is none of the person
+}
+
+// enter checks the password and, if it is right, begins the session.
+func (s *Service) enter(ctx context.Context, in Login, v *visitor) (Result, error) {
+	renewed, err := s.verify(ctx, v, in.Password)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.complete(ctx, in, v, renewed)
+}
+
+// recognise reads the account and the device. It reads as much for a person who is not known as for one who is.
+func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
+	v := visitor{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
+	account, err := s.records.Accounts.ByEmail(ctx, in.Email)
+	switch {
+	case err == nil && account.State != auth.AccountDisabled:
+		v.account, v.known = account, true
+	case err == nil || fault.Is(err, fault.NotFound):
+		sum := s.lockoutKey.Sum("decoy " + string(in.Email))
+		v.account.ID = auth.NewUUID[auth.UserID]([16]byte(sum[:16]))
+	default:
+		return visitor{}, err
+	}
+	v.identity = in.Device.Identity(v.account.ID)
+	v.device, err = s.records.Devices.Find(ctx, v.account.ID, v.identity)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return visitor{}, err
+	}
+	if v.proven, err = s.proves(ctx, v.device.ID, in.DeviceToken); err != nil {
+		return visitor{}, err
+	}
+	if v.known && v.device.Confirmed && v.proven {
+		v.subject = auth.DeviceLockout(v.device.ID)
+	}
+	return v, nil
+}
+
+// proves tells whether a device token is one of the device, or none is asked for (decisions 2.4, DEVICE_BINDING).
+func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
+	if s.config.DeviceBinding == trust.BindingOff {
+		return true, nil
+	}
+	if secret == "" {
+		return false, nil
+	}
+	token, err := s.records.DeviceTokens.Find(ctx, auth.HashSecret(secret))
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil && device != "" && token.DeviceID == device, err
+}
+
+// verify compares the password, at the same cost whether or not there is an account. renewed is a new hash where the stored one
+// is stale, else empty.
+func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (renewed auth.PasswordHash, err error) {
+	var match, stale bool
+	if v.known {
+		match, stale, err = s.crypto.Passwords.Verify(ctx, v.account.PasswordHash, p)
+	} else {
+		err = s.crypto.Passwords.VerifyNone(ctx, p)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case !match:
+		return "", errCredentials()
+	case v.account.State == auth.AccountLocked:
+		return "", errLocked(untilUnlocked())
+	case stale:
+		return s.rehash(ctx, p)
+	}
+	return "", nil
+}
+
+// rehash hashes a password anew. A hasher too busy for it is no reason to refuse a person: the next login tries again.
+func (s *Service) rehash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+	renewed, err := s.crypto.Passwords.Hash(ctx, p)
+	if fault.Is(err, fault.Unavailable) {
+		return "", nil
+	}
+	return renewed, err
+}
+
+// isRefusal tells a login that was refused from one that the service failed to handle.
+func isRefusal(err error) bool {
+	f, ok := fault.As(err)
+	return ok && (f.Code == auth.CodeInvalidCredentials || f.Code == auth.CodeAccountLocked)
+}
+
+// refuse writes a refused login to the audit log, and the lock that it led to, and returns why it was refused.
+func (s *Service) refuse(ctx context.Context, in Login, v *visitor, why error) error {
+	f, ok := fault.As(why)
+	if !ok || !isRefusal(why) {
+		return why
+	}
+	tell := func(t auth.EventType, reason string) audit.Entry {
+		return audit.Entry{Type: t, UserID: v.userID(), Details: map[string]any{
+			"ipAddress": address(in.Address), "deviceIdentity": string(v.identity), "reason": reason,
+		}}
+	}
+	entries := []audit.Entry{tell(auth.LoginAttempt, string(f.Code))}
+	if v.fills {
+		entries = append(entries, tell(auth.SuspiciousActivity, string(auth.CodeAccountLocked)))
+	}
+	if err := s.world.Trail.Record(ctx, entries...); err != nil {
+		return err
+	}
+	return why
+}
+
+// address returns an address for the audit log; empty when it is not known.
+func address(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// complete makes the session, and whatever goes with it, in one transaction.
+func (s *Service) complete(ctx context.Context, in Login, v *visitor, renewed auth.PasswordHash) (Result, error) {
+	var r Result
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		now := s.world.Clock.Now()
+		if err := s.admit(ctx, v, renewed); err != nil {
+			return err
+		}
+		opened, err := s.open(ctx, in, v, now)
+		if err != nil {
+			return err
+		}
+		if err := s.clear(ctx, v.subject); err != nil {
+			return err
+		}
+		r, err = s.issue(ctx, &opened, now)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	return r, nil
+}
+
+// admit holds the account for the transaction, so that disabling it and this login come one after the other, and stores a
+// renewed hash.
+func (s *Service) admit(ctx context.Context, v *visitor, renewed auth.PasswordHash) error {
+	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
+		switch {
+		case a.State == auth.AccountDisabled:
+			return errCredentials()
+		case a.State == auth.AccountLocked:
+			return errLocked(untilUnlocked())
+		case a.PasswordHash != v.account.PasswordHash:
+			return fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
+		case renewed != "":
+			a.PasswordHash = renewed
+		}
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return errCredentials()
+	}
+	return err
+}

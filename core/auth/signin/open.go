@@ -1,0 +1,121 @@
+package signin
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// open records the device, scores the sign-in, and makes the session with its audit events.
+func (s *Service) open(ctx context.Context, in Login, v *visitor, now time.Time) (auth.Session, error) {
+	device, made, err := s.meet(ctx, in, v, now)
+	if err != nil {
+		return auth.Session{}, err
+	}
+	standing := trust.Device{
+		Confirmed: device.Confirmed, Trusted: device.TrustStatus == auth.DeviceTrusted,
+		Proven: v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff),
+	}
+	assessment, err := s.assess(ctx, in, v.account.ID, standing, now)
+	if err != nil {
+		return auth.Session{}, err
+	}
+	session := auth.Session{
+		ID:     entropy.UUID[auth.SessionID](s.world.Entropy),
+		UserID: v.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
+		TrustLevel: trust.Decide(assessment.Score, standing, s.config.Bounds, s.config.DeviceBinding),
+		RiskScore:  assessment.Score,
+		CreatedAt:  now, LastActivity: now,
+		ExpiresAt:    now.Add(min(s.config.RefreshTokenTTL, s.config.RefreshTokenMaxAge)),
+		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
+		IPAddress:    in.Address,
+	}
+	if err := s.records.Sessions.Create(ctx, session); err != nil {
+		return auth.Session{}, err
+	}
+	return session, s.world.Trail.Record(ctx, entriesOf(&session, assessment, &device, made)...)
+}
+
+// maxRevocations is how often in a row a device may be revoked under a login's hands.
+const maxRevocations = 3
+
+// meet finds or makes the device and notes the visit. The device is held for the transaction, so that revoking it and this
+// login come one after the other.
+func (s *Service) meet(ctx context.Context, in Login, v *visitor, now time.Time) (auth.Device, bool, error) {
+	kind := clientOf(in.Device.UserAgent())
+	fresh := auth.Device{
+		ID:     entropy.UUID[auth.DeviceID](s.world.Entropy),
+		UserID: v.account.ID, Identity: v.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
+		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: in.Address,
+	}
+	for range maxRevocations {
+		device, made, err := s.records.Devices.Ensure(ctx, fresh)
+		if err != nil || made {
+			return device, made, err
+		}
+		revoked := false
+		err = s.records.Devices.Update(ctx, device.ID, func(d *auth.Device) error {
+			if revoked = d.Revoked; revoked {
+				return nil
+			}
+			d.LastSeen, d.LastIPAddress = now, in.Address
+			d.Type, d.Browser, d.OS = kind.device, kind.browser, kind.os
+			device = *d
+			return nil
+		})
+		if err != nil || !revoked {
+			return device, false, err
+		}
+	}
+	return auth.Device{}, false, fault.New(fault.Unavailable, "", "the device is being revoked, try again").After(time.Second)
+}
+
+// entriesOf returns what a new session leaves in the audit log (decisions 2.4), in the order of the acts.
+func entriesOf(session *auth.Session, a risk.Assessment, device *auth.Device, made bool) []audit.Entry {
+	level := session.TrustLevel.String()
+	entries := []audit.Entry{
+		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, a)},
+		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: map[string]any{
+			"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
+			"trustLevel": level, "sessionId": string(session.ID),
+		}},
+	}
+	if made {
+		entries = append(entries, audit.Entry{
+			Type: auth.DeviceChange, UserID: session.UserID, Success: true, Details: map[string]any{
+				"action": "new", "deviceId": string(device.ID), "deviceIdentity": string(device.Identity),
+				"trustStatus": string(device.TrustStatus),
+			},
+		})
+	}
+	if session.TrustLevel == auth.HighRisk {
+		entries = append(entries, audit.Entry{
+			Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
+				"reason": "high_risk", "riskScore": a.Score, "sessionId": string(session.ID),
+				"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
+			},
+		})
+	}
+	return entries
+}
+
+func riskDetails(session *auth.Session, a risk.Assessment) map[string]any {
+	details := map[string]any{
+		"riskScore": a.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
+		"factors": map[string]any{
+			"deviceFamiliarity": a.Factors.DeviceFamiliarity, "geographicAnomaly": a.Factors.GeographicAnomaly,
+			"ipReputation": a.Factors.IPReputation, "loginVelocity": a.Factors.LoginVelocity,
+			"failedAttempts": a.Factors.FailedAttempts,
+		},
+	}
+	if len(a.Silent) > 0 {
+		details["unanswered"] = a.Silent
+	}
+	return details
+}

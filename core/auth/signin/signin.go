@@ -1,0 +1,138 @@
+// Package signin begins, renews and ends sessions: login with password, lockout and risk, refresh with detection of replays, and
+// sign-out. Raising a session's trust is the business of stepup.
+package signin
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Config holds the settings of sign-in (decisions, section 0 and 2.2 to 2.4). All durations are positive but RefreshReuseGrace,
+// which may be zero.
+type Config struct {
+	AccessTokenTTL     time.Duration // how long an access token is good
+	RefreshTokenTTL    time.Duration // how long a session lives after its last refresh
+	RefreshTokenMaxAge time.Duration // how long a session lives at most
+	RefreshReuseGrace  time.Duration // how long a repeated refresh gets the same successor
+	Lockout            auth.LockoutPolicy
+	DeviceBinding      trust.Binding
+	Risk               risk.Config
+	Bounds             trust.Bounds
+}
+
+// Defaults returns the settings of the decisions.
+func Defaults() Config {
+	return Config{
+		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,
+		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
+		DeviceBinding: trust.BindingPreferred, Risk: risk.Defaults(), Bounds: trust.DefaultBounds(),
+	}
+}
+
+// Validate returns an error that names a setting out of range.
+func (c Config) Validate() error {
+	for name, d := range map[string]time.Duration{
+		"AccessTokenTTL": c.AccessTokenTTL, "RefreshTokenTTL": c.RefreshTokenTTL, "RefreshTokenMaxAge": c.RefreshTokenMaxAge,
+		"Lockout.Window": c.Lockout.Window, "Lockout.Duration": c.Lockout.Duration,
+	} {
+		if d <= 0 {
+			return fmt.Errorf("setting %s is %s, it must be positive", name, d)
+		}
+	}
+	switch {
+	case c.RefreshReuseGrace < 0:
+		return errors.New("setting RefreshReuseGrace must not be negative")
+	case c.Lockout.Threshold < 1:
+		return errors.New("setting Lockout.Threshold must be 1 or more")
+	case c.DeviceBinding != trust.BindingPreferred && c.DeviceBinding != trust.BindingRequired && c.DeviceBinding != trust.BindingOff:
+		return fmt.Errorf("setting DeviceBinding is %q, it must be preferred, required or off", c.DeviceBinding)
+	}
+	return c.Risk.Validate()
+}
+
+// Records are the stores that sign-in works on; all of one adapter, so that a transaction spans them.
+type Records struct {
+	Accounts      accountstore.Store
+	Devices       devicestore.Store
+	DeviceTokens  devicestore.Tokens
+	Sessions      sessionstore.Store
+	RefreshTokens sessionstore.RefreshTokens
+	History       sessionstore.History // asked only where Surroundings.Geography is configured
+	Lockouts      lockoutstore.Store
+	Transaction   transaction.Runner
+}
+
+// Crypto are the ports to secrets.
+type Crypto struct {
+	Passwords passwords.Hasher
+	Tokens    tokens.Signer
+	Root      auth.RootSecret
+}
+
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Geography  signals.Geography
+	Reputation signals.Reputation
+	Cache      sessioncache.Cache
+	Trail      *audit.Trail
+	Clock      clock.Clock
+	Entropy    entropy.Source
+}
+
+// Service begins, renews and ends sessions. It is safe for concurrent use.
+type Service struct {
+	config  Config
+	records Records
+	crypto  Crypto
+	world   Surroundings
+
+	gate         *gate
+	lockoutKey   auth.Key
+	successorKey auth.Key
+}
+
+// New returns a service. It fails on settings out of range and a root secret that is too short.
+func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	lockoutKey, err := k.Root.Derive(auth.LockoutPurpose)
+	if err != nil {
+		return nil, err
+	}
+	successorKey, err := k.Root.Derive("refresh successors")
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		config: c, records: r, crypto: k, world: w,
+		gate: newGate(), lockoutKey: lockoutKey, successorKey: successorKey,
+	}, nil
+}
+
+// Result is a session's fresh pair of tokens.
+type Result struct {
+	UserID       auth.UserID
+	SessionID    auth.SessionID
+	TrustLevel   auth.TrustLevel
+	AccessToken  auth.AccessToken
+	RefreshToken auth.RefreshSecret
+	ExpiresIn    time.Duration // until the access token expires
+}

@@ -1,0 +1,41 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// SignOut ends one of the caller's sessions, this one or another. fault.Forbidden with code access_denied for another person's,
+// fault.NotFound when there is none or it has ended.
+func (s *Service) SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error {
+	return s.end(ctx, caller.UserID, id, auth.EndSignOut)
+}
+
+// Terminate is SignOut for a session that its owner ends from another one.
+func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error {
+	return s.end(ctx, caller.UserID, id, auth.EndTerminated)
+}
+
+func (s *Service) end(ctx context.Context, user auth.UserID, id auth.SessionID, reason auth.EndReason) error {
+	now := s.world.Clock.Now()
+	err := s.records.Sessions.Update(ctx, id, func(stored *auth.Session) error {
+		switch {
+		case stored.UserID != user:
+			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the session belongs to somebody else")
+		case !stored.Active(now):
+			return auth.NoSuch("session")
+		}
+		stored.EndedAt, stored.EndReason = now, reason
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return auth.NoSuch("session")
+	}
+	if err != nil {
+		return err
+	}
+	s.world.Cache.Drop(ctx, id)
+	return nil
+}

@@ -1,0 +1,149 @@
+package stepup
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// Initiate makes a challenge for a session and sends its code.
+//
+// fault.Forbidden with code insufficient_trust below UNVERIFIED; fault.Invalid with code validation_error for a method that the
+// person or the service is not set up for, which is not counted; fault.Exhausted with code rate_limit_exceeded and the detail
+// retryAfter beyond the limit; fault.Unavailable when the code could not be delivered: then no challenge is open and the try is
+// not counted (decisions 2.4).
+func (s *Service) Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (Pending, error) {
+	if err := trust.Require(session.TrustLevel, auth.Unverified); err != nil {
+		return Pending{}, err
+	}
+	way, err := s.route(ctx, session.UserID, method)
+	if err != nil {
+		return Pending{}, err
+	}
+	verdict, err := s.try(ctx, session.UserID)
+	if err != nil {
+		return Pending{}, err
+	}
+	c := auth.Challenge{
+		ID:        entropy.UUID[auth.ChallengeID](s.world.Entropy),
+		SessionID: session.ID, UserID: session.UserID, Method: method, State: auth.ChallengeOpen,
+	}
+	code := s.renew(&c)
+	c.CreatedAt = s.world.Clock.Now()
+	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.records.Challenges.Create(ctx, c); err != nil {
+			return err
+		}
+		return s.world.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": "initiate", "method": string(method)}))
+	})
+	if err != nil {
+		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
+	}
+	if err := s.deliver(ctx, &session, &c, way.message(code, c.ExpiresAt), way.courier); err != nil {
+		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
+	}
+	return s.pending(&c), nil
+}
+
+// renew gives a challenge a new code and its full time.
+func (s *Service) renew(c *auth.Challenge) auth.OTP {
+	code := s.newCode()
+	c.CodeHash, c.ExpiresAt = s.hashOf(c.ID, code), s.world.Clock.Now().Add(s.config.CodeTTL)
+	return code
+}
+
+// route is the way of a code to its person.
+type route struct {
+	courier   courier.Courier
+	channel   courier.Channel
+	recipient string
+}
+
+func (r route) message(code auth.OTP, expiresAt time.Time) courier.Message {
+	return courier.Message{
+		Kind: courier.OTP, Channel: r.channel, Recipient: r.recipient, Code: string(code), ExpiresAt: expiresAt,
+	}
+}
+
+// route finds the way for a method, or says why there is none.
+func (s *Service) route(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (route, error) {
+	account, err := s.records.Accounts.Get(ctx, user)
+	if err != nil {
+		return route{}, err
+	}
+	var r route
+	switch method {
+	case auth.EmailOTP:
+		r = route{s.world.Couriers.Email, courier.Email, string(account.Email)}
+	case auth.SMSOTP:
+		r = route{s.world.Couriers.SMS, courier.SMS, account.Phone}
+	case auth.AuthenticatorApp:
+		return route{}, errMethod("needs an enrolled authenticator")
+	default:
+		return route{}, errMethod("is unknown")
+	}
+	switch {
+	case r.courier == nil:
+		return route{}, errMethod("is not set up on this service")
+	case r.recipient == "":
+		return route{}, errMethod("needs a telephone number")
+	}
+	return r, nil
+}
+
+func errMethod(problem string) error {
+	return auth.InvalidField(auth.CodeValidation, "method", problem)
+}
+
+// try counts one code sent to a person.
+func (s *Service) try(ctx context.Context, user auth.UserID) (throttle.Verdict, error) {
+	v, err := s.world.Throttle.Try(ctx, throttle.StepUpUser, string(user))
+	if err != nil {
+		return throttle.Verdict{}, err
+	}
+	if !v.Allowed && !v.Unlimited {
+		return v, errUsedUp("too many codes were requested", v.RetryAfter(s.world.Clock.Now()))
+	}
+	return v, nil
+}
+
+// giveBack takes back a try that led to no code.
+func (s *Service) giveBack(ctx context.Context, user auth.UserID, v throttle.Verdict) error {
+	if v.Unlimited {
+		return nil
+	}
+	return s.world.Throttle.GiveBack(context.WithoutCancel(ctx), throttle.StepUpUser, string(user), v)
+}
+
+// deliver sends a code, outside of any transaction. What cannot be sent makes the challenge void.
+func (s *Service) deliver(
+	ctx context.Context, session *auth.Session, c *auth.Challenge, m courier.Message, by courier.Courier,
+) error {
+	cause := by.Deliver(ctx, m)
+	if cause == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.records.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
+			if stored.State == auth.ChallengeOpen {
+				stored.State = auth.ChallengeVoid
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return s.world.Trail.Record(ctx, event(session, c.ID, false, map[string]any{
+			"action": "deliver", "method": string(c.Method), "reason": "delivery_failed",
+		}))
+	})
+	return errors.Join(fault.Wrap(fault.Unavailable, "", "the code could not be delivered", cause), err)
+}

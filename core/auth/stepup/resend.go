@@ -1,0 +1,91 @@
+package stepup
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Resend sends a new code for an open challenge and gives it its full time again. The old code is void from then on, and the
+// tries are not renewed; a resend counts among the codes of the person.
+//
+// fault.NotFound when the challenge is unknown, used, expired or void, or its session has ended; fault.Exhausted with code
+// rate_limit_exceeded and the detail retryAfter when no try is left or too many codes were sent; fault.Unavailable when the code
+// could not be delivered: then the challenge is void and the resend is not counted (decisions 2.4).
+func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, error) {
+	c, session, err := s.resendable(ctx, id)
+	if err != nil {
+		return Pending{}, err
+	}
+	way, err := s.route(ctx, c.UserID, c.Method)
+	if err != nil {
+		return Pending{}, err
+	}
+	verdict, err := s.try(ctx, c.UserID)
+	if err != nil {
+		return Pending{}, err
+	}
+	code, err := s.replace(ctx, &c, &session)
+	if err != nil {
+		return Pending{}, errors.Join(err, s.giveBack(ctx, c.UserID, verdict))
+	}
+	if err := s.deliver(ctx, &session, &c, way.message(code, c.ExpiresAt), way.courier); err != nil {
+		return Pending{}, errors.Join(err, s.giveBack(ctx, c.UserID, verdict))
+	}
+	return s.pending(&c), nil
+}
+
+// resendable reads a challenge that may get a new code, and its session.
+func (s *Service) resendable(ctx context.Context, id auth.ChallengeID) (auth.Challenge, auth.Session, error) {
+	c, err := s.records.Challenges.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return auth.Challenge{}, auth.Session{}, auth.NoSuch("challenge")
+	}
+	if err != nil {
+		return auth.Challenge{}, auth.Session{}, err
+	}
+	if err := s.open(&c); err != nil {
+		return auth.Challenge{}, auth.Session{}, err
+	}
+	session, err := s.records.Sessions.Get(ctx, c.SessionID)
+	if err == nil && !session.Active(s.world.Clock.Now()) {
+		err = auth.NoSuch("challenge")
+	}
+	return c, session, err
+}
+
+// open tells whether a challenge may get a new code.
+func (s *Service) open(c *auth.Challenge) error {
+	now := s.world.Clock.Now()
+	switch {
+	case c.State != auth.ChallengeOpen, !now.Before(c.ExpiresAt):
+		return auth.NoSuch("challenge")
+	case c.Attempts >= s.config.Attempts:
+		return errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(now))
+	}
+	return nil
+}
+
+// replace stores a new code in the place of the old one.
+func (s *Service) replace(ctx context.Context, c *auth.Challenge, session *auth.Session) (auth.OTP, error) {
+	var code auth.OTP
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.records.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
+			if err := s.open(stored); err != nil {
+				return err
+			}
+			code = s.renew(stored)
+			*c = *stored
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return s.world.Trail.Record(ctx, event(session, c.ID, true, map[string]any{
+			"action": "resend", "method": string(c.Method),
+		}))
+	})
+	return code, err
+}

@@ -1,0 +1,110 @@
+// Package stepup raises a session's trust by a one-time code: initiate, verify, resend. How a code reaches a person is the
+// courier's business.
+package stepup
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// maxDeviceTokens is how many tokens of a device stay good (decisions 2.4).
+const maxDeviceTokens = 5
+
+// Config holds the settings of step-up (decisions, section 0 and 2.4).
+type Config struct {
+	CodeTTL  time.Duration // OTP_TTL
+	Attempts int           // OTP_ATTEMPTS
+}
+
+// Defaults returns the settings of the decisions.
+func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
+
+// Records are the stores that step-up works on; all of one adapter, so that a transaction spans them.
+type Records struct {
+	Accounts     accountstore.Store
+	Sessions     sessionstore.Store
+	Devices      devicestore.Store
+	DeviceTokens devicestore.Tokens
+	Challenges   challengestore.Store
+	Transaction  transaction.Runner
+}
+
+// Couriers deliver codes by channel. One that is nil is not set up: its method is refused.
+type Couriers struct {
+	Email courier.Courier
+	SMS   courier.Courier
+}
+
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Couriers Couriers
+	Throttle throttle.Throttle
+	Cache    sessioncache.Cache
+	Trail    *audit.Trail
+	Clock    clock.Clock
+	Entropy  entropy.Source
+}
+
+// Service issues and verifies challenges. It is safe for concurrent use.
+type Service struct {
+	config  Config
+	records Records
+	world   Surroundings
+	codeKey auth.Key
+}
+
+// New returns a service. It fails on settings out of range and a root secret that is too short.
+func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
+	if c.CodeTTL <= 0 || c.Attempts < 1 {
+		return nil, errors.New("step-up needs a positive CodeTTL and one of Attempts or more")
+	}
+	codeKey, err := root.Derive("one-time codes")
+	if err != nil {
+		return nil, err
+	}
+	return &Service{config: c, records: r, world: w, codeKey: codeKey}, nil
+}
+
+// Pending is a challenge as its person sees it.
+type Pending struct {
+	ID                auth.ChallengeID
+	Method            auth.StepUpMethod
+	ExpiresAt         time.Time
+	AttemptsRemaining int
+}
+
+func (s *Service) pending(c *auth.Challenge) Pending {
+	return Pending{
+		ID: c.ID, Method: c.Method, ExpiresAt: c.ExpiresAt, AttemptsRemaining: max(s.config.Attempts-c.Attempts, 0),
+	}
+}
+
+// event is an audit entry of step-up.
+func event(session *auth.Session, challenge auth.ChallengeID, success bool, details map[string]any) audit.Entry {
+	details["sessionId"], details["deviceIdentity"] = string(session.ID), string(session.DeviceIdentity)
+	if challenge != "" {
+		details["challengeId"] = string(challenge)
+	}
+	return audit.Entry{Type: auth.StepUpAttempt, UserID: session.UserID, Success: success, Details: details}
+}
+
+// errUsedUp tells that no try is left. The detail retryAfter counts whole seconds, rounded up (authentication document, Errors).
+func errUsedUp(message string, wait time.Duration) error {
+	wait = max(wait, time.Second)
+	return fault.New(fault.Exhausted, auth.CodeRateLimit, message).
+		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).After(wait)
+}

@@ -1,0 +1,157 @@
+package stepup
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// Passed is what a right code brings.
+type Passed struct {
+	TrustLevel  auth.TrustLevel
+	DeviceToken auth.DeviceSecret // for the device to prove itself with from now on (decisions 2.4)
+}
+
+// Verify compares a code with that of a challenge. The right one raises the session that asked to FULL_TRUST, confirms its
+// device and gives it a token.
+//
+// fault.Invalid with code invalid_input when the challenge is unknown, used, expired or void, or its session has ended;
+// fault.Unauthenticated with code invalid_otp for a wrong code; fault.Exhausted with code rate_limit_exceeded and the detail
+// retryAfter, to the challenge's end, when no try is left, whatever the code. Each try is counted while the challenge is held, so
+// parallel guesses get no more tries than others (decisions 2.4).
+func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
+	var t trial
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		t = trial{now: s.world.Clock.Now(), id: id, code: code} // a retried transaction begins anew
+		return s.attempt(ctx, &t)
+	})
+	switch {
+	case err != nil:
+		return Passed{}, err
+	case t.refusal != nil:
+		return Passed{}, t.refusal
+	}
+	s.world.Cache.Drop(ctx, t.session.ID)
+	return t.passed, nil
+}
+
+// trial is one verification under way.
+type trial struct {
+	now  time.Time
+	id   auth.ChallengeID
+	code auth.OTP
+
+	challenge auth.Challenge
+	session   auth.Session
+	passed    Passed
+	refusal   error // what must be stored and is refused nevertheless
+}
+
+// attempt takes one try.
+func (s *Service) attempt(ctx context.Context, t *trial) error {
+	right := false
+	err := s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+		switch {
+		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
+			return errChallenge()
+		case c.Attempts >= s.config.Attempts:
+			t.refusal = errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(t.now))
+		default:
+			right = s.isCode(c, t.code)
+			count(c, right)
+		}
+		t.challenge = *c
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return errChallenge()
+	}
+	if err != nil {
+		return err
+	}
+	if right {
+		return s.raise(ctx, t)
+	}
+	return s.miss(ctx, t)
+}
+
+// count marks a challenge passed, or a try of it used.
+func count(c *auth.Challenge, right bool) {
+	if right {
+		c.State = auth.ChallengePassed
+		return
+	}
+	c.Attempts++
+}
+
+// raise gives the session and its device what the right code brings.
+func (s *Service) raise(ctx context.Context, t *trial) error {
+	err := s.records.Sessions.Update(ctx, t.challenge.SessionID, func(stored *auth.Session) error {
+		if !stored.Active(t.now) {
+			return errChallenge()
+		}
+		stored.TrustLevel = auth.FullTrust
+		t.session = *stored
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = s.records.Devices.Update(ctx, t.session.DeviceID, func(d *auth.Device) error {
+		d.Confirmed = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t.passed = Passed{TrustLevel: auth.FullTrust, DeviceToken: entropy.Secret[auth.DeviceSecret](s.world.Entropy)}
+	err = s.records.DeviceTokens.Add(ctx, auth.DeviceToken{
+		Hash: auth.HashSecret(t.passed.DeviceToken), DeviceID: t.session.DeviceID, IssuedAt: t.now,
+	}, maxDeviceTokens)
+	if err != nil {
+		return err
+	}
+	return s.world.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
+		"action": "verify", "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
+	}))
+}
+
+// miss stores a try that failed: a wrong code, or any code when no try is left.
+func (s *Service) miss(ctx context.Context, t *trial) error {
+	var err error
+	if t.session, err = s.records.Sessions.Get(ctx, t.challenge.SessionID); err != nil {
+		return err
+	}
+	if !t.session.Active(t.now) {
+		return errChallenge()
+	}
+	tell := func(reason string) audit.Entry {
+		return event(&t.session, t.id, false, map[string]any{
+			"action": "verify", "method": string(t.challenge.Method), "reason": reason,
+		})
+	}
+	if t.refusal != nil {
+		return s.world.Trail.Record(ctx, tell(attemptsExceeded))
+	}
+	remaining := s.config.Attempts - t.challenge.Attempts
+	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
+		WithDetail("attemptsRemaining", remaining)
+	entries := []audit.Entry{tell(string(auth.CodeInvalidOTP))}
+	if remaining <= 0 {
+		used := tell(attemptsExceeded)
+		used.Type = auth.SuspiciousActivity
+		entries = append(entries, used)
+	}
+	return s.world.Trail.Record(ctx, entries...)
+}
+
+// attemptsExceeded is the reason in the audit log when the tries of a challenge are used up.
+const attemptsExceeded = "step_up_attempts_exceeded"
+
+func errChallenge() error {
+	return auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown, used or expired")
+}

@@ -1,0 +1,90 @@
+// Package trust turns a risk score and what is known of a device into a trust level, and says what a level admits. It is
+// pure; what a risk score is made of is not its business.
+package trust
+
+import (
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Bounds are the greatest risk scores of the levels; what is above all of them is HIGH_RISK (decisions 2.3).
+type Bounds struct {
+	Full       int
+	Limited    int
+	Unverified int
+}
+
+// DefaultBounds returns the bounds of decisions 2.3.
+func DefaultBounds() Bounds { return Bounds{Full: 20, Limited: 40, Unverified: 60} }
+
+// Level returns the level of a score.
+func (b Bounds) Level(score int) auth.TrustLevel {
+	switch {
+	case score <= b.Full:
+		return auth.FullTrust
+	case score <= b.Limited:
+		return auth.LimitedTrust
+	case score <= b.Unverified:
+		return auth.Unverified
+	}
+	return auth.HighRisk
+}
+
+// Binding says how much a device's own token counts (decisions 2.4, DEVICE_BINDING).
+type Binding string
+
+// The ways to bind a session to a device.
+const (
+	BindingPreferred Binding = "preferred" // without its token a confirmed device gets at most LIMITED_TRUST
+	BindingRequired  Binding = "required"  // without its token a device gets at most UNVERIFIED
+	BindingOff       Binding = "off"       // the fields of deviceInfo suffice
+)
+
+// Device is what is known of the device that a person signs in from.
+type Device struct {
+	Confirmed bool // a session on it passed step-up or MFA
+	Trusted   bool // its owner marked it TRUSTED; counts once it is confirmed
+	Proven    bool // it shows its device token, or need not
+}
+
+// Assured tells whether the device is trusted in the full sense: confirmed, marked and proven.
+func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
+
+// Cap returns the highest level that a session on the device may have, whatever its score (decisions 2.3).
+func Cap(d Device, b Binding) auth.TrustLevel {
+	switch {
+	case !d.Confirmed:
+		return auth.Unverified
+	case !d.Proven && b == BindingRequired:
+		return auth.Unverified
+	case d.Assured():
+		return auth.FullTrust
+	}
+	return auth.LimitedTrust
+}
+
+// Decide returns the level of a new session: that of its score, capped by its device.
+func Decide(score int, d Device, bounds Bounds, b Binding) auth.TrustLevel {
+	return min(bounds.Level(score), Cap(d, b))
+}
+
+// Require returns fault.Forbidden with code insufficient_trust when a session at the level have may not do what needs the level
+// need. The detail "challenge" is the challenge of RFC 9470, section 3, for WWW-Authenticate.
+func Require(have, need auth.TrustLevel) error {
+	if have.Admits(need) {
+		return nil
+	}
+	return fault.Newf(fault.Forbidden, auth.CodeInsufficientTrust,
+		"this needs a session at %s, this one is at %s: step up", need, have).
+		WithDetail("requiredTrustLevel", need.String()).
+		WithDetail("trustLevel", have.String()).
+		WithDetail("challenge", Challenge(need))
+}
+
+// Challenge returns the challenge of RFC 9470, section 3, for a level.
+func Challenge(need auth.TrustLevel) string {
+	return fmt.Sprintf(`Bearer error="insufficient_user_authentication", `+
+		`error_description="a session at %[1]s is required", acr_values="%[1]s"`, need)
+}

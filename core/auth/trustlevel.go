@@ -1,0 +1,39 @@
+package auth
+
+import "github.com/tollgate-dev/tollgate/core/fault"
+
+// TrustLevel is how far a session is trusted. Levels are ordered: a greater
+// one admits all that a lesser one does.
+type TrustLevel uint8
+
+// The trust levels of the authentication document, least first. The zero
+// value is no level and admits nothing.
+const (
+	HighRisk TrustLevel = iota + 1
+	Unverified
+	LimitedTrust
+	FullTrust
+)
+
+var trustLevelNames = [...]string{"", "HIGH_RISK", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"}
+
+// String returns the level's name as the API writes it.
+func (l TrustLevel) String() string {
+	if int(l) < len(trustLevelNames) {
+		return trustLevelNames[l]
+	}
+	return ""
+}
+
+// Admits tells whether a session at l may do what needs the level required.
+func (l TrustLevel) Admits(required TrustLevel) bool { return l != 0 && l >= required }
+
+// ParseTrustLevel returns the level of a name as the API writes it.
+func ParseTrustLevel(name string) (TrustLevel, error) {
+	for l := HighRisk; l <= FullTrust; l++ {
+		if trustLevelNames[l] == name {
+			return l, nil
+		}
+	}
+	return 0, fault.Newf(fault.Invalid, CodeValidation, "unknown trust level %q", name)
+}

@@ -1,0 +1,58 @@
+// Package usage counts how often an address has called the open-data API
+// today (decisions 4). It limits nothing.
+package usage
+
+import (
+	"context"
+	"encoding/hex"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+const day = 24 * time.Hour
+
+// Counter counts calls by address and UTC day in the counter store, on every
+// instance together.
+type Counter struct {
+	store  counter.Store
+	clock  clock.Clock
+	prefix string
+}
+
+// New returns a counter over the store. The prefix, at most 100 characters
+// that every store takes in a key, begins all its keys there.
+func New(store counter.Store, c clock.Clock, prefix string) *Counter {
+	return &Counter{store: store, clock: c, prefix: prefix + "tollgate:usage:"}
+}
+
+// Count counts one call of the address and returns how many it has made today,
+// this one included. fault.Unavailable when the counter store is away.
+func (c *Counter) Count(ctx context.Context, a netip.Addr) (uint64, error) {
+	return c.add(ctx, a, 1)
+}
+
+// Today returns how many calls the address has made today, and counts none.
+func (c *Counter) Today(ctx context.Context, a netip.Addr) (uint64, error) {
+	return c.add(ctx, a, 0)
+}
+
+func (c *Counter) add(ctx context.Context, a netip.Addr, hits int64) (uint64, error) {
+	today := c.clock.Now().Unix() / int64(day/time.Second)
+	raw := a.As16()
+	hit := counter.Hit{
+		Key:    c.prefix + hex.EncodeToString(raw[:]) + ":" + strconv.FormatInt(today, 10),
+		Addend: hits,
+		Limit:  ^uint64(0),
+		Window: day,
+		TTL:    day + time.Hour,
+	}
+	var after [1]uint64
+	if err := c.store.Add(ctx, []counter.Hit{hit}, after[:]); err != nil {
+		return 0, err
+	}
+	return after[0], nil
+}

@@ -1,0 +1,88 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		err  error
+		want fault.Kind
+	}{
+		"no error":         {nil, fault.Internal},
+		"an error unknown": {io.EOF, fault.Internal},
+		"a zero fault":     {&fault.Error{}, fault.Internal},
+		"a fault":          {fault.New(fault.Conflict, "", "taken"), fault.Conflict},
+		"a wrapped fault":  {fmt.Errorf("save: %w", fault.New(fault.NotFound, "", "gone")), fault.NotFound},
+		"joined faults":    {errors.Join(io.EOF, fault.New(fault.Invalid, "", "bad")), fault.Invalid},
+		"the outer fault":  {fault.Wrap(fault.Unavailable, "", "away", fault.New(fault.NotFound, "", "gone")), fault.Unavailable},
+	}
+	for name, c := range cases {
+		if got := fault.KindOf(c.err); got != c.want {
+			t.Errorf("%s: KindOf = %s, want %s", name, got, c.want)
+		}
+		if got := fault.Is(c.err, c.want); got != (c.err != nil) {
+			t.Errorf("%s: Is(%s) = %t", name, c.want, got)
+		}
+	}
+	if fault.Is(nil, fault.Internal) {
+		t.Error("no error is an internal one")
+	}
+}
+
+func TestKindNames(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for k := fault.Internal; k <= fault.Unavailable; k++ {
+		if name := k.String(); name == "" || seen[name] {
+			t.Errorf("kind %d is called %q, want a name of its own", k, name)
+		}
+		seen[k.String()] = true
+	}
+	if got := fault.Kind(200).String(); got != "internal" {
+		t.Errorf("an unknown kind is called %q, want internal", got)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		err  *fault.Error
+		want string
+	}{
+		"message":           {fault.New(fault.Invalid, "code", "limit is wrong"), "limit is wrong"},
+		"format":            {fault.Newf(fault.Invalid, "", "%d is wrong", 7), "7 is wrong"},
+		"message and cause": {fault.Wrap(fault.Unavailable, "", "database is away", io.EOF), "database is away: EOF"},
+		"cause alone":       {fault.Wrap(fault.Internal, "", "", io.EOF), "EOF"},
+	}
+	for name, c := range cases {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%s: Error = %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestAsAndUnwrap(t *testing.T) {
+	t.Parallel()
+	f := fault.Wrap(fault.Exhausted, "rate_limit", "too many", io.EOF).WithDetail("limit", 5).WithDetail("window", "1m").After(time.Second)
+	got, ok := fault.As(fmt.Errorf("try: %w", f))
+	if !ok || got != f || got.Code != "rate_limit" || got.RetryAfter != time.Second {
+		t.Errorf("As = %+v, %t, want the fault itself", got, ok)
+	}
+	if len(got.Details) != 2 || got.Details["limit"] != 5 || got.Details["window"] != "1m" {
+		t.Errorf("Details = %v, want both", got.Details)
+	}
+	if !errors.Is(f, io.EOF) {
+		t.Error("the cause is not found in the chain")
+	}
+	if _, ok := fault.As(io.EOF); ok {
+		t.Error("an error that is no fault became one")
+	}
+}

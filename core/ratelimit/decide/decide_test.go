@@ -1,0 +1,388 @@
+package decide_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+const (
+	ok   = ratelimit.OK
+	over = ratelimit.OverLimit
+)
+
+// now is ten seconds into a minute.
+var now = time.Unix(1_700_000_000/60*60+10, 0)
+
+type clock struct{ at time.Time }
+
+func (c *clock) Now() time.Time { return c.at }
+
+type rules struct{ set *ruleset.Set }
+
+func (r rules) Current() *ruleset.Set { return r.set }
+
+// broken is a store that is away.
+type broken struct{ counter.Store }
+
+var errAway = fault.New(fault.Unavailable, "", "the counter store does not answer")
+
+func (broken) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
+func (broken) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }
+
+// recorder keeps the hits that it lets through.
+type recorder struct {
+	counter.Store
+	hits []counter.Hit
+}
+
+func (r *recorder) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	r.hits = append(r.hits, hits...)
+	return r.Store.Add(ctx, hits, after)
+}
+
+type rule = ruleset.Descriptor
+
+func text(s string) ruleset.Text { return ruleset.Text{Value: s} }
+
+func perMinute(n uint32) *ruleset.Limit {
+	return &ruleset.Limit{Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: n}}
+}
+
+func named(l *ruleset.Limit, name ratelimit.Name, replaces ...string) *ruleset.Limit {
+	l.Name = name
+	for _, r := range replaces {
+		l.Replaces = append(l.Replaces, text(r))
+	}
+	return l
+}
+
+func on(key string, limit *ruleset.Limit) rule { return rule{Key: text(key), Limit: limit} }
+
+// bench is a Decider with all it stands on.
+type bench struct {
+	*decide.Decider
+	set   *ruleset.Set
+	clock *clock
+	store *recorder
+}
+
+func open(t testing.TB, change func(*decide.Config, *decide.Ports), list ...rule) *bench {
+	t.Helper()
+	set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: list}}, ruleset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{set: set, clock: &clock{at: now}}
+	b.store = &recorder{Store: memory.NewCounters(b.clock, memory.Config{MaxCounters: 10_000})}
+	config := decide.Config{NearLimitRatio: 0.8, JitterMax: 300 * time.Second, MaxSeries: 100}
+	ports := decide.Ports{Rules: rules{set}, Counters: b.store, Clock: b.clock}
+	if change != nil {
+		change(&config, &ports)
+	}
+	if b.Decider, err = decide.New(config, ports); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ask sends one descriptor for each path of "key=value" pairs.
+func ask(paths ...string) *ratelimit.Request {
+	r := &ratelimit.Request{Domain: "d"}
+	for _, p := range paths {
+		var d ratelimit.Descriptor
+		for pair := range strings.SplitSeq(p, ",") {
+			key, value, _ := strings.Cut(pair, "=")
+			d.Entries = append(d.Entries, ratelimit.Entry{Key: key, Value: value})
+		}
+		r.Descriptors = append(r.Descriptors, d)
+	}
+	return r
+}
+
+func (b *bench) must(t testing.TB, r *ratelimit.Request) ratelimit.Decision {
+	t.Helper()
+	d, err := b.Decide(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// codes checks the overall code and those of the statuses.
+func codes(t testing.TB, d ratelimit.Decision, overall ratelimit.Code, statuses ...ratelimit.Code) {
+	t.Helper()
+	if d.Code != overall {
+		t.Errorf("overall code %d, want %d", d.Code, overall)
+	}
+	if len(d.Statuses) != len(statuses) {
+		t.Fatalf("%d statuses, want %d", len(d.Statuses), len(statuses))
+	}
+	for i, want := range statuses {
+		if got := d.Statuses[i].Code; got != want {
+			t.Errorf("status %d: code %d, want %d", i, got, want)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(2)))
+	for i, want := range []struct {
+		code      ratelimit.Code
+		remaining uint32
+	}{{ok, 1}, {ok, 0}, {over, 0}} {
+		d := b.must(t, ask("k=v"))
+		codes(t, d, want.code, want.code)
+		s := d.Statuses[0]
+		if s.Remaining != want.remaining || s.UntilReset != 50*time.Second || s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) {
+			t.Errorf("call %d: %+v", i, s)
+		}
+	}
+	codes(t, b.must(t, ask("k=other")), ok, ok)
+	b.clock.at = now.Add(50 * time.Second)
+	codes(t, b.must(t, ask("k=v")), ok, ok)
+}
+
+func TestNoRule(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(0)), on("open", nil))
+	d := b.must(t, ask("k=v,k=v", "open=x", "none=x"))
+	codes(t, d, ok, ok, ok, ok)
+	for _, s := range d.Statuses {
+		if s != (ratelimit.Status{Code: ok}) {
+			t.Errorf("%+v is more than a code", s)
+		}
+	}
+	r := ask("k=v")
+	r.Domain = "unknown"
+	codes(t, b.must(t, r), ok, ok)
+}
+
+func TestZeroBlocksEvenLooks(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(0)))
+	codes(t, b.must(t, ask("k=v")), over, over)
+	r := ask("k=v")
+	r.Descriptors[0].Hits = new(uint64)
+	codes(t, b.must(t, r), over, over)
+}
+
+func TestAnyOverIsOver(t *testing.T) {
+	b := open(t, nil, on("a", perMinute(5)), on("b", perMinute(0)))
+	codes(t, b.must(t, ask("a=1", "b=1")), over, ok, over)
+}
+
+func TestHits(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(10)))
+	remaining := func(want uint32, change func(*ratelimit.Request)) {
+		t.Helper()
+		r := ask("k=v")
+		change(r)
+		if got := b.must(t, r).Statuses[0].Remaining; got != want {
+			t.Errorf("%d remain, want %d", got, want)
+		}
+	}
+	hits := func(n uint64) *uint64 { return &n }
+	remaining(9, func(*ratelimit.Request) {})
+	remaining(6, func(r *ratelimit.Request) { r.Hits = 3 })
+	remaining(4, func(r *ratelimit.Request) { r.Hits, r.Descriptors[0].Hits = 9, hits(2) })
+	remaining(4, func(r *ratelimit.Request) { r.Descriptors[0].Hits = hits(0) })
+	remaining(6, func(r *ratelimit.Request) { r.Descriptors[0].Hits, r.Descriptors[0].GiveBack = hits(2), true })
+	r := ask("k=v")
+	r.Hits = 7
+	codes(t, b.must(t, r), over, over)
+	r.Descriptors[0].Hits = hits(0)
+	codes(t, b.must(t, r), over, over)
+	for range b.set.Rules() {
+		for rule := range b.set.Rules() {
+			if got := rule.Hits.Total.Load(); got != 1+3+2+7 {
+				t.Errorf("%d hits in all", got)
+			}
+		}
+	}
+}
+
+func TestUnlimited(t *testing.T) {
+	b := open(t, nil, on("k", &ruleset.Limit{Unlimited: true}))
+	d := b.must(t, ask("k=v"))
+	codes(t, d, ok, ok)
+	if d.Statuses[0] != (ratelimit.Status{Code: ok, Remaining: 4294967295}) {
+		t.Errorf("%+v", d.Statuses[0])
+	}
+	if len(b.store.hits) != 0 {
+		t.Error("the store was asked")
+	}
+	for rule := range b.set.Rules() {
+		if rule.Hits.Total.Load() != 1 || rule.Hits.Within.Load() != 1 {
+			t.Error("the hit does not show in the statistics")
+		}
+	}
+}
+
+func TestReplaces(t *testing.T) {
+	b := open(t, nil,
+		on("a", named(perMinute(0), "a")),
+		on("b", named(perMinute(5), "b", "a")),
+		on("free", named(&ruleset.Limit{Unlimited: true}, "free", "b")),
+		on("c", named(perMinute(5), "c", "free")),
+	)
+	d := b.must(t, ask("a=1", "b=1"))
+	codes(t, d, ok, ok, ok)
+	if d.Statuses[0].Limited() || len(b.store.hits) != 1 {
+		t.Errorf("the replaced limit shows: %+v, %d hits", d.Statuses[0], len(b.store.hits))
+	}
+	codes(t, b.must(t, ask("a=1")), over, over)
+	d = b.must(t, ask("free=1", "b=1", "c=1"))
+	if d.Statuses[0].Remaining != ratelimit.Unlimited || d.Statuses[1].Limited() || !d.Statuses[2].Limited() {
+		t.Errorf("an unlimited limit replaces and is not replaced: %+v", d.Statuses)
+	}
+}
+
+func TestShadow(t *testing.T) {
+	yes := true
+	shadowed := on("k", perMinute(1))
+	shadowed.Shadow = &yes
+	b := open(t, nil, shadowed)
+	b.must(t, ask("k=v"))
+	d := b.must(t, ask("k=v"))
+	codes(t, d, ok, ok)
+	for rule := range b.set.Rules() {
+		if rule.Hits.Shadow.Load() != 1 || rule.Hits.Over.Load() != 1 {
+			t.Errorf("shadow %d, over %d", rule.Hits.Shadow.Load(), rule.Hits.Over.Load())
+		}
+	}
+	b = open(t, func(c *decide.Config, _ *decide.Ports) { c.Shadow = true }, on("k", perMinute(0)))
+	codes(t, b.must(t, ask("k=v")), ok, over)
+	if b.Stats().GlobalShadow.Load() != 1 {
+		t.Error("global shadow mode does not show in the statistics")
+	}
+}
+
+func TestQuota(t *testing.T) {
+	quota := func(key string, n uint32) rule {
+		r := on(key, perMinute(n))
+		r.QuotaMode = true
+		return r
+	}
+	b := open(t, nil, quota("a", 0), quota("b", 1), on("c", perMinute(0)))
+	codes(t, b.must(t, ask("a=1", "b=1")), ok, over, ok)
+	codes(t, b.must(t, ask("a=1", "b=1")), over, over, over)
+	codes(t, b.must(t, ask("a=1")), over, over)
+	codes(t, b.must(t, ask("b=2", "c=1")), over, ok, over)
+}
+
+func TestOverride(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(0)))
+	r := ask("k=v")
+	r.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 3, Unit: ratelimit.Hour}
+	d := b.must(t, r)
+	codes(t, d, ok, ok)
+	if d.Statuses[0].Remaining != 2 || d.Statuses[0].Limit.Unit != ratelimit.Hour {
+		t.Errorf("%+v", d.Statuses[0])
+	}
+	r.Domain = "unknown"
+	if d = b.must(t, r); d.Statuses[0].Limited() {
+		t.Error("an override counts in an unknown domain")
+	}
+	r.Descriptors[0].Override.Unit = ratelimit.NoUnit
+	if _, err := b.Decide(t.Context(), r); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an override without a unit: %v", err)
+	}
+}
+
+func TestStopWhenOver(t *testing.T) {
+	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, on("a", perMinute(5)), on("b", perMinute(1)))
+	codes(t, b.must(t, ask("a=1", "b=1")), ok, ok, ok)
+	d := b.must(t, ask("a=1", "b=1"))
+	codes(t, d, over, ok, over)
+	if d.Statuses[0].Remaining != 4 {
+		t.Errorf("%d remain of the other limit, want 4", d.Statuses[0].Remaining)
+	}
+	if got := b.must(t, ask("a=1")).Statuses[0].Remaining; got != 3 {
+		t.Errorf("%d remain afterwards, want 3", got)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(1)))
+	tests := map[string]struct {
+		change func(*ratelimit.Request)
+		want   string
+	}{
+		"empty domain":   {func(r *ratelimit.Request) { r.Domain = "" }, "rate limit domain must not be empty"},
+		"no descriptors": {func(r *ratelimit.Request) { r.Descriptors = nil }, "rate limit descriptor list must not be empty"},
+		"too many hits": {func(r *ratelimit.Request) {
+			n := uint64(1 << 32)
+			r.Descriptors[0].Hits = &n
+		}, "hits_addend of a descriptor must be at most 4294967295"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := ask("k=v")
+			test.change(r)
+			_, err := b.Decide(t.Context(), r)
+			if !fault.Is(err, fault.Invalid) || err.Error() != test.want {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if got := b.Stats().ServiceErrors.Load(); got != uint64(len(tests)) {
+		t.Errorf("%d service errors", got)
+	}
+}
+
+func TestBeforeAnyConfiguration(t *testing.T) {
+	b := open(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = rules{} })
+	_, err := b.Decide(t.Context(), ask("k=v"))
+	if f, isFault := fault.As(err); !isFault || f.Code != decide.CodeNoConfiguration {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailureModes(t *testing.T) {
+	list := []rule{on("k", perMinute(1)), on("free", &ruleset.Limit{Unlimited: true})}
+	with := func(m decide.FailureMode) *bench {
+		return open(t, func(c *decide.Config, p *decide.Ports) {
+			c.FailureMode, p.Local, p.Counters = m, p.Counters, broken{}
+		}, list...)
+	}
+	if _, err := with(decide.FailError).Decide(t.Context(), ask("k=v")); !errors.Is(err, errAway) {
+		t.Errorf("error: got %v", err)
+	}
+	b := with(decide.FailOpen)
+	codes(t, b.must(t, ask("k=v", "none=x")), ok, ok, ok)
+	if b.Stats().FailedOpen.Load() != 1 || b.Stats().StoreErrors.Load() != 1 {
+		t.Error("open: the statistics do not tell")
+	}
+	codes(t, with(decide.FailClosed).must(t, ask("k=v", "none=x", "free=x")), over, over, ok, ok)
+	b = with(decide.FailLocal)
+	codes(t, b.must(t, ask("k=v")), ok, ok)
+	codes(t, b.must(t, ask("k=v")), over, over)
+	codes(t, with(decide.FailError).must(t, ask("none=x")), ok, ok)
+}
+
+func TestNewRefuses(t *testing.T) {
+	ports := decide.Ports{Rules: rules{}, Counters: broken{}, Clock: &clock{}}
+	tests := map[string]decide.Config{
+		"ratio":      {NearLimitRatio: 1.1},
+		"prefix":     {Prefix: "a b"},
+		"jitter":     {JitterMax: -1},
+		"local":      {FailureMode: decide.FailLocal},
+		"max series": {MaxSeries: -1},
+	}
+	for name, config := range tests {
+		if _, err := decide.New(config, ports); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := decide.New(decide.Config{}, decide.Ports{}); err == nil {
+		t.Error("no ports: accepted")
+	}
+}

@@ -1,0 +1,168 @@
+package decide_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+type tally struct{ total, over, near, within uint64 }
+
+func tallyOf(h *ratelimit.Hits) tally {
+	return tally{h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load()}
+}
+
+// only returns the one rule of the bench.
+func (b *bench) only() *ratelimit.Rule {
+	for rule := range b.set.Rules() {
+		return rule
+	}
+	return nil
+}
+
+func TestAttribution(t *testing.T) {
+	tests := map[string]struct {
+		batches []uint32
+		want    tally
+	}{
+		"within":                        {[]uint32{8}, tally{8, 0, 0, 8}},
+		"near":                          {[]uint32{8, 1}, tally{9, 0, 1, 9}},
+		"crossing into near":            {[]uint32{5, 4}, tally{9, 0, 1, 9}},
+		"crossing the limit from below": {[]uint32{5, 7}, tally{12, 2, 2, 5}},
+		"crossing the limit from near":  {[]uint32{9, 3}, tally{12, 2, 2, 9}},
+		"over already":                  {[]uint32{10, 3}, tally{13, 3, 2, 10}},
+		"far over at once":              {[]uint32{30}, tally{30, 20, 2, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, nil, on("k", perMinute(10)))
+			for _, hits := range test.batches {
+				r := ask("k=v")
+				r.Hits = hits
+				b.must(t, r)
+			}
+			if got := tallyOf(b.only().Hits); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAttributionAddsUp: each hit of a batch is over the limit or not, whatever
+// the batches.
+func TestAttributionAddsUp(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.Uint32Range(0, 20).Draw(rt, "limit")
+		b := open(t, nil, on("k", perMinute(limit)))
+		total := uint64(0)
+		for _, hits := range rapid.SliceOfN(rapid.Uint32Range(1, 9), 1, 8).Draw(rt, "batches") {
+			r := ask("k=v")
+			r.Hits = hits
+			b.must(t, r)
+			total += uint64(hits)
+		}
+		got := tallyOf(b.only().Hits)
+		wantOver := total - min(total, uint64(limit))
+		wantNear := min(total, uint64(limit)) - min(total, uint64(limit)*8/10)
+		if got.total != total || got.over != wantOver || got.near != wantNear {
+			rt.Fatalf("got %+v of %d hits on a limit of %d", got, total, limit)
+		}
+	})
+}
+
+func paths(b *bench) []string {
+	var list []string
+	for s := range b.Series() {
+		list = append(list, s.Path+" "+strings.Join(s.Levels, "|"))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestSeriesByValue(t *testing.T) {
+	detailed := on("user", nil)
+	detailed.Descriptors = []rule{{Key: text("op"), Value: text("w*"), DetailedMetric: true, Limit: perMinute(5)}}
+	metric := on("tenant", nil)
+	metric.ValueToMetric = true
+	metric.Descriptors = []rule{on("op", perMinute(5)), {Key: text("exact"), Value: text("v"), Limit: perMinute(5)}}
+	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 3 }, detailed, metric)
+	b.must(t, ask("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v", "tenant=y,op=1"))
+	want := []string{"tenant_x.exact_v tenant_x|exact_v", "tenant_x.op tenant_x|op", "user_a.op_write user_a|op_write"}
+	if got := paths(b); !slices.Equal(got, want) {
+		t.Errorf("series %q, want %q", got, want)
+	}
+	for s := range b.Series() {
+		if s.Path == "user_a.op_write" && s.Hits.Total.Load() != 2 {
+			t.Errorf("%d hits on %s", s.Hits.Total.Load(), s.Path)
+		}
+	}
+	for rule := range b.set.Rules() { // there is no room for tenant_y.op
+		if want := uint64(strings.Count(rule.Path, "tenant.op")); rule.Hits.Total.Load() != want {
+			t.Errorf("%d hits on %s itself", rule.Hits.Total.Load(), rule.Path)
+		}
+	}
+}
+
+func TestSharedCounter(t *testing.T) {
+	shared := rule{Key: text("path"), Value: text("/a/*"), ShareThreshold: true, DetailedMetric: true, Limit: perMinute(2)}
+	b := open(t, nil, shared)
+	codes(t, b.must(t, ask("path=/a/1", "path=/a/2", "path=/a/3")), over, ok, ok, over)
+	if got := tallyOf(b.only().Hits); got.total != 3 || b.only().Path != "path_/a/" || len(paths(b)) != 0 {
+		t.Errorf("%+v on %s, series %q", got, b.only().Path, paths(b))
+	}
+}
+
+func TestKeysAndExpiry(t *testing.T) {
+	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.Prefix = "p_" }, on("k", perMinute(5)))
+	for range 2 {
+		b.must(t, ask("k=a", "k=b", "k=c", "k=d"))
+	}
+	ttls := map[time.Duration]bool{}
+	for i, h := range b.store.hits {
+		if !strings.HasPrefix(h.Key, "p_1:d1:k1:"+string(rune('a'+i%4))) || h.Window != time.Minute || h.Limit != 5 || h.Addend != 1 {
+			t.Errorf("hit %+v", h)
+		}
+		if h.TTL < time.Minute || h.TTL > 6*time.Minute || h.TTL%time.Second != 0 {
+			t.Errorf("lives %v", h.TTL)
+		}
+		if h.TTL != b.store.hits[i%4].TTL {
+			t.Error("the same key lives differently long")
+		}
+		ttls[h.TTL] = true
+	}
+	if len(ttls) < 2 {
+		t.Error("all counters live equally long")
+	}
+}
+
+func TestDecideAllocatesLittle(t *testing.T) {
+	b := open(t, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, on("k", perMinute(5)))
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = "k=" + strconv.Itoa(i)
+	}
+	r := ask(many...)
+	b.must(t, r)
+	// The keys and the statuses. The race detector drops memory that is to be
+	// used again, hence the margin; a single allocation for each descriptor
+	// would exceed it.
+	if n := testing.AllocsPerRun(200, func() { b.must(t, r) }); n > 20 {
+		t.Errorf("a decision allocates %v times", n)
+	}
+}
+
+func BenchmarkDecide(bm *testing.B) {
+	b := open(bm, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, on("k", perMinute(5)))
+	r := ask("k=v", "k=w")
+	bm.ReportAllocs()
+	for bm.Loop() {
+		b.must(bm, r)
+	}
+}

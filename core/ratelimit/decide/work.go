@@ -1,0 +1,209 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// outcome is what there is to answer from.
+type outcome uint8
+
+const (
+	counted outcome = iota // the counts
+	open                   // no counts: all within
+	closed                 // no counts: all over
+)
+
+// work is the state of one call. Its memory is used again by later calls.
+type work struct {
+	request *ratelimit.Request
+	now     time.Time
+	outcome outcome
+	targets []target // one for each descriptor
+	hits    []counter.Hit
+	after   []uint64
+	keys    []byte // of all hits, one behind the other
+	ends    []int  // of the keys
+	entries []ratelimit.Entry
+}
+
+// target is what one descriptor is held against.
+type target struct {
+	rule   *ratelimit.Rule // nil for an override, and for none
+	limit  ratelimit.Limit // zero for none
+	window ratelimit.Window
+	stats  *ratelimit.Hits // nil for none
+	addend uint64
+	back   bool // the hits are given back
+	hit    int  // the index of the hit
+	kind   kind
+}
+
+type kind uint8
+
+const (
+	free      kind = iota // no rule, or a replaced one: OK and nothing else
+	unlimited             // never sent to the store (rule 6)
+	limited
+)
+
+// The memory that a call leaves to later ones is bounded in descriptors and in
+// bytes of keys.
+const (
+	keepAtMost     = 64
+	keepKeysAtMost = 1 << 14
+)
+
+func (d *Decider) take(r *ratelimit.Request) *work {
+	w, ok := d.works.Get().(*work)
+	if !ok {
+		w = &work{}
+	}
+	w.request, w.now, w.outcome = r, d.ports.Clock.Now(), counted
+	return w
+}
+
+// give hands the memory on without what it pointed to.
+func (d *Decider) give(w *work) {
+	if cap(w.targets) > keepAtMost || cap(w.entries) > keepAtMost || cap(w.keys) > keepKeysAtMost {
+		return
+	}
+	clear(w.targets)
+	clear(w.hits)
+	clear(w.entries)
+	w.request = nil
+	w.targets, w.hits, w.after = w.targets[:0], w.hits[:0], w.after[:0]
+	w.keys, w.ends, w.entries = w.keys[:0], w.ends[:0], w.entries[:0]
+	d.works.Put(w)
+}
+
+// resolve finds what each descriptor is held against.
+func (d *Decider) resolve(w *work, set *ruleset.Set) {
+	replacing := false
+	for i := range w.request.Descriptors {
+		t := d.target(w.request, &w.request.Descriptors[i], set)
+		replacing = replacing || t.rule != nil && len(t.rule.Replaces) > 0
+		w.targets = append(w.targets, t)
+	}
+	if replacing {
+		w.replace()
+	}
+}
+
+func (d *Decider) target(r *ratelimit.Request, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
+	t := target{addend: addend(r, wanted), back: wanted.GiveBack}
+	if wanted.Override != nil {
+		if set.Has(r.Domain) {
+			t.kind, t.limit = limited, *wanted.Override
+			t.stats = d.series.ofOverride(r.Domain, wanted.Entries)
+		}
+		return t
+	}
+	t.rule = set.Match(r.Domain, wanted.Entries)
+	if t.rule == nil {
+		return t
+	}
+	t.kind, t.limit = limited, t.rule.Limit
+	if t.rule.Unlimited {
+		t.kind = unlimited
+	}
+	t.stats = d.series.ofRule(t.rule, wanted.Entries)
+	return t
+}
+
+// addend is how many hits a descriptor adds (decisions 3.2).
+func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
+	if d.Hits != nil {
+		return *d.Hits
+	}
+	return uint64(max(r.Hits, 1))
+}
+
+// replace frees each target whose limit another one replaces (rule 7). Who is
+// replaced replaces all the same.
+func (w *work) replace() {
+	for i := range w.targets {
+		if t := &w.targets[i]; t.rule != nil && w.replaces(t.rule) {
+			t.kind, t.limit = free, ratelimit.Limit{}
+		}
+	}
+}
+
+func (w *work) replaces(rule *ratelimit.Rule) bool {
+	for i := range w.targets {
+		if rule.ReplacedBy(w.targets[i].rule) {
+			return true
+		}
+	}
+	return false
+}
+
+// addHits makes the batch for the store. All keys are one string, cut up.
+func (d *Decider) addHits(w *work) {
+	for i := range w.targets {
+		if t := &w.targets[i]; t.kind == limited {
+			d.addHit(w, t, &w.request.Descriptors[i])
+		}
+	}
+	keys, from := string(w.keys), 0
+	for i, end := range w.ends {
+		h := &w.hits[i]
+		h.Key = keys[from:end]
+		h.TTL = h.Window + d.jitter(h.Key)
+		from = end
+	}
+}
+
+func (d *Decider) addHit(w *work, t *target, wanted *ratelimit.Descriptor) {
+	t.window = ratelimit.WindowAt(w.now, t.limit.Unit.Window())
+	t.hit = len(w.hits)
+	w.keys = ratelimit.AppendKey(w.keys, ratelimit.Counter{
+		Prefix:  d.config.Prefix,
+		Domain:  w.request.Domain,
+		Entries: w.sharing(t.rule, wanted.Entries),
+		Window:  t.window,
+	})
+	w.ends = append(w.ends, len(w.keys))
+	w.after = append(w.after, 0)
+	hit := counter.Hit{
+		Addend: int64(t.addend), //nolint:gosec // at most MaxHits
+		Limit:  uint64(t.limit.RequestsPerUnit),
+		Window: t.window.Length,
+	}
+	if t.back {
+		hit.Addend = -hit.Addend
+	}
+	w.hits = append(w.hits, hit)
+}
+
+// sharing returns the entries that name the counter: those asked for, with the
+// pattern in place of a value where values share one counter.
+func (w *work) sharing(rule *ratelimit.Rule, entries []ratelimit.Entry) []ratelimit.Entry {
+	if rule == nil || rule.Shared == nil {
+		return entries
+	}
+	w.entries = append(w.entries[:0], entries...)
+	for i, pattern := range rule.Shared {
+		if pattern != "" {
+			w.entries[i].Value = pattern
+		}
+	}
+	return w.entries
+}
+
+// jitter spreads the ends of counters; the same key always gets the same (FNV-1a
+// of the key).
+func (d *Decider) jitter(key string) time.Duration {
+	seconds := uint64(d.config.JitterMax / time.Second)
+	if seconds == 0 {
+		return 0
+	}
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return time.Duration(h%(seconds+1)) * time.Second //nolint:gosec // at most JitterMax
+}

@@ -1,0 +1,105 @@
+// Package ratelimit is the model of the rate limit service: what is asked, what
+// a rule limits, and what is answered. It neither matches rules (ruleset does)
+// nor counts (decide does).
+package ratelimit
+
+import "time"
+
+// Domain is a namespace of rules. Its name is compared exactly.
+type Domain string
+
+// Entry is one key and value of a descriptor. Both are the caller's own words,
+// compared exactly and apart from each other.
+type Entry struct {
+	Key   string
+	Value string
+}
+
+// Descriptor is a path of entries, from the widest to the narrowest.
+type Descriptor struct {
+	Entries []Entry
+	// Override takes the place of any rule, in a domain that has rules
+	// (decisions 3.1). Nil for none.
+	Override *Limit
+	// Hits is how many hits this descriptor adds. Nil for as many as the
+	// request; zero looks without counting (decisions 3.2).
+	Hits *uint64
+	// GiveBack takes the hits off the counter instead of adding them.
+	GiveBack bool
+}
+
+// Request asks whether hits on all its descriptors are within their limits.
+type Request struct {
+	Domain      Domain
+	Descriptors []Descriptor
+	// Hits is how many hits each descriptor adds that does not say for itself;
+	// zero counts as one (decisions 3.2).
+	Hits uint32
+}
+
+// MaxHits is the most hits that one descriptor may add (decisions 3.2).
+const MaxHits = 1<<32 - 1
+
+// Limit is how many requests a unit of time admits. Its zero value is no limit
+// at all, not a limit of zero.
+type Limit struct {
+	RequestsPerUnit uint32
+	Unit            Unit
+}
+
+// Code says whether something is within its limit.
+type Code uint8
+
+// The codes of the v3 rate limit protocol that this service answers.
+const (
+	OK Code = iota + 1
+	OverLimit
+)
+
+// Unlimited is the LimitRemaining of a rule without a limit (rule 6 of the rate
+// limit document).
+const Unlimited = 1<<32 - 1
+
+// Status is the answer to one descriptor.
+type Status struct {
+	Code Code
+	// Limit is what the descriptor was held against; zero for none: no rule, a
+	// replaced one, an unlimited one.
+	Limit Limit
+	// Remaining is how many more hits the window admits.
+	Remaining uint32
+	// UntilReset is how long the window lasts yet, in whole seconds from 1 to
+	// the unit; zero without a limit.
+	UntilReset time.Duration
+}
+
+// Limited tells whether a limit stood behind the status.
+func (s *Status) Limited() bool { return s.Limit.Unit != NoUnit }
+
+// Decision is the answer to a request: over limit when any descriptor is, with
+// the exceptions of quota and shadow mode.
+type Decision struct {
+	Code     Code
+	Statuses []Status // one for each descriptor, in the request's order
+}
+
+// Closest returns the status that is closest to its limit: an over-limit one
+// first, then the least remaining; the earlier of equals (decisions 3.3). Nil
+// when no status has a limit.
+func (d *Decision) Closest() *Status {
+	var closest *Status
+	for i := range d.Statuses {
+		s := &d.Statuses[i]
+		if s.Limited() && (closest == nil || closer(s, closest)) {
+			closest = s
+		}
+	}
+	return closest
+}
+
+func closer(s, than *Status) bool {
+	if s.Code != than.Code {
+		return s.Code == OverLimit
+	}
+	return s.Remaining < than.Remaining
+}

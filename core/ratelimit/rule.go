@@ -1,0 +1,60 @@
+package ratelimit
+
+import "sync/atomic"
+
+// Name is the name by which one limit replaces another.
+type Name string
+
+// Rule is what a descriptor of the configuration says about requests that land
+// on it. It does not change once it is compiled; only its Hits are counted on.
+type Rule struct {
+	Domain Domain
+	// Path is the rule's name in statistics: key_value of each level, joined by
+	// dots (section Events of the rate limit document).
+	Path string
+	// Levels is the key_value of each level by itself.
+	Levels []string
+
+	Limit     Limit // zero when Unlimited
+	Unlimited bool
+	Shadow    bool // an over-limit outcome is answered as OK (rule 8)
+	Quota     bool // fails the request only together with all other quota rules
+
+	Name     Name
+	Replaces []Name
+
+	// Shared is nil, or has for each level the pattern whose values share one
+	// counter; empty where each value has its own (share_threshold).
+	Shared []string
+	// Valued is nil, or tells for each level whether statistics name the value
+	// that was asked for (detailed_metric, value_to_metric).
+	Valued []bool
+
+	// Hits are the rule's statistics, kept over reloads as long as the rule's
+	// path stays.
+	Hits *Hits
+}
+
+// ReplacedBy tells whether other, matched by the same request, replaces r (rule
+// 7). An unlimited rule is never replaced (decisions 3.1).
+func (r *Rule) ReplacedBy(other *Rule) bool {
+	if r.Unlimited || r.Name == "" || other == nil {
+		return false
+	}
+	for _, name := range other.Replaces {
+		if name == r.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// Hits are the statistics of one rule, each a count of hits since the start.
+// They are safe for concurrent use.
+type Hits struct {
+	Total  atomic.Uint64 // all hits
+	Over   atomic.Uint64 // hits over the limit
+	Near   atomic.Uint64 // hits over the near-limit ratio and within the limit
+	Within atomic.Uint64 // hits that were answered as OK
+	Shadow atomic.Uint64 // hits over the limit that shadow mode let pass
+}

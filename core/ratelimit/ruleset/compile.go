@@ -1,0 +1,176 @@
+package ruleset
+
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// Options change what a configuration may hold.
+type Options struct {
+	// MergeDomains allows several sources to name one domain, whose descriptors
+	// then stand together (rule 11).
+	MergeDomains bool
+	// QuotaMode makes every rule one of quota mode.
+	QuotaMode bool
+	// Previous is the set that was in force before: rules whose path stays keep
+	// their statistics. Nil for none.
+	Previous *Set
+}
+
+// Compile checks the sources and compiles them. Its error is Faults, with all
+// that is wrong and not only the first (decisions 3.4). No source at all is a
+// configuration, in which every domain is unknown.
+func Compile(sources []Source, o Options) (*Set, error) {
+	c := compiler{
+		options:  o,
+		set:      &Set{domains: make(map[ratelimit.Domain]*node, len(sources)), sources: sources},
+		declared: make(map[ratelimit.Domain]Position, len(sources)),
+		hits:     map[series]*ratelimit.Hits{},
+	}
+	c.inherit()
+	for i := range sources {
+		c.source(&sources[i])
+	}
+	if len(c.faults) > 0 {
+		return nil, c.faults.sorted()
+	}
+	return c.set, nil
+}
+
+type compiler struct {
+	options  Options
+	set      *Set
+	declared map[ratelimit.Domain]Position
+	hits     map[series]*ratelimit.Hits
+	faults   Faults
+}
+
+// series is what statistics are kept by.
+type series struct {
+	domain ratelimit.Domain
+	path   string
+}
+
+// trail is the way from the domain to a descriptor.
+type trail struct {
+	domain ratelimit.Domain
+	levels []string
+	shared []string
+	open   []bool // the level takes several values, and they share nothing
+	valued []bool // value_to_metric
+}
+
+func (c *compiler) inherit() {
+	if c.options.Previous == nil {
+		return
+	}
+	for r := range c.options.Previous.Rules() {
+		c.hits[series{r.Domain, r.Path}] = r.Hits
+	}
+}
+
+func (c *compiler) fault(at Position, rule string) {
+	c.faults = append(c.faults, Fault{At: at, Rule: rule})
+}
+
+func (c *compiler) source(s *Source) {
+	c.faults = append(c.faults, s.Faults...)
+	domain := ratelimit.Domain(s.Domain.Value)
+	switch first, twice := c.declared[domain]; {
+	case domain == "" && len(s.Faults) == 0:
+		c.fault(s.At, "domain must not be empty")
+	case domain == "":
+	case twice && !c.options.MergeDomains:
+		c.fault(s.Domain.At, "domain "+quote(s.Domain.Value)+" is in "+first.File+
+			" already, and MERGE_DOMAIN_CONFIG is not true")
+	case !twice:
+		c.declared[domain] = s.Domain.At
+	}
+	root := c.set.domains[domain]
+	if root == nil {
+		root = &node{}
+		c.set.domains[domain] = root
+	}
+	c.children(root, s.Descriptors, trail{domain: domain})
+}
+
+func (c *compiler) children(parent *node, list []Descriptor, above trail) {
+	for i := range list {
+		c.descriptor(parent, &list[i], above)
+	}
+}
+
+func (c *compiler) descriptor(parent *node, d *Descriptor, above trail) {
+	t := above.down(d)
+	n := &node{rule: c.rule(d, t)}
+	if d.ShareThreshold && !strings.Contains(d.Value.Value, "*") {
+		c.fault(d.At, "share_threshold needs a value with a * in it")
+	}
+	if d.Key.Value == "" {
+		c.fault(d.At, "key must not be empty")
+	} else if !parent.add(d, n) {
+		c.fault(d.At, "duplicate descriptor "+quote(d.composite()))
+	}
+	c.children(n, d.Descriptors, t)
+}
+
+// add makes the descriptor's node a child; false when there is one already.
+func (n *node) add(d *Descriptor, child *node) bool {
+	if n.keys == nil {
+		n.keys = map[string]*level{}
+	}
+	l := n.keys[d.Key.Value]
+	if l == nil {
+		l = &level{}
+		n.keys[d.Key.Value] = l
+	}
+	switch value := d.Value.Value; {
+	case value == "":
+		if l.any != nil {
+			return false
+		}
+		l.any = child
+		return true
+	case strings.Contains(value, "*"):
+		if l.wild == nil {
+			l.wild = newWildcards()
+		}
+		return l.wild.add(value, child)
+	default:
+		if l.exact[value] != nil {
+			return false
+		}
+		if l.exact == nil {
+			l.exact = map[string]*node{}
+		}
+		l.exact[value] = child
+		return true
+	}
+}
+
+func (t trail) down(d *Descriptor) trail {
+	name, shared := d.composite(), ""
+	if d.ShareThreshold {
+		shared = d.Value.Value
+		before, _, _ := strings.Cut(d.Value.Value, "*")
+		name = d.Key.Value + "_" + before
+	}
+	n := len(t.levels)
+	t.levels = append(t.levels[:n:n], name)
+	t.shared = append(t.shared[:n:n], shared)
+	open := shared == "" && (d.Value.Value == "" || strings.Contains(d.Value.Value, "*"))
+	t.open = append(t.open[:n:n], open)
+	t.valued = append(t.valued[:n:n], open && d.ValueToMetric)
+	return t
+}
+
+// composite is the descriptor's name in statistics.
+func (d *Descriptor) composite() string {
+	if d.Value.Value == "" {
+		return d.Key.Value
+	}
+	return d.Key.Value + "_" + d.Value.Value
+}
+
+func quote(s string) string { return "\"" + s + "\"" }

@@ -1,0 +1,165 @@
+package ruleset
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// at sets the position of everything that a fault can point to.
+func at(line int, d Descriptor) Descriptor {
+	d.At = Position{File: "a.yaml", Line: line, Column: 3}
+	if d.Limit != nil {
+		d.Limit.At = d.At
+		if d.Limit.Unit != nil {
+			d.Limit.Unit.At = d.At
+		}
+		if d.Limit.Requests != nil {
+			d.Limit.Requests.At = d.At
+		}
+	}
+	return d
+}
+
+func TestCompileRefuses(t *testing.T) {
+	yes, no := true, false
+	minute := &Text{Value: "minute"}
+	tests := map[string]struct {
+		d    Descriptor
+		want string
+	}{
+		"empty key":                {on("", "v", nil), "key must not be empty"},
+		"no unit":                  {on("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
+		"unknown unit":             {on("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is none of`},
+		"no count":                 {on("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
+		"unit beside unlimited":    {on("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not stand beside"},
+		"count beside unlimited":   {on("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not stand beside"},
+		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
+		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
+		"empty name in replaces":   {on("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
+		"own name in replaces":     {on("k", "", &Limit{Unlimited: true, Name: "n", Replaces: []Text{{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "must not name the limit itself"},
+		"duplicate by key alone":   {on("twice", "", nil), `duplicate descriptor "twice"`},
+		"duplicate by exact value": {on("twice", "v", nil), `duplicate descriptor "twice_v"`},
+		"duplicate by wildcard":    {on("twice", "v**", nil), `duplicate descriptor "twice_v**"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Compile([]Source{domain("d",
+				on("twice", "", nil), on("twice", "v", nil), on("twice", "v*", nil), at(7, test.d))}, Options{})
+			var faults Faults
+			if !errors.As(err, &faults) || len(faults) != 1 {
+				t.Fatalf("got %v, want one fault", err)
+			}
+			if !strings.HasPrefix(err.Error(), "a.yaml:7:3: ") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %q, want %q at a.yaml:7:3", err, test.want)
+			}
+		})
+	}
+}
+
+func TestCompileReportsAllFaultsInOrder(t *testing.T) {
+	form := Fault{At: Position{File: "a.yaml", Line: 1, Column: 1}, Rule: "unknown key"}
+	_, err := Compile([]Source{
+		{Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{at(2, on("", "", nil))}},
+		{Domain: Text{Value: "b", At: Position{File: "c.yaml", Line: 1, Column: 9}}},
+		{Domain: Text{}, At: Position{File: "d.yaml"}},
+		{Faults: []Fault{form}},
+	}, Options{})
+	want := []string{
+		"a.yaml:1:1: unknown key",
+		"a.yaml:2:3: key must not be empty",
+		`c.yaml:1:9: domain "b" is in b.yaml already, and MERGE_DOMAIN_CONFIG is not true`,
+		"d.yaml: domain must not be empty",
+	}
+	if err == nil || !slices.Equal(strings.Split(err.Error(), "\n"), want) {
+		t.Errorf("got %v\nwant %q", err, want)
+	}
+}
+
+func TestCompileMergesDomains(t *testing.T) {
+	sources := []Source{domain("d", on("a", "", perMinute(1))), domain("d", on("b", "", perMinute(2)))}
+	if _, err := Compile(sources, Options{}); err == nil {
+		t.Error("the same domain twice is accepted without merge")
+	}
+	set, err := Compile(sources, Options{MergeDomains: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Match("d", path("a", "x")) == nil || set.Match("d", path("b", "x")) == nil {
+		t.Error("a merged domain lost rules")
+	}
+	sources = append(sources, domain("d", on("b", "", nil)))
+	if _, err := Compile(sources, Options{MergeDomains: true}); err == nil {
+		t.Error("a duplicate over two sources is accepted")
+	}
+}
+
+func TestRulesSayWhatWasWritten(t *testing.T) {
+	yes := true
+	set := compiled(t, domain("d", Descriptor{
+		Key: Text{Value: "a"}, Value: Text{Value: "x*y"}, ShareThreshold: true,
+		Descriptors: []Descriptor{{
+			Key: Text{Value: "b"}, ValueToMetric: true,
+			Descriptors: []Descriptor{{
+				Key: Text{Value: "c"}, Value: Text{Value: "v"}, QuotaMode: true, Shadow: &yes,
+				Limit: &Limit{Unit: &Text{Value: "WEEK"}, Requests: &Requests{Count: 4}, Name: "n", Replaces: []Text{{Value: "m"}}},
+			}},
+		}},
+	}))
+	r := set.Match("d", path("a", "x1y", "b", "2", "c", "v"))
+	if r == nil {
+		t.Fatal("no rule")
+	}
+	if r.Path != "a_x.b.c_v" || r.Limit != (ratelimit.Limit{RequestsPerUnit: 4, Unit: ratelimit.Week}) || !r.Quota || !r.Shadow {
+		t.Errorf("got %+v", r)
+	}
+	if !slices.Equal(r.Shared, []string{"x*y", "", ""}) || !slices.Equal(r.Valued, []bool{false, true, false}) {
+		t.Errorf("shared %q, valued %v", r.Shared, r.Valued)
+	}
+	if r.Name != "n" || !slices.Equal(r.Replaces, []ratelimit.Name{"m"}) {
+		t.Errorf("name %q replaces %q", r.Name, r.Replaces)
+	}
+}
+
+func TestStatisticsOutliveReloads(t *testing.T) {
+	first := compiled(t, domain("d", on("a", "", perMinute(1)), on("b", "", perMinute(1))))
+	first.Match("d", path("a", "x")).Hits.Total.Add(3)
+	second, err := Compile([]Source{domain("d", on("a", "", perMinute(9)))}, Options{Previous: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := second.Match("d", path("a", "x")).Hits.Total.Load(); got != 3 {
+		t.Errorf("a rule that stayed has counted %d hits, want 3", got)
+	}
+	third := compiled(t, domain("d", on("a", "", perMinute(1))))
+	if got := third.Match("d", path("a", "x")).Hits.Total.Load(); got != 0 {
+		t.Errorf("a new rule has counted %d hits", got)
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	f.Add("k", "a*b*", "minute", "axbx", uint32(1), true)
+	f.Add("", "", "", "", uint32(0), false)
+	f.Add("k", "**", "Year", "\x00", uint32(1), false)
+	f.Fuzz(func(t *testing.T, key, pattern, unit, value string, count uint32, share bool) {
+		list := []Descriptor{
+			{Key: Text{Value: key}, Value: Text{Value: pattern}, ShareThreshold: share,
+				Limit: &Limit{Unit: &Text{Value: unit}, Requests: &Requests{Count: count}}},
+			on("other", value, perMinute(1)),
+		}
+		set, err := Compile([]Source{domain("d", list...)}, Options{})
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("refused without a reason")
+			}
+			return
+		}
+		got := set.Match("d", path(key, value)) != nil
+		if want := slowLevel(list, ratelimit.Entry{Key: key, Value: value}) != nil; got != want {
+			t.Errorf("matches %v, want %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package ratelimit
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"time"
+)
+
+// MaxKey is the greatest length of a counter's key, in bytes; a longer one is
+// hashed (decisions 3.2).
+const MaxKey = 200
+
+// MaxPrefix is the greatest length of a prefix, in bytes: it leaves room for
+// what follows it.
+const MaxPrefix = 100
+
+// Window is one fixed window of time.
+type Window struct {
+	Start  int64 // Unix seconds
+	Length time.Duration
+}
+
+// WindowAt returns the window of a length that the time is in: windows follow
+// each other since the epoch, floor(now/length)·length (decisions 3.2). The
+// length is whole seconds, at least one.
+func WindowAt(now time.Time, length time.Duration) Window {
+	seconds := max(int64(length/time.Second), 1)
+	unix := now.Unix()
+	into := unix % seconds
+	if into < 0 {
+		into += seconds
+	}
+	return Window{Start: unix - into, Length: time.Duration(seconds) * time.Second}
+}
+
+// End returns when the window ends and the next begins.
+func (w Window) End() time.Time {
+	return time.Unix(w.Start, 0).Add(w.Length)
+}
+
+// UntilReset returns how long the window lasts yet, in whole seconds from 1 to
+// its length; now is a time within the window.
+func (w Window) UntilReset(now time.Time) time.Duration {
+	return w.Length - time.Duration(now.Unix()-w.Start)*time.Second
+}
+
+// Counter names one counter: what it counts, and in which window.
+type Counter struct {
+	// Prefix stands literally before every key, hashed or not, so that keys can
+	// be told apart by whoever shares the store. ValidPrefix says what it may be.
+	Prefix  string
+	Domain  Domain
+	Entries []Entry
+	Window  Window
+}
+
+// ValidPrefix tells whether every store takes keys with the prefix: at most
+// MaxPrefix bytes of printable ASCII without spaces.
+func ValidPrefix(prefix string) bool {
+	return len(prefix) <= MaxPrefix && plain([]byte(prefix))
+}
+
+// AppendKey appends the key of a counter to dst. No two counters have the same
+// key: each text is written behind its length, and the key ends with the
+// lengths of window and prefix. A key over MaxKey bytes, or with bytes that a
+// store refuses, becomes the prefix and a SHA-256 sum (decisions 3.2).
+//
+// It allocates nothing when dst has room.
+func AppendKey(dst []byte, c Counter) []byte {
+	from := len(dst)
+	dst = append(dst, c.Prefix...)
+	dst = appendText(dst, string(c.Domain))
+	for i := range c.Entries {
+		dst = appendText(dst, c.Entries[i].Key)
+		dst = appendText(dst, c.Entries[i].Value)
+	}
+	dst = appendNumber(dst, int64(c.Window.Length/time.Second))
+	dst = appendNumber(dst, c.Window.Start)
+	dst = appendNumber(dst, int64(len(c.Prefix)))
+	if key := dst[from:]; len(key) > MaxKey || !plain(key) {
+		return appendHashed(dst[:from], key, c.Prefix)
+	}
+	return dst
+}
+
+// appendHashed writes over the key it hashes. A '#' cannot begin the plain
+// form, where a length follows the prefix.
+func appendHashed(dst, key []byte, prefix string) []byte {
+	sum := sha256.Sum256(key)
+	dst = append(dst, prefix...)
+	dst = append(dst, '#')
+	dst = base64.RawURLEncoding.AppendEncode(dst, sum[:])
+	return appendNumber(dst, int64(len(prefix)))
+}
+
+func appendText(dst []byte, text string) []byte {
+	dst = strconv.AppendInt(dst, int64(len(text)), 10)
+	dst = append(dst, ':')
+	return append(dst, text...)
+}
+
+func appendNumber(dst []byte, n int64) []byte {
+	dst = append(dst, '/')
+	return strconv.AppendInt(dst, n, 10)
+}
+
+// plain tells whether all bytes are printable ASCII and none is a space.
+func plain(key []byte) bool {
+	for _, b := range key {
+		if b <= ' ' || b > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,376 @@
+package browse_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+var (
+	epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	key   = []byte("0123456789abcdef0123456789abcdef")
+)
+
+// shelf is a registry in memory, its versions published a minute apart.
+type shelf struct {
+	db      *records.Database
+	servers *records.Servers
+	now     time.Time
+}
+
+func newShelf() *shelf {
+	db := records.New()
+	return &shelf{db: db, servers: records.NewServers(db, false), now: epoch}
+}
+
+func (s *shelf) browser() *browse.Browser { return browse.New(s.servers, page.NewSealer(key)) }
+
+// add publishes name@version entries; a "-" before one deletes it afterwards.
+func (s *shelf) add(t testing.TB, entries ...string) *shelf {
+	t.Helper()
+	for _, e := range entries {
+		e, deleted := strings.CutPrefix(e, "-")
+		n, v, _ := strings.Cut(e, "@")
+		name, err := registry.ParseName(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := registry.ParseVersion(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.change(t, name, func(l *registry.Lineage) error {
+			if _, err := l.Publish(version, s.now); err != nil || !deleted {
+				return err
+			}
+			_, err := l.Delete(version, s.now)
+			return err
+		})
+	}
+	return s
+}
+
+func (s *shelf) change(t testing.TB, name registry.Name, decide func(*registry.Lineage) error) {
+	t.Helper()
+	s.now = s.now.Add(time.Minute)
+	err := s.db.Atomically(context.Background(), func(ctx context.Context) error {
+		releases, err := s.servers.Lock(ctx, name)
+		if err != nil {
+			return err
+		}
+		l := registry.NewLineage(name, releases)
+		if err := decide(l); err != nil {
+			return err
+		}
+		var changes []serverstore.Change
+		for _, r := range l.Changes() {
+			changes = append(changes, serverstore.Change{Release: r, Document: []byte("{}")})
+		}
+		return s.servers.Save(ctx, changes)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ids(records []registry.Record) []string {
+	all := make([]string, 0, len(records))
+	for _, r := range records {
+		all = append(all, r.Name.String()+"@"+r.Version.String())
+	}
+	return all
+}
+
+func example(t testing.TB) *shelf {
+	t.Helper()
+	return newShelf().add(t, "com.b/two@1.0.0", "com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "-com.a/One_x@3.0.0", "-com.c/gone@1.0.0", "com.b/two@draft")
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	since := func(minutes int) string { return epoch.Add(time.Duration(minutes) * time.Minute).Format(time.RFC3339) }
+	cases := map[string]struct {
+		query browse.Query
+		want  []string
+	}{
+		"all":                        {browse.Query{}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.b/two@draft"}},
+		"with deleted":               {browse.Query{IncludeDeleted: "true"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@1.0.0", "com.b/two@draft", "com.c/gone@1.0.0"}},
+		"without deleted":            {browse.Query{IncludeDeleted: "false", Version: "3.0.0"}, nil},
+		"search in any case":         {browse.Query{Search: "ONE"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0"}},
+		"underscore is plain":        {browse.Query{Search: "n_"}, nil},
+		"percent is plain":           {browse.Query{Search: "%"}, nil},
+		"latest":                     {browse.Query{Version: "latest"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0"}},
+		"latest with deleted":        {browse.Query{Version: "latest", IncludeDeleted: "1"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.c/gone@1.0.0"}},
+		"exact version":              {browse.Query{Version: "1.0.0"}, []string{"com.a/One_x@1.0.0", "com.b/two@1.0.0"}},
+		"version in another case":    {browse.Query{Version: "Latest"}, nil},
+		"a range as version":         {browse.Query{Version: "^1.0.0"}, nil},
+		"updated since":              {browse.Query{UpdatedSince: since(4)}, []string{"com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@draft", "com.c/gone@1.0.0"}},
+		"updated strictly after":     {browse.Query{UpdatedSince: since(6)}, nil},
+		"since with deleted":         {browse.Query{UpdatedSince: since(5), IncludeDeleted: "true"}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
+		"since, lower case":          {browse.Query{UpdatedSince: strings.ToLower(since(5))}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
+		"since, in another zone":     {browse.Query{UpdatedSince: "2026-11-21T14:05:00.000+02:00"}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
+		"since, below a microsecond": {browse.Query{UpdatedSince: "2026-11-21T12:05:59.9999999Z"}, []string{"com.b/two@draft"}},
+		"search longer than names":   {browse.Query{Search: strings.Repeat("o", 100_000)}, nil},
+		"search beyond ASCII":        {browse.Query{Search: "é"}, nil},
+	}
+	b := example(t).browser()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := b.List(t.Context(), c.query)
+			if err != nil || !slices.Equal(ids(got.Records), c.want) || got.NextCursor != "" {
+				t.Errorf("List(%+v) = %v, next %q, %v, want %v", c.query, ids(got.Records), got.NextCursor, err, c.want)
+			}
+		})
+	}
+}
+
+// TestBadParameters: the sentence begins with the parameter's name.
+func TestBadParameters(t *testing.T) {
+	t.Parallel()
+	b := example(t).browser()
+	for _, c := range []struct {
+		names string
+		query browse.Query
+	}{
+		{"limit", browse.Query{Limit: "0"}},
+		{"limit", browse.Query{Limit: "101"}},
+		{"limit", browse.Query{Limit: "-1"}},
+		{"limit", browse.Query{Limit: "ten"}},
+		{"limit", browse.Query{Limit: "1.5"}},
+		{"limit", browse.Query{Limit: "99999999999999999999"}},
+		{"limit", browse.Query{Limit: "0", Search: strings.Repeat("x", 300)}},
+		{"include_deleted", browse.Query{IncludeDeleted: "yes"}},
+		{"include_deleted", browse.Query{IncludeDeleted: "false", UpdatedSince: "2026-11-21T12:00:00Z"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21 12:00:00Z"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21T12:00:00"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21T12:00:00 02:00"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-02-30T12:00:00Z"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21T1:00:00Z"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21T12:00:00,5Z"}},
+		{"updated_since", browse.Query{UpdatedSince: "2026-11-21T12:00:00+24:00"}},
+		{"updated_since", browse.Query{UpdatedSince: "1790000000"}},
+		{"search", browse.Query{Search: "a\x00"}},
+		{"search", browse.Query{Search: "\xff"}},
+		{"version", browse.Query{Version: "1\x00"}},
+		{"cursor", browse.Query{Cursor: "2"}},
+		{"cursor", browse.Query{Cursor: "!!"}},
+		{"cursor", browse.Query{Cursor: strings.Repeat("A", 100_000)}},
+		{"cursor", browse.Query{Cursor: page.NewSealer(key).Seal([]byte("another content"))}},
+		{"cursor", browse.Query{Cursor: page.NewSealer(key).Seal([]byte("1\x00\x00soon\x00\x00false\x00a/b\x001"))}},
+		{"cursor", browse.Query{Cursor: page.NewSealer([]byte("another key")).Seal([]byte("1\x00\x00\x00\x00false\x00a/b\x001"))}},
+	} {
+		_, err := b.List(t.Context(), c.query)
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), c.names+" ") {
+			t.Errorf("List(%.80v) = %v, want a fault that names %s", c.query, err, c.names)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s := newShelf()
+	for i := range 101 {
+		s.add(t, fmt.Sprintf("com.example/s%03d@1.0.0", i))
+	}
+	for limit, want := range map[string]int{"": 30, "1": 1, "100": 100} {
+		got, err := s.browser().List(t.Context(), browse.Query{Limit: limit})
+		if err != nil || len(got.Records) != want || got.NextCursor == "" {
+			t.Errorf("limit %q: %d records, next %q, %v, want %d and a next page", limit, len(got.Records), got.NextCursor, err, want)
+		}
+	}
+}
+
+func TestCursorCarriesItsFilters(t *testing.T) {
+	t.Parallel()
+	b := newShelf().add(t, "com.a/x@1.0.0", "-com.a/x@2.0.0", "com.a/y@1.0.0", "com.b/x@1.0.0").browser()
+	made := browse.Query{Search: "COM.A", UpdatedSince: "2026-11-21T12:00:00Z", Version: "1.0.0", Limit: "1"}
+	first, err := b.List(t.Context(), made)
+	if err != nil || first.NextCursor == "" {
+		t.Fatalf("List = %+v, %v, want a next page", first, err)
+	}
+	cursor := first.NextCursor
+	for name, q := range map[string]browse.Query{
+		"alone":                {},
+		"with the same":        {Search: "COM.A", UpdatedSince: "2026-11-21T13:00:00+01:00", Version: "1.0.0", IncludeDeleted: "true"},
+		"with another limit":   {Limit: "100"},
+		"with one of the same": {Version: "1.0.0"},
+	} {
+		q.Cursor = cursor
+		got, err := b.List(t.Context(), q)
+		if err != nil || !slices.Equal(ids(got.Records), []string{"com.a/y@1.0.0"}) {
+			t.Errorf("%s: %v, %v, want com.a/y@1.0.0", name, ids(got.Records), err)
+		}
+	}
+	for names, q := range map[string]browse.Query{
+		"search":          {Search: "com.b"},
+		"version":         {Version: "latest"},
+		"updated_since":   {UpdatedSince: "2026-11-21T12:00:01Z"},
+		"include_deleted": {IncludeDeleted: "false"},
+	} {
+		q.Cursor = cursor
+		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), names+" ") {
+			t.Errorf("another %s beside the cursor: %v, want a fault that names it", names, err)
+		}
+	}
+	if _, err := b.List(t.Context(), browse.Query{Cursor: flip(cursor)}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a changed cursor: %v, want a fault of kind Invalid", err)
+	}
+	plain, err := b.List(t.Context(), browse.Query{Limit: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for names, q := range map[string]browse.Query{
+		"updated_since":   {UpdatedSince: "2026-11-21T12:00:00Z"},
+		"include_deleted": {IncludeDeleted: "true"},
+		"search":          {Search: "a"},
+	} {
+		q.Cursor = plain.NextCursor
+		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), names+" ") {
+			t.Errorf("%s beside a cursor without it: %v, want a fault that names it", names, err)
+		}
+	}
+}
+
+func TestLongestCursorOpens(t *testing.T) {
+	t.Parallel()
+	name := "com.example/" + strings.Repeat("a", 187)
+	version := strings.Repeat("日", 255)
+	b := newShelf().add(t, name+"a@"+version, name+"b@"+version).browser()
+	q := browse.Query{Search: name, Version: version, UpdatedSince: "2026-11-21T12:00:00Z", Limit: "1"}
+	got, err := b.List(t.Context(), q)
+	if err != nil || got.NextCursor == "" {
+		t.Fatalf("List = %v, %v, want a next page", ids(got.Records), err)
+	}
+	q.Cursor = got.NextCursor
+	if next, err := b.List(t.Context(), q); err != nil || len(next.Records) != 1 {
+		t.Errorf("the next page = %v, %v, want one record", ids(next.Records), err)
+	}
+}
+
+// flip changes one character in the middle.
+func flip(s string) string {
+	b := []byte(s)
+	if i := len(b) / 2; b[i] == 'A' {
+		b[i] = 'B'
+	} else {
+		b[i] = 'A'
+	}
+	return string(b)
+}
+
+// TestPagesAddUp: pages of any size hold what one page would, each once and in
+// the same order.
+func TestPagesAddUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		entries := rapid.SliceOfNDistinct(rapid.StringMatching(`-?com\.[ab]/[a-c]@[0-2]\.0\.0`), 0, 12, func(s string) string {
+			return strings.TrimPrefix(s, "-")
+		}).Draw(rt, "entries")
+		b := newShelf().add(t, entries...).browser()
+		q := browse.Query{IncludeDeleted: rapid.SampledFrom([]string{"", "true"}).Draw(rt, "deleted"), Search: rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search")}
+		whole, err := b.List(t.Context(), q)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var pieces []string
+		for pages := 0; pages == 0 || q.Cursor != ""; pages++ {
+			q.Limit = fmt.Sprint(rapid.IntRange(1, 5).Draw(rt, "limit"))
+			p, err := b.List(t.Context(), q)
+			if err != nil || pages > 12 || q.Cursor != "" && len(p.Records) == 0 {
+				rt.Fatalf("page %d = %v, %v", pages, ids(p.Records), err)
+			}
+			pieces = append(pieces, ids(p.Records)...)
+			q.Cursor = p.NextCursor
+		}
+		if !slices.Equal(pieces, ids(whole.Records)) {
+			rt.Fatalf("pages hold %v, one page %v", pieces, ids(whole.Records))
+		}
+	})
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	b := example(t).browser()
+	for deleted, want := range map[string][]string{
+		"":      {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
+		"false": {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
+		"true":  {"com.a/One_x@3.0.0", "com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
+	} {
+		if got, err := b.Versions(t.Context(), "com.a/One_x", deleted); err != nil || !slices.Equal(ids(got), want) {
+			t.Errorf("include_deleted %q: %v, %v, want %v", deleted, ids(got), err, want)
+		}
+	}
+	for _, name := range []string{"com.c/gone", "com.a/none", "com.a/one_x", "not a name", ""} {
+		if _, err := b.Versions(t.Context(), name, ""); !fault.Is(err, fault.NotFound) || err.Error() != "server not found" {
+			t.Errorf("versions of %q: %v, want server not found", name, err)
+		}
+	}
+	if got, err := b.Versions(t.Context(), "com.c/gone", "true"); err != nil || len(got) != 1 {
+		t.Errorf("deleted ones asked for: %v, %v, want one", ids(got), err)
+	}
+	if _, err := b.Versions(t.Context(), "com.a/none", "perhaps"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("include_deleted perhaps: %v, want a fault of kind Invalid", err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	b := example(t).browser()
+	for _, c := range []struct{ name, version, deleted, want string }{
+		{"com.a/One_x", "1.0.0", "", "1.0.0"},
+		{"com.a/One_x", "latest", "", "2.0.0"},
+		{"com.a/One_x", "3.0.0", "true", "3.0.0"},
+		{"com.b/two", "draft", "", "draft"},
+		{"com.c/gone", "latest", "true", "1.0.0"},
+	} {
+		if got, err := b.Version(t.Context(), c.name, c.version, c.deleted); err != nil || got.Version.String() != c.want {
+			t.Errorf("%s@%s = %s, %v, want %s", c.name, c.version, got.Version, err, c.want)
+		}
+	}
+	for _, c := range [][2]string{
+		{"com.a/One_x", "3.0.0"},
+		{"com.a/One_x", "Latest"},
+		{"com.a/One_x", "^1.0.0"},
+		{"com.a/One_x", ""},
+		{"com.c/gone", "latest"},
+		{"com.a/none", "latest"},
+		{"not a name", "1.0.0"},
+	} {
+		if _, err := b.Version(t.Context(), c[0], c[1], ""); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s@%s: %v, want not found", c[0], c[1], err)
+		}
+	}
+	if _, err := b.Version(t.Context(), "com.a/none", "1", "perhaps"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("include_deleted perhaps: %v, want a fault of kind Invalid", err)
+	}
+}
+
+// TestStoreFailuresPass: what the store says of itself reaches the caller.
+func TestStoreFailuresPass(t *testing.T) {
+	t.Parallel()
+	b := example(t).browser()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, listErr := b.List(ctx, browse.Query{})
+	_, versionsErr := b.Versions(ctx, "com.a/One_x", "")
+	_, versionErr := b.Version(ctx, "com.a/One_x", "latest", "")
+	for name, err := range map[string]error{"List": listErr, "Versions": versionsErr, "Version": versionErr} {
+		if err == nil || fault.Is(err, fault.NotFound) {
+			t.Errorf("%s under a cancelled context = %v, want the store's error", name, err)
+		}
+	}
+}

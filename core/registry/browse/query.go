@@ -1,0 +1,147 @@
+package browse
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// Bounds of a page (decisions 1.2).
+const (
+	MaxLimit     = 100
+	DefaultLimit = 30
+)
+
+// Query is what a request of the listing asks for, as its parameters were
+// sent. An empty one counts as absent (decisions 1.1).
+type Query struct {
+	Cursor         string
+	Limit          string
+	Search         string
+	UpdatedSince   string
+	Version        string
+	IncludeDeleted string
+}
+
+// filters are the checked parameters that a cursor carries.
+type filters struct {
+	search  string
+	since   time.Time // zero = all; whole microseconds, as the store has them
+	version string
+	deleted bool
+}
+
+// parseFilters checks the filters of a query without a cursor.
+func parseFilters(q Query) (filters, error) {
+	f := filters{search: q.Search, version: q.Version}
+	switch {
+	case !isText(q.Search):
+		return filters{}, invalid("search", "must be text without NUL")
+	case !isText(q.Version):
+		return filters{}, invalid("version", "must be text without NUL")
+	}
+	var err error
+	if f.deleted, err = parseFlag("include_deleted", q.IncludeDeleted); err != nil {
+		return filters{}, err
+	}
+	if q.UpdatedSince == "" {
+		return f, nil
+	}
+	if f.since, err = parseSince(q.UpdatedSince); err != nil {
+		return filters{}, err
+	}
+	if q.IncludeDeleted != "" && !f.deleted {
+		return filters{}, invalid("include_deleted", "must not be false beside updated_since, which always includes deleted versions")
+	}
+	f.deleted = true
+	return f, nil
+}
+
+// query returns the selection for the store, and whether it can select
+// anything: a search longer than any name and a version that none can be do
+// not.
+func (f filters) query() (serverstore.Query, bool) {
+	q := serverstore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
+	if utf8.RuneCountInString(f.search) > registry.MaxName {
+		return q, false
+	}
+	switch f.version {
+	case "":
+		return q, true
+	case registry.LatestAlias:
+		q.LatestOnly = true
+		return q, true
+	}
+	var err error
+	q.Version, err = registry.ParseVersion(f.version)
+	return q, err == nil
+}
+
+// contradicted returns fault.Invalid when a filter of the query, which comes
+// with a cursor, is not the one that the cursor was made with. Those left out
+// are the cursor's (decisions 1.2).
+func (f filters) contradicted(q Query) error {
+	sent, err := parseFilters(q)
+	if err != nil {
+		return err
+	}
+	const problem = "must be the one that the cursor was made with; leave it out, or start without a cursor"
+	switch {
+	case q.Search != "" && sent.search != f.search:
+		return invalid("search", problem)
+	case q.Version != "" && sent.version != f.version:
+		return invalid("version", problem)
+	case q.UpdatedSince != "" && !sent.since.Equal(f.since):
+		return invalid("updated_since", problem)
+	case q.IncludeDeleted != "" && sent.deleted != f.deleted:
+		return invalid("include_deleted", problem)
+	}
+	return nil
+}
+
+func parseLimit(s string) (int, error) {
+	if s == "" {
+		return DefaultLimit, nil
+	}
+	limit, err := strconv.Atoi(s)
+	if err != nil || limit < 1 || limit > MaxLimit {
+		return 0, invalid("limit", "must be a whole number from 1 to "+strconv.Itoa(MaxLimit))
+	}
+	return limit, nil
+}
+
+func parseFlag(name, s string) (bool, error) {
+	if s == "" {
+		return false, nil
+	}
+	flag, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, invalid(name, "must be true or false")
+	}
+	return flag, nil
+}
+
+// sinceForm is the form of RFC 3339, section 5.6, whose letters may be lower
+// case. time.Parse passes over a comma before the fraction, a single digit and
+// an offset out of range.
+var sinceForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+func parseSince(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
+	if err != nil || !sinceForm.MatchString(s) {
+		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z; a \"+\" in it is sent as %2B")
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+func invalid(parameter, problem string) error {
+	return fault.New(fault.Invalid, "", parameter+" "+problem)
+}

@@ -1,0 +1,75 @@
+package registry
+
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Action is what a grant allows (decisions 1.5).
+type Action string
+
+// The actions of grants.
+const (
+	ActionPublish Action = "publish"
+	ActionEdit    Action = "edit"
+)
+
+// ParseAction returns the action of a name; any other is fault.Invalid.
+func ParseAction(s string) (Action, error) {
+	switch a := Action(s); a {
+	case ActionPublish, ActionEdit:
+		return a, nil
+	}
+	return "", fault.Newf(fault.Invalid, "", "action must be publish or edit, not %s", quote(s))
+}
+
+// Holder is who holds a grant: the user id that the authority names.
+type Holder string
+
+// Pattern selects server names: "*", a prefix ending in "*", or one exact
+// name; case-sensitive. ParsePattern makes one; the zero value selects none.
+type Pattern struct{ value string }
+
+// ParsePattern returns the pattern written in s: 1 to 200 characters of those
+// that names are made of, with a "*" at the end or none (decisions 1.5).
+// Anything else is fault.Invalid.
+func ParsePattern(s string) (Pattern, error) {
+	prefix, wild := strings.CutSuffix(s, "*")
+	switch {
+	case s == "":
+		return Pattern{}, fault.New(fault.Invalid, "", "resource pattern must not be empty")
+	case len(s) > MaxName:
+		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
+	case strings.Contains(prefix, "*"):
+		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a \"*\" that does not stand at the end", quote(s))
+	case strings.ContainsFunc(prefix, neverInName):
+		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a character that no server name has", quote(s))
+	case !wild && !isNamespaced(s):
+		return Pattern{}, fault.Newf(fault.Invalid, "",
+			"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
+	}
+	return Pattern{s}, nil
+}
+
+// String returns the pattern as it was given.
+func (p Pattern) String() string { return p.value }
+
+// Matches tells whether the pattern selects the name.
+func (p Pattern) Matches(name Name) bool {
+	if prefix, wild := strings.CutSuffix(p.value, "*"); wild {
+		return strings.HasPrefix(name.value, prefix)
+	}
+	return p.value != "" && p.value == name.value
+}
+
+// Grant allows its holder one action on the servers that the pattern selects.
+type Grant struct {
+	Holder  Holder
+	Action  Action
+	Pattern Pattern
+}
+
+func neverInName(r rune) bool {
+	return notIdentifier(r) && r != '.' && r != '_' && r != '/'
+}

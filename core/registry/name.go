@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Bounds of names and versions in characters (ServerDetail table; decisions
+// 1.6).
+const (
+	MinName    = 3
+	MaxName    = 200
+	MaxVersion = 255
+)
+
+// LatestAlias is what a reader asks for instead of a version to get the latest
+// one. No version is called so (decisions 1.6).
+const LatestAlias = "latest"
+
+// Name is the name of a server, valid by the rules of the ServerDetail table.
+// ParseName makes one; the zero value is no name.
+type Name struct{ value string }
+
+// ParseName returns the name written in s. A string that breaks a rule is
+// fault.Invalid, and the sentence says which.
+func ParseName(s string) (Name, error) {
+	if p := nameProblem(s); p != nil {
+		return Name{}, fault.New(fault.Invalid, "", "name "+p.sentence)
+	}
+	return Name{s}, nil
+}
+
+// String returns the name as it was given.
+func (n Name) String() string { return n.value }
+
+// Version is the version string of a server, valid by the rules of the
+// ServerDetail table and decisions 1.6. ParseVersion makes one; the zero value
+// is no version.
+type Version struct{ value string }
+
+// ParseVersion returns the version written in s. A string that breaks a rule
+// is fault.Invalid, and the sentence says which.
+func ParseVersion(s string) (Version, error) {
+	if p := versionProblem(s); p != nil {
+		return Version{}, fault.New(fault.Invalid, "", "version "+p.sentence)
+	}
+	return Version{s}, nil
+}
+
+// String returns the version as it was given.
+func (v Version) String() string { return v.value }
+
+func nameProblem(s string) *problem {
+	if p := length(MinName, MaxName)(s); p != nil {
+		return p
+	}
+	switch slashes := strings.Count(s, "/"); {
+	case slashes != 1:
+		return schemaProblem("pattern", "must have exactly one \"/\" between namespace and server name, and has %d", slashes)
+	case !isNamespaced(s):
+		return schemaProblem("pattern", "must be a reverse-DNS namespace of letters, digits, \".\" and \"-\", a \"/\", "+
+			"and a server name of letters, digits, \".\", \"_\" and \"-\"")
+	}
+	return nil
+}
+
+// isNamespaced tells whether s has the form of a server name, by hand since
+// stores ask it of every row: ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$.
+func isNamespaced(s string) bool {
+	namespace, name, _ := strings.Cut(s, "/")
+	return namespace != "" && name != "" &&
+		!strings.ContainsFunc(namespace, func(r rune) bool { return notIdentifier(r) && r != '.' }) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' })
+}
+
+func versionProblem(s string) *problem {
+	if p := length(1, MaxVersion)(s); p != nil {
+		return p
+	}
+	return specificProblem(s)
+}
+
+// specificProblem tells why s does not stand for one version alone.
+func specificProblem(s string) *problem {
+	switch {
+	case s == LatestAlias:
+		return semanticProblem("specific", "must be a specific version, not \"latest\"")
+	case isRange(s):
+		return semanticProblem("range", "must be a specific version, not the range %s", quote(s))
+	case strings.ContainsRune(s, 0):
+		return schemaProblem("pattern", "must not hold a NUL")
+	}
+	return nil
+}
+
+// length returns a rule that bounds the characters of a string; most 0 is no
+// upper bound.
+func length(least, most int) func(string) *problem {
+	return func(s string) *problem {
+		n := utf8.RuneCountInString(s)
+		switch {
+		case n < least && least == 1:
+			return schemaProblem("minLength", "must not be empty")
+		case n < least:
+			return schemaProblem("minLength", "must have at least %d characters, and has %d", least, n)
+		case most > 0 && n > most:
+			return schemaProblem("maxLength", "must have at most %d characters, and has %d", most, n)
+		}
+		return nil
+	}
+}

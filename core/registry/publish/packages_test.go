@@ -1,0 +1,131 @@
+package publish_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+var (
+	notOwned = fault.New(fault.Invalid, ownership.CodeNotOwned, "does not claim the server")
+	noPlugin = fault.New(fault.Unsupported, ownership.CodeUnsupportedType, "types are npm")
+	away     = fault.New(fault.Unavailable, ownership.CodeCheckFailed, "answered 503").After(7 * time.Second)
+	defect   = fault.New(fault.Internal, "", "nil map")
+)
+
+func TestPackageChecks(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		checks   publish.Checks
+		refusals map[string]error
+		kind     fault.Kind
+		code     fault.Code
+		says     []string // in the sentence, or in the warning where it passes
+		passes   bool
+	}{
+		"owned":                 {passes: true},
+		"not owned":             {refusals: map[string]error{"b": notOwned}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[1]", "does not claim"}},
+		"no plugin":             {refusals: map[string]error{"a": noPlugin}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[0]", "types are npm"}},
+		"two not owned":         {refusals: map[string]error{"a": notOwned, "b": noPlugin}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[0]", "packages[1]"}},
+		"registry away":         {refusals: map[string]error{"b": away}, kind: fault.Unavailable, code: ownership.CodeCheckFailed, says: []string{"packages[1]", "answered 503", "later"}},
+		"away and not owned":    {refusals: map[string]error{"a": away, "b": notOwned}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[1]"}},
+		"a defect":              {refusals: map[string]error{"a": defect}, kind: fault.Internal},
+		"warned, not owned":     {checks: publish.ChecksWarn, refusals: map[string]error{"b": notOwned}, passes: true, says: []string{"packages[1]", "does not claim"}},
+		"warned, registry away": {checks: publish.ChecksWarn, refusals: map[string]error{"a": away}, passes: true, says: []string{"packages[0]", "answered 503"}},
+		"off":                   {checks: publish.ChecksOff, refusals: map[string]error{"a": notOwned}, passes: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, publish.Config{Checks: c.checks}, registry.ActionPublish)
+			w.checker.refusals = c.refusals
+			_, err := w.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+npm("a")+","+npm("b")+"]")))
+			said := w.ledger.acts[0].Warning
+			if !c.passes {
+				f, ok := fault.As(err)
+				if !ok || f.Kind != c.kind || f.Code != c.code || f.RetryAfter != retryAfter(c.kind) {
+					t.Fatalf("Publish = %v (%+v), want kind %s and code %q", err, f, c.kind, c.code)
+				}
+				said = f.Message
+			} else if err != nil || (said == "") != (len(c.says) == 0) {
+				t.Fatalf("Publish = %v with warning %q", err, said)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(said, part) {
+					t.Errorf("%q does not say %q", said, part)
+				}
+			}
+		})
+	}
+}
+
+func retryAfter(k fault.Kind) time.Duration {
+	if k == fault.Unavailable {
+		return away.RetryAfter
+	}
+	return 0
+}
+
+func TestEqualPackagesAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	many := slices.Repeat([]string{npm("a")}, 100)
+	many = append(many, `{"registryType":"mcpb","registryBaseUrl":"https://example.com","identifier":"b","fileSha256":"`+strings.Repeat("0", 64)+`","transport":{"type":"stdio"}}`)
+	if _, err := w.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]"))); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(w.checker.asked, func(a, b ownership.Claim) int { return strings.Compare(a.Identifier, b.Identifier) })
+	want := []ownership.Claim{
+		{ServerName: serverName, RegistryType: "npm", Identifier: "a", Version: "1.0.0"},
+		{ServerName: serverName, RegistryType: "mcpb", RegistryBaseURL: "https://example.com", Identifier: "b", FileSHA256: strings.Repeat("0", 64)},
+	}
+	if !slices.Equal(w.checker.asked, want) {
+		t.Errorf("asked for %+v, want %+v", w.checker.asked, want)
+	}
+}
+
+func TestReplaceChecksPackagesToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w.publishAll(t, "1.0.0")
+	w.checker.refusals["a"] = notOwned
+	_, err := w.Replace(t.Context(), sent(document("1.0.0", `"packages":[`+npm("a")+"]")), at("1.0.0"))
+	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
+		t.Errorf("Replace = %v, want code %s", err, registry.CodeRules)
+	}
+}
+
+func TestWithoutAnyChecker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	p := publish.New(publish.Config{}, publish.Ports{
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.ledger, Clock: w.clock,
+	})
+	if _, err := p.Publish(t.Context(), sent(document("1.0.0"))); err != nil {
+		t.Errorf("without packages: %v, want none", err)
+	}
+	_, err := p.Publish(t.Context(), sent(document("2.0.0", `"packages":[`+npm("a")+"]")))
+	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
+		t.Errorf("with a package: %v, want code %s", err, registry.CodeRules)
+	}
+}
+
+func TestParseChecks(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]publish.Checks{"enforce": publish.ChecksEnforce, "warn": publish.ChecksWarn, "off": publish.ChecksOff} {
+		if got, err := publish.ParseChecks(s); got != want || err != nil {
+			t.Errorf("ParseChecks(%q) = %v, %v, want %v", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "on", "Enforce"} {
+		if _, err := publish.ParseChecks(s); !fault.Is(err, fault.Invalid) {
+			t.Errorf("ParseChecks(%q) = %v, want a fault of kind Invalid", s, err)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+// Package publish holds the use cases that change the registry: publish,
+// replace, delete and change status, with the order of their checks, the
+// audit of every attempt and the proof of package ownership. It knows neither
+// HTTP nor a database, and decides nothing that the model decides.
+package publish
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Config is what an operator decides. The zero value lets people write and
+// enforces package checks.
+type Config struct {
+	// WritesOff answers publish, replace and delete with fault.Unsupported
+	// (decisions 1.4). Changes of status stay possible.
+	WritesOff bool
+	// Checks tells what becomes of a document whose packages do not claim it.
+	Checks Checks
+}
+
+// Ports is what publishing asks of the world. All fields are required, except
+// that Ownership may be nil where Config.Checks is ChecksOff; anywhere else
+// nil is a checker that knows no registry type.
+type Ports struct {
+	Transactions transaction.Runner
+	Writer       serverstore.Writer
+	Reader       serverstore.Reader
+	Grants       grantstore.Store
+	Authority    authority.Authority
+	Ownership    ownership.Checker
+	Clock        clock.Clock
+}
+
+// Publisher changes the registry. It is safe for concurrent use.
+type Publisher struct {
+	config Config
+	ports  Ports
+}
+
+// New returns a publisher.
+func New(c Config, p Ports) *Publisher { return &Publisher{c, p} }
+
+// Request is who asks, and what with.
+type Request struct {
+	Token   string     // the access token as it was sent; empty when there is none
+	Address netip.Addr // of the client, for the audit log
+	Body    []byte     // at most what the transport admits; unused by Delete
+}
+
+// Target names a version as the request's path does, decoded but not checked.
+type Target struct {
+	Name    string
+	Version string
+}
+
+// The names of acts in the audit log (decisions 1.5).
+const (
+	actPublish = "publish"
+	actEdit    = "edit"
+	actDelete  = "delete"
+	actStatus  = "status"
+)
+
+// Publish adds the version of a server that the body describes.
+//
+// Errors, in the order of the checks (decisions 1.1): fault.Unsupported when
+// writes are off, fault.Unauthenticated, fault.Invalid for a body that is no
+// JSON object, fault.Forbidden, fault.Invalid with code registry.CodeRules,
+// fault.Conflict. fault.Unavailable when a dependency is away.
+func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
+	if p.config.WritesOff {
+		return registry.Record{}, errOff("publishing")
+	}
+	var record registry.Record
+	err := p.attempt(ctx, r, authority.Act{Action: actPublish}, func(act *authority.Act) error {
+		draft, err := registry.ParseDraft(r.Body)
+		if err != nil {
+			return err
+		}
+		act.ServerName, act.Version = clip(draft.Name()), clip(draft.Version())
+		if err := p.admit(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
+			return err
+		}
+		doc, err := p.verify(ctx, act, draft)
+		if err != nil {
+			return err
+		}
+		record, err = p.publish(ctx, act, doc)
+		return err
+	})
+	return record, err
+}
+
+// Replace puts another document in the place of a version's; status and
+// publication time stay.
+//
+// Errors as of Publish, and between permission and rules: fault.Invalid when
+// the body names another server or version than the target, fault.NotFound
+// when that is missing or deleted (decisions 1.4).
+func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
+	if p.config.WritesOff {
+		return registry.Record{}, errOff("updating")
+	}
+	var record registry.Record
+	err := p.attempt(ctx, r, t.act(actEdit), func(act *authority.Act) error {
+		draft, err := registry.ParseDraft(r.Body)
+		if err != nil {
+			return err
+		}
+		if err := p.admit(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+			return err
+		}
+		if err := t.isOf(draft); err != nil {
+			return err
+		}
+		if err := p.exists(ctx, t); err != nil {
+			return err
+		}
+		doc, err := p.verify(ctx, act, draft)
+		if err != nil {
+			return err
+		}
+		record, err = p.replace(ctx, act, doc)
+		return err
+	})
+	return record, err
+}
+
+// Delete gives a version the status deleted and returns it as it then is.
+// fault.NotFound when it is missing or deleted already; the other errors are
+// those of Publish that need no body.
+func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.Record, error) {
+	if p.config.WritesOff {
+		return registry.Record{}, errOff("deleting")
+	}
+	var record registry.Record
+	err := p.attempt(ctx, r, t.act(actDelete), func(act *authority.Act) error {
+		if err := p.admit(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+			return err
+		}
+		name, version, err := t.parse()
+		if err != nil {
+			return err
+		}
+		record, err = p.delete(ctx, act, name, version)
+		return err
+	})
+	return record, err
+}
+
+// verify returns the document of a draft that keeps all rules and whose
+// packages claim it.
+func (p *Publisher) verify(ctx context.Context, act *authority.Act, draft registry.Draft) (registry.Document, error) {
+	doc, err := draft.Document()
+	if err != nil {
+		return registry.Document{}, err
+	}
+	act.Warning, err = p.checkPackages(ctx, doc)
+	return doc, err
+}
+
+// exists returns fault.NotFound for a target that cannot be replaced.
+func (p *Publisher) exists(ctx context.Context, t Target) error {
+	name, version, err := t.parse()
+	if err != nil {
+		return err
+	}
+	_, err = p.ports.Reader.Version(ctx, name, version, false)
+	if fault.Is(err, fault.NotFound) {
+		return errNotFound()
+	}
+	return err
+}
+
+func (t Target) act(action string) authority.Act {
+	return authority.Act{Action: action, ServerName: clip(t.Name), Version: clip(t.Version)}
+}
+
+// parse returns what the target names. A name or version that none can have is
+// not found, rather than invalid.
+func (t Target) parse() (registry.Name, registry.Version, error) {
+	name, err := registry.ParseName(t.Name)
+	if err != nil {
+		return registry.Name{}, registry.Version{}, errNotFound()
+	}
+	version, err := registry.ParseVersion(t.Version)
+	if err != nil {
+		return registry.Name{}, registry.Version{}, errNotFound()
+	}
+	return name, version, nil
+}
+
+// isOf tells whether the draft is of the target.
+func (t Target) isOf(draft registry.Draft) error {
+	switch {
+	case draft.Name() != t.Name:
+		return fault.New(fault.Invalid, "", "name in the body must equal the server name in the path")
+	case draft.Version() != t.Version:
+		return fault.New(fault.Invalid, "", "version in the body must equal the version in the path")
+	}
+	return nil
+}
+
+func errOff(what string) error {
+	return fault.Newf(fault.Unsupported, "", "%s is switched off on this registry", what)
+}
+
+func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }
+
+// clip bounds what a request names before it goes into the audit log.
+func clip(s string) string {
+	if runes := []rune(s); len(runes) > registry.MaxVersion {
+		return string(runes[:registry.MaxVersion]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package publish
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// SetStatus changes the status of one version, whether or not writes are off.
+//
+// Errors, in the order of the checks (decisions 1.1): fault.Unauthenticated,
+// fault.Invalid for a body that is no JSON object, fault.Forbidden,
+// fault.Invalid for any other fault of the body, fault.NotFound,
+// fault.Invalid when there is nothing to change, fault.Conflict when another
+// server has taken a remote URL meanwhile. fault.Unavailable when a dependency
+// is away.
+func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registry.Record, error) {
+	var record registry.Record
+	err := p.attempt(ctx, r, t.act(actStatus), func(act *authority.Act) error {
+		update, err := p.readUpdate(ctx, act, r.Body, t.Name)
+		if err != nil {
+			return err
+		}
+		name, version, err := t.parse()
+		if err != nil {
+			return err
+		}
+		record, err = p.setStatus(ctx, act, registry.Release{Name: name, Version: version}, update)
+		return err
+	})
+	return record, err
+}
+
+// SetStatusAll changes the status of all versions of a server together, and
+// returns those that changed, newest publication first. Errors as of
+// SetStatus; none to change is fault.Invalid.
+func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string) ([]registry.Record, error) {
+	var records []registry.Record
+	err := p.attempt(ctx, r, Target{Name: serverName}.act(actStatus), func(act *authority.Act) error {
+		update, err := p.readUpdate(ctx, act, r.Body, serverName)
+		if err != nil {
+			return err
+		}
+		name, err := registry.ParseName(serverName)
+		if err != nil {
+			return fault.New(fault.NotFound, "", "server not found")
+		}
+		records, err = p.setStatusAll(ctx, act, name, update)
+		return err
+	})
+	return records, err
+}
+
+// readUpdate checks the permission between the two steps of reading the body.
+func (p *Publisher) readUpdate(ctx context.Context, act *authority.Act, body []byte, name string) (registry.StatusUpdate, error) {
+	parsed, err := registry.ParseStatusUpdateBody(body)
+	if err != nil {
+		return registry.StatusUpdate{}, err
+	}
+	if err := p.admit(ctx, act.Caller, name, registry.ActionPublish, registry.ActionEdit); err != nil {
+		return registry.StatusUpdate{}, err
+	}
+	return parsed.Update()
+}

@@ -1,0 +1,217 @@
+package publish_test
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+var (
+	epoch   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	address = netip.MustParseAddr("192.0.2.7")
+)
+
+const (
+	serverName = "com.example/weather"
+	full       = "full"    // the token of a caller whose session is trusted
+	limited    = "limited" // of the same one, not trusted
+)
+
+// world is a publisher with all that it needs in memory.
+type world struct {
+	*publish.Publisher
+	servers *records.Servers
+	grants  *records.Grants
+	ledger  *ledger
+	checker *checker
+	clock   *clock
+	runner  *runner
+}
+
+func newWorld(t *testing.T, c publish.Config, granted ...registry.Action) *world {
+	t.Helper()
+	db := records.New()
+	w := &world{
+		servers: records.NewServers(db, true),
+		grants:  records.NewGrants(db),
+		ledger:  &ledger{},
+		checker: &checker{refusals: map[string]error{}},
+		clock:   &clock{now: epoch},
+		runner:  &runner{db: db},
+	}
+	for _, a := range granted {
+		w.grant(t, a, "com.example/*")
+	}
+	w.runner.ledger = w.ledger
+	w.Publisher = publish.New(c, publish.Ports{
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants,
+		Authority: w.ledger, Ownership: w.checker, Clock: w.clock,
+	})
+	return w
+}
+
+func (w *world) grant(t *testing.T, a registry.Action, pattern string) {
+	t.Helper()
+	p, err := registry.ParsePattern(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.grants.Add(t.Context(), registry.Grant{Holder: "ada", Action: a, Pattern: p}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishAll publishes versions, a minute apart.
+func (w *world) publishAll(t *testing.T, versions ...string) {
+	t.Helper()
+	for _, v := range versions {
+		w.clock.now = w.clock.now.Add(time.Minute)
+		if _, err := w.Publish(t.Context(), sent(document(v))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ledger.acts = nil
+}
+
+func sent(body string) publish.Request {
+	return publish.Request{Token: full, Address: address, Body: []byte(body)}
+}
+
+func by(token, body string) publish.Request {
+	r := sent(body)
+	r.Token = token
+	return r
+}
+
+func at(version string) publish.Target { return publish.Target{Name: serverName, Version: version} }
+
+// document returns a document of the server, with more properties if given.
+func document(version string, more ...string) string {
+	return `{"name":"` + serverName + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+func npm(identifier string) string {
+	return `{"registryType":"npm","identifier":"` + identifier + `","version":"1.0.0","transport":{"type":"stdio"}}`
+}
+
+// carried marks the context of a transaction.
+type carried struct{}
+
+// runner runs transactions, may run them twice, and may fail at their end.
+type runner struct {
+	db     *records.Database
+	twice  bool
+	atEnd  error
+	ledger *ledger
+}
+
+func (r *runner) Atomically(ctx context.Context, do func(context.Context) error) error {
+	pending := &[]authority.Act{}
+	ctx = context.WithValue(ctx, carried{}, pending)
+	once := func(last bool) error {
+		*pending = nil
+		return r.db.Atomically(ctx, func(ctx context.Context) error {
+			if err := do(ctx); err != nil {
+				return err
+			}
+			if !last {
+				return fault.New(fault.Unavailable, "", "run again")
+			}
+			return r.atEnd
+		})
+	}
+	if r.twice {
+		_ = once(false) // lost against another transaction
+	}
+	if err := once(true); err != nil {
+		return err
+	}
+	r.ledger.acts = append(r.ledger.acts, *pending...)
+	return nil
+}
+
+// ledger is the authority. Acts recorded inside a transaction count when that
+// is stored.
+type ledger struct {
+	acts  []authority.Act
+	fails error
+}
+
+func (l *ledger) Identify(_ context.Context, token string) (authority.Caller, error) {
+	switch token {
+	case full:
+		return authority.Caller{UserID: "ada", SessionID: "s1", TrustLevel: "FULL_TRUST"}, nil
+	case limited:
+		return authority.Caller{UserID: "ada", SessionID: "s2", TrustLevel: "UNVERIFIED"}, nil
+	case "stranger":
+		return authority.Caller{UserID: "eve", SessionID: "s3", TrustLevel: "FULL_TRUST"}, nil
+	}
+	return authority.Caller{}, fault.New(fault.Unauthenticated, "", "no such token")
+}
+
+func (l *ledger) RequireTrust(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel != "FULL_TRUST" {
+		return fault.New(fault.Forbidden, "", "step up first").WithDetail("challenge", "Bearer")
+	}
+	return nil
+}
+
+func (l *ledger) Record(ctx context.Context, a authority.Act) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.fails != nil {
+		return l.fails
+	}
+	if pending, ok := ctx.Value(carried{}).(*[]authority.Act); ok {
+		*pending = append(*pending, a)
+		return nil
+	}
+	l.acts = append(l.acts, a)
+	return nil
+}
+
+// checker refuses packages by their identifier.
+type checker struct {
+	mu       sync.Mutex
+	refusals map[string]error
+	asked    []ownership.Claim
+}
+
+func (c *checker) Check(_ context.Context, claim ownership.Claim) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, claim)
+	return c.refusals[claim.Identifier]
+}
+
+func (c *checker) Types() []string { return []string{"npm"} }
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// requireActs checks the audit log: exactly these acts, all of them by ada.
+func (w *world) requireActs(t *testing.T, want ...authority.Act) {
+	t.Helper()
+	for i := range want {
+		want[i].Caller.UserID, want[i].Caller.Address = "ada", address
+		if want[i].Caller.SessionID == "" {
+			want[i].Caller.SessionID, want[i].Caller.TrustLevel = "s1", "FULL_TRUST"
+		}
+	}
+	if !slices.Equal(w.ledger.acts, want) {
+		t.Errorf("the audit log holds %+v, want %+v", w.ledger.acts, want)
+	}
+}

@@ -1,0 +1,38 @@
+// Package auditlog is the port to the audit log: append, search and retention.
+package auditlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// MaxPage is the most events one search returns (authentication document,
+// section Limits).
+const MaxPage = 1000
+
+// Log keeps audit events. All methods are safe for concurrent use, join a
+// transaction that the context carries, and return fault.Unavailable when the
+// database is away.
+type Log interface {
+	// Append adds events. Inside a transaction they are stored with it or not
+	// at all.
+	Append(ctx context.Context, events ...auth.Event) error
+	// Search returns the matching events, newest first (ties by id, greatest
+	// first), and how many match in all.
+	Search(ctx context.Context, q Query) (events []auth.Event, total int, err error)
+	// DeleteBefore removes the events before a time, at most limit of them,
+	// and returns how many.
+	DeleteBefore(ctx context.Context, t time.Time, limit int) (int, error)
+}
+
+// Query selects events. Zero fields do not narrow it.
+type Query struct {
+	UserID auth.UserID
+	Type   auth.EventType
+	After  time.Time // strictly after
+	Before time.Time // strictly before
+	Limit  int       // 1 to MaxPage
+	Offset int       // 0 and more
+}

@@ -1,0 +1,282 @@
+// Package auditlogtest is the contract suite of the audit log. It tests what
+// every log promises, not which act leaves which event.
+package auditlogtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Subject is a log under test and the transactions that it joins.
+type Subject struct {
+	Log    auditlog.Log
+	Runner transaction.Runner
+}
+
+// Run runs the suite. open returns an empty log and registers its own cleanup.
+func Run(t *testing.T, open func(t *testing.T) Subject) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, s Subject){
+		"keeps every field":            keepsEveryField,
+		"gives back what was appended": roundTrips,
+		"finds nothing":                findsNothing,
+		"finds what matches":           findsWhatMatches,
+		"edges are not in the window":  excludesEdges,
+		"pages to the end":             pagesToTheEnd,
+		"refuses a page out of bounds": refusesPage,
+		"parallel writers lose none":   losesNone,
+		"appends all or nothing":       allOrNothing,
+		"deletes the oldest":           deletesOldest,
+		"rolls back":                   rollsBack,
+		"heeds a cancelled context":    heedsCancel,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+// all selects every event of a log that is no longer than a page.
+var all = auditlog.Query{Limit: auditlog.MaxPage}
+
+// event returns a sample with every field set. Greater numbers are newer.
+func event(n int) auth.Event {
+	return auth.Event{
+		ID: recordtest.UUID[auth.EventID](n), Time: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
+		Type: auth.LoginAttempt, UserID: recordtest.UUID[auth.UserID](7), Success: true,
+		Details: map[string]any{"ipAddress": "192.0.2.7", "riskScore": 12.5, "mfaRequired": true, "factors": map[string]any{"x": 1.0}},
+	}
+}
+
+func events(numbers ...int) (list []auth.Event) {
+	for _, n := range numbers {
+		list = append(list, event(n))
+	}
+	return list
+}
+
+func wantFound(t *testing.T, s Subject, q auditlog.Query, want []auth.Event, wantTotal int) {
+	t.Helper()
+	got, total, err := s.Log.Search(t.Context(), q)
+	recordtest.OK(t, err)
+	if total != wantTotal {
+		t.Errorf("Search of %+v tells a total of %d, want %d", q, total, wantTotal)
+	}
+	if len(got) == 0 && len(want) == 0 {
+		return
+	}
+	recordtest.Equal(t, got, want)
+}
+
+func keepsEveryField(t *testing.T, s Subject) {
+	e := event(1)
+	recordtest.Whole(t, e)
+	recordtest.OK(t, s.Log.Append(t.Context(), e))
+	wantFound(t, s, all, []auth.Event{e}, 1)
+}
+
+func roundTrips(t *testing.T, s Subject) {
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		e := event(n)
+		e.Time = recordtest.Instant().Draw(r, "time")
+		e.Type = rapid.SampledFrom([]auth.EventType{auth.RiskEvaluation, auth.RegistryChange}).Draw(r, "type")
+		e.UserID = rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](7)}).Draw(r, "user")
+		e.Success = rapid.Bool().Draw(r, "success")
+		e.Details = details(2).Draw(r, "details")
+		recordtest.OK(r, s.Log.Append(t.Context(), e))
+		found, _, err := s.Log.Search(t.Context(), auditlog.Query{
+			After: e.Time.Add(-time.Microsecond), Before: e.Time.Add(time.Microsecond), Limit: auditlog.MaxPage,
+		})
+		recordtest.OK(r, err)
+		i := slices.IndexFunc(found, func(f auth.Event) bool { return f.ID == e.ID })
+		if i < 0 {
+			r.Fatal("the event was not found")
+		}
+		recordtest.Equal(r, found[i], e)
+	})
+}
+
+// details generates JSON objects as they come back: numbers are float64, and
+// nothing at all is an empty object.
+func details(depth int) *rapid.Generator[map[string]any] {
+	text := rapid.StringOf(rapid.Rune().Filter(func(c rune) bool { return c != 0xfffd }))
+	values := []*rapid.Generator[any]{
+		rapid.Just[any](nil), text.AsAny(), rapid.Bool().AsAny(), rapid.Float64Range(-1e12, 1e12).AsAny(),
+	}
+	if depth > 0 {
+		values = append(values, details(depth-1).AsAny())
+	}
+	return rapid.MapOfN(text, rapid.OneOf(values...), 0, 5)
+}
+
+func findsNothing(t *testing.T, s Subject) {
+	wantFound(t, s, all, nil, 0)
+	recordtest.OK(t, s.Log.Append(t.Context()))
+	bare := event(1)
+	bare.Details = nil
+	recordtest.OK(t, s.Log.Append(t.Context(), bare))
+	bare.Details = map[string]any{}
+	wantFound(t, s, all, []auth.Event{bare}, 1)
+	wantFound(t, s, auditlog.Query{UserID: recordtest.UUID[auth.UserID](8), Limit: 10}, nil, 0)
+	wantFound(t, s, auditlog.Query{Type: auth.DeviceChange, Limit: 10}, nil, 0)
+	wantFound(t, s, auditlog.Query{Limit: 10, Offset: 1}, nil, 1)
+}
+
+func findsWhatMatches(t *testing.T, s Subject) {
+	var stored []auth.Event
+	for n := range 60 {
+		e := event(n)
+		e.Time = recordtest.Epoch().Add(time.Duration(n/4) * time.Hour) // ties
+		e.UserID = []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}[n%3]
+		e.Type = []auth.EventType{auth.LoginAttempt, auth.DeviceChange}[n/3%2]
+		stored = append(stored, e)
+	}
+	recordtest.OK(t, s.Log.Append(t.Context(), stored...))
+	slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+	rapid.Check(t, func(r *rapid.T) {
+		hour := rapid.Map(rapid.IntRange(-1, 16), func(h int) time.Time { return recordtest.Epoch().Add(time.Duration(h) * time.Hour) })
+		q := auditlog.Query{
+			UserID: rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](1)}).Draw(r, "user"),
+			Type:   rapid.SampledFrom([]auth.EventType{"", auth.LoginAttempt}).Draw(r, "type"),
+			After:  recordtest.Optional(hour).Draw(r, "after"), Before: recordtest.Optional(hour).Draw(r, "before"),
+			Limit: rapid.IntRange(1, 70).Draw(r, "limit"), Offset: rapid.IntRange(0, 70).Draw(r, "offset"),
+		}
+		var want []auth.Event
+		for _, e := range stored {
+			if (q.UserID == "" || e.UserID == q.UserID) && (q.Type == "" || e.Type == q.Type) &&
+				(q.After.IsZero() || e.Time.After(q.After)) && (q.Before.IsZero() || e.Time.Before(q.Before)) {
+				want = append(want, e)
+			}
+		}
+		page := want[min(q.Offset, len(want)):]
+		page = page[:min(q.Limit, len(page))]
+		got, total, err := s.Log.Search(t.Context(), q)
+		recordtest.OK(r, err)
+		if total != len(want) || len(got) != len(page) {
+			r.Fatalf("Search of %+v found %d of %d, want %d of %d", q, len(got), total, len(page), len(want))
+		}
+		for i := range page {
+			recordtest.Equal(r, got[i], page[i])
+		}
+	})
+}
+
+func excludesEdges(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Log.Append(t.Context(), events(1, 2, 3)...))
+	second := event(2).Time
+	for _, c := range []struct {
+		after, before time.Time
+		want          []auth.Event
+	}{
+		{second, time.Time{}, events(3)},
+		{time.Time{}, second, events(1)},
+		{second.Add(-time.Microsecond), second.Add(time.Microsecond), events(2)},
+		{second, second, nil},
+		{second.In(time.FixedZone("", -7*3600)), time.Time{}, events(3)},
+	} {
+		wantFound(t, s, auditlog.Query{After: c.after, Before: c.before, Limit: 10}, c.want, len(c.want))
+	}
+}
+
+func pagesToTheEnd(t *testing.T, s Subject) {
+	const stored, limit = 23, 5
+	var want []auth.Event
+	for n := range stored {
+		recordtest.OK(t, s.Log.Append(t.Context(), event(n)))
+		want = append(want, event(stored-1-n))
+	}
+	for offset := 0; offset <= stored+limit; offset += limit {
+		page := want[min(offset, stored):min(offset+limit, stored)]
+		wantFound(t, s, auditlog.Query{Limit: limit, Offset: offset}, page, stored)
+	}
+	wantFound(t, s, auditlog.Query{Limit: stored}, want, stored)
+	wantFound(t, s, all, want, stored)
+}
+
+func refusesPage(t *testing.T, s Subject) {
+	for _, q := range []auditlog.Query{{}, {Limit: -1}, {Limit: auditlog.MaxPage + 1}, {Limit: 1, Offset: -1}} {
+		if _, _, err := s.Log.Search(t.Context(), q); !fault.Is(err, fault.Invalid) {
+			t.Errorf("Search of %+v returned %v", q, err)
+		}
+	}
+}
+
+func losesNone(t *testing.T, s Subject) {
+	const calls, each = 20, 3
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
+		return s.Log.Append(t.Context(), events(each*i, each*i+1, each*i+2)...)
+	})...))
+	found, total, err := s.Log.Search(t.Context(), all)
+	recordtest.OK(t, err)
+	if total != calls*each || len(found) != total {
+		t.Errorf("%d events of %d are found, want %d", len(found), total, calls*each)
+	}
+}
+
+func allOrNothing(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
+	if err := s.Log.Append(t.Context(), events(2, 1)...); !fault.Is(err, fault.Conflict) {
+		t.Errorf("Append of a taken id returned %v", err)
+	}
+	broken := event(3)
+	broken.Details = map[string]any{"channel": make(chan int)}
+	if err := s.Log.Append(t.Context(), event(2), broken); err == nil {
+		t.Error("Append of what JSON cannot write returned no error")
+	}
+	wantFound(t, s, all, events(1), 1)
+}
+
+func deletesOldest(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Log.Append(t.Context(), events(3, 1, 5, 2, 4)...))
+	for _, c := range []struct {
+		before, limit, want int
+		left                []auth.Event
+	}{
+		{4, 0, 0, events(5, 4, 3, 2, 1)},
+		{1, 10, 0, events(5, 4, 3, 2, 1)},
+		{4, 2, 2, events(5, 4, 3)},
+		{4, 2, 1, events(5, 4)},
+		{4, 2, 0, events(5, 4)},
+	} {
+		if n := recordtest.Must(s.Log.DeleteBefore(t.Context(), event(c.before).Time, c.limit))(t); n != c.want {
+			t.Errorf("DeleteBefore(%d, limit %d) = %d, want %d", c.before, c.limit, n, c.want)
+		}
+		wantFound(t, s, all, c.left, len(c.left))
+	}
+}
+
+func rollsBack(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
+		if err := s.Log.Append(ctx, event(2)); err != nil {
+			return err
+		}
+		if n, err := s.Log.DeleteBefore(ctx, event(9).Time, 10); err != nil || n != 2 {
+			t.Errorf("DeleteBefore = %d, %v, want both events", n, err)
+		}
+		return nil
+	})
+	wantFound(t, s, all, events(1), 1)
+}
+
+func heedsCancel(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
+	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
+		"Append":       func(ctx context.Context) error { return s.Log.Append(ctx, event(2)) },
+		"Search":       func(ctx context.Context) error { _, _, err := s.Log.Search(ctx, all); return err },
+		"DeleteBefore": func(ctx context.Context) error { _, err := s.Log.DeleteBefore(ctx, event(9).Time, 10); return err },
+	})
+	wantFound(t, s, all, events(1), 1)
+}

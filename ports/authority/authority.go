@@ -1,0 +1,44 @@
+// Package authority is the port through which the registry asks who a caller
+// is, whether the caller's session is trusted enough to change the registry,
+// and keeps account of what was done. The authentication hexagon answers it.
+package authority
+
+import (
+	"context"
+	"net/netip"
+)
+
+// Caller is who sends a request.
+type Caller struct {
+	UserID     string
+	SessionID  string
+	TrustLevel string
+	Address    netip.Addr
+}
+
+// Act is one attempt to change the registry, for the audit log (decisions
+// 1.5).
+type Act struct {
+	Caller     Caller
+	Action     string // publish, edit, delete, status
+	ServerName string
+	Version    string // empty where all versions are meant
+	Reason     string // why it was refused; empty = it was done
+	Warning    string // what was let pass when it was done (decisions 1.7); empty = nothing
+}
+
+// Authority answers for the authentication hexagon. All methods are safe for
+// concurrent use.
+type Authority interface {
+	// Identify returns the caller that an access token stands for.
+	// fault.Unauthenticated when the token is missing, unknown, expired or of
+	// an ended session.
+	Identify(ctx context.Context, token string) (Caller, error)
+	// RequireTrust returns fault.Forbidden, with a sentence that says to step
+	// up and the RFC 9470 challenge in the detail "challenge", when the
+	// caller's trust level is below what registry writes need.
+	RequireTrust(ctx context.Context, c Caller) error
+	// Record writes an act to the audit log, in the transaction that the
+	// context carries, if any.
+	Record(ctx context.Context, a Act) error
+}

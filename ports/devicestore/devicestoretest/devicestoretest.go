@@ -1,0 +1,288 @@
+// Package devicestoretest is the contract suite of the device store and of the
+// device tokens. It tests what every store promises, not what makes a device
+// trusted.
+package devicestoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/accountstoretest"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Subject is the stores under test and what they live beside: devices belong
+// to accounts.
+type Subject struct {
+	Devices  devicestore.Store
+	Tokens   devicestore.Tokens
+	Accounts accountstore.Store
+	Runner   transaction.Runner
+}
+
+// Run runs the suite. open returns empty stores and registers its own cleanup.
+func Run(t *testing.T, open func(t *testing.T) Subject) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, s Subject){
+		"keeps every field":              keepsEveryField,
+		"gives back what was stored":     roundTrips,
+		"not found":                      notFound,
+		"ensures once":                   ensuresOnce,
+		"of parallel calls one makes it": ensuresOnceInParallel,
+		"a revoked device gives way":     revokedGivesWay,
+		"never two of one identity":      neverTwo,
+		"a failed change stores nothing": failedChange,
+		"parallel updates lose nothing":  losesNoUpdate,
+		"lists the last seen first":      lists,
+		"rolls back":                     rollsBack,
+		"heeds a cancelled context":      heedsCancel,
+
+		"tokens are found":            tokensAreFound,
+		"keeps the newest tokens":     keepsNewestTokens,
+		"keeps them also in parallel": keepsNewestInParallel,
+		"removes tokens":              removesTokens,
+		"tokens roll back":            tokensRollBack,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for n := range people {
+				recordtest.OK(t, s.Accounts.Create(t.Context(), accountstoretest.Account(n)))
+			}
+			test(t, s)
+		})
+	}
+}
+
+// people is how many accounts there are, from number 0.
+const people = 2
+
+// Device returns a sample with every field set, of the account of a number.
+// Samples of different numbers share no identifier and no identity.
+func Device(user, n int) auth.Device {
+	return auth.Device{
+		ID: recordtest.UUID[auth.DeviceID](n), UserID: accountstoretest.Account(user).ID,
+		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted,
+		Confirmed: true, Revoked: true,
+		FirstSeen: recordtest.Epoch(), LastSeen: recordtest.Epoch().Add(time.Duration(n) * time.Second),
+		Type: "desktop", Browser: "Firefox", OS: "Debian \\ 'é'", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
+	}
+}
+
+// current is a sample that is not revoked.
+func current(user, n int) auth.Device {
+	d := Device(user, n)
+	d.Revoked = false
+	return d
+}
+
+func ensure(t *testing.T, s Subject, devices ...auth.Device) {
+	t.Helper()
+	for _, d := range devices {
+		got, made, err := s.Devices.Ensure(t.Context(), d)
+		if err != nil || !made {
+			t.Fatalf("Ensure = %v, %v, want a device that was made", made, err)
+		}
+		recordtest.Equal(t, got, d)
+	}
+}
+
+func keepsEveryField(t *testing.T, s Subject) {
+	d := Device(0, 1)
+	recordtest.Whole(t, d)
+	ensure(t, s, current(0, 1))
+	recordtest.OK(t, s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error { *p = d; return nil }))
+	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t), d)
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+}
+
+func roundTrips(t *testing.T, s Subject) {
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		a, b := draw(r, n), draw(r, n)
+		a.Revoked = false
+		got, made, err := s.Devices.Ensure(t.Context(), a)
+		if err != nil || !made {
+			r.Fatalf("Ensure = %v, %v", made, err)
+		}
+		recordtest.Equal(r, got, a)
+		recordtest.OK(r, s.Devices.Update(t.Context(), a.ID, func(p *auth.Device) error {
+			recordtest.Equal(r, *p, a)
+			*p = b
+			return nil
+		}))
+		recordtest.Equal(r, recordtest.Must(s.Devices.Get(t.Context(), a.ID))(r), b)
+	})
+}
+
+func draw(r *rapid.T, n int) auth.Device {
+	d := Device(0, n)
+	d.Identity += auth.DeviceIdentity(recordtest.Text().Draw(r, "identity"))
+	d.TrustStatus = rapid.SampledFrom([]auth.TrustStatus{auth.DeviceTrusted, auth.DeviceUntrusted, auth.DevicePending}).Draw(r, "trust")
+	d.Confirmed, d.Revoked = rapid.Bool().Draw(r, "confirmed"), rapid.Bool().Draw(r, "revoked")
+	d.FirstSeen, d.LastSeen = recordtest.Instant().Draw(r, "first"), recordtest.Instant().Draw(r, "last")
+	d.Type, d.Browser = recordtest.Text().Draw(r, "type"), recordtest.Text().Draw(r, "browser")
+	d.OS, d.LastIPAddress = recordtest.Text().Draw(r, "os"), recordtest.Address().Draw(r, "address")
+	return d
+}
+
+func notFound(t *testing.T, s Subject) {
+	d, none := current(0, 1), current(0, 2)
+	ensure(t, s, d)
+	recordtest.WantNotFound(t, map[string]func() error{
+		"Get":           func() error { _, err := s.Devices.Get(t.Context(), none.ID); return err },
+		"Find":          func() error { _, err := s.Devices.Find(t.Context(), d.UserID, none.Identity); return err },
+		"Find, of else": func() error { _, err := s.Devices.Find(t.Context(), current(1, 1).UserID, d.Identity); return err },
+		"Update": func() error {
+			return s.Devices.Update(t.Context(), none.ID, func(*auth.Device) error {
+				t.Error("change was called")
+				return nil
+			})
+		},
+		"Tokens.Find": func() error { _, err := s.Tokens.Find(t.Context(), auth.TokenHash{1}); return err },
+		"Tokens.Add":  func() error { return s.Tokens.Add(t.Context(), auth.DeviceToken{DeviceID: none.ID}, 1) },
+	})
+	recordtest.OK(t, s.Tokens.Remove(t.Context(), none.ID))
+}
+
+func ensuresOnce(t *testing.T, s Subject) {
+	d, again, other := current(0, 1), current(0, 2), current(1, 3)
+	again.Identity, other.Identity = d.Identity, d.Identity
+	ensure(t, s, d)
+	got, made, err := s.Devices.Ensure(t.Context(), again)
+	if err != nil || made {
+		t.Fatalf("Ensure of a known identity = %v, %v", made, err)
+	}
+	recordtest.Equal(t, got, d)
+	recordtest.Equal(t, recordtest.Must(s.Devices.Find(t.Context(), d.UserID, d.Identity))(t), d)
+	ensure(t, s, other) // the identity of another user's device is another
+	recordtest.Equal(t, recordtest.Must(s.Devices.Find(t.Context(), other.UserID, d.Identity))(t), other)
+}
+
+func ensuresOnceInParallel(t *testing.T, s Subject) {
+	const calls = 20
+	got, made := make([]auth.Device, calls), make([]bool, calls)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
+		d := current(0, i)
+		d.Identity = "one"
+		got[i], made[i], err = s.Devices.Ensure(t.Context(), d)
+		return err
+	})...))
+	makers := 0
+	for i := range calls {
+		if made[i] {
+			makers++
+		}
+		recordtest.Equal(t, got[i], got[0])
+	}
+	if makers != 1 {
+		t.Errorf("%d calls made the device, want 1", makers)
+	}
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), got[0].UserID, calls))(t), got[:1])
+}
+
+func revokedGivesWay(t *testing.T, s Subject) {
+	d, next := current(0, 1), current(0, 2)
+	next.Identity = d.Identity
+	ensure(t, s, d)
+	recordtest.OK(t, s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
+	if _, err := s.Devices.Find(t.Context(), d.UserID, d.Identity); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Find of a revoked device returned %v", err)
+	}
+	ensure(t, s, next)
+	d.Revoked = true
+	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t), d)
+	recordtest.Equal(t, recordtest.Must(s.Devices.Find(t.Context(), d.UserID, d.Identity))(t), next)
+}
+
+// neverTwo: the database itself keeps the second one out.
+func neverTwo(t *testing.T, s Subject) {
+	d, other := current(0, 1), current(0, 2)
+	ensure(t, s, d, other)
+	err := s.Devices.Update(t.Context(), other.ID, func(p *auth.Device) error { p.Identity = d.Identity; return nil })
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("Update to the identity of another device returned %v", err)
+	}
+	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), other.ID))(t), other)
+}
+
+func failedChange(t *testing.T, s Subject) {
+	d, failed := current(0, 1), errors.New("failed")
+	ensure(t, s, d)
+	err := s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error {
+		p.Browser = "Lynx"
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("Update returned %v", err)
+	}
+	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t), d)
+}
+
+func losesNoUpdate(t *testing.T, s Subject) {
+	const calls = 20
+	d := current(0, 1)
+	d.Type = ""
+	ensure(t, s, d)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(int) error {
+		return s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error { p.Type += "x"; return nil })
+	})...))
+	if got := recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t); len(got.Type) != calls {
+		t.Errorf("%d updates are stored, want %d", len(got.Type), calls)
+	}
+}
+
+func lists(t *testing.T, s Subject) {
+	ensure(t, s, current(0, 2), current(0, 3), current(0, 1), current(1, 4))
+	recordtest.OK(t, s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
+	user := current(0, 1).UserID
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), user, 10))(t), []auth.Device{current(0, 3), Device(0, 2), current(0, 1)})
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), user, 2))(t), []auth.Device{current(0, 3), Device(0, 2)})
+	if none := recordtest.Must(s.Devices.List(t.Context(), user, 0))(t); len(none) != 0 {
+		t.Errorf("a list of none has %d devices", len(none))
+	}
+}
+
+func rollsBack(t *testing.T, s Subject) {
+	d := current(0, 1)
+	ensure(t, s, d)
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
+		if _, made, err := s.Devices.Ensure(ctx, current(0, 2)); err != nil || !made {
+			t.Errorf("Ensure = %v, %v", made, err)
+		}
+		if _, made, err := s.Devices.Ensure(ctx, current(0, 2)); err != nil || made {
+			t.Errorf("the transaction does not see its own device: %v, %v", made, err)
+		}
+		return s.Devices.Update(ctx, d.ID, func(p *auth.Device) error { p.Browser = "Lynx"; return nil })
+	})
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+}
+
+func heedsCancel(t *testing.T, s Subject) {
+	d := current(0, 1)
+	ensure(t, s, d)
+	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
+		"Ensure": func(ctx context.Context) error { _, _, err := s.Devices.Ensure(ctx, current(0, 2)); return err },
+		"Find":   func(ctx context.Context) error { _, err := s.Devices.Find(ctx, d.UserID, d.Identity); return err },
+		"Get":    func(ctx context.Context) error { _, err := s.Devices.Get(ctx, d.ID); return err },
+		"Update": func(ctx context.Context) error {
+			return s.Devices.Update(ctx, d.ID, func(p *auth.Device) error { p.Browser = "Lynx"; return nil })
+		},
+		"List":          func(ctx context.Context) error { _, err := s.Devices.List(ctx, d.UserID, 10); return err },
+		"Tokens.Add":    func(ctx context.Context) error { return s.Tokens.Add(ctx, token(d, 1), 5) },
+		"Tokens.Find":   func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token(d, 1).Hash); return err },
+		"Tokens.Remove": func(ctx context.Context) error { return s.Tokens.Remove(ctx, d.ID) },
+	})
+	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+}

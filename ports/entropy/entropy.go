@@ -1,0 +1,9 @@
+// Package entropy is the port through which the core gets random bytes.
+package entropy
+
+// Source gives random bytes.
+type Source interface {
+	// Fill overwrites all of p with bytes that nobody can foretell. It never
+	// fails and is safe for concurrent use.
+	Fill(p []byte)
+}

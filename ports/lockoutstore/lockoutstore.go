@@ -1,0 +1,24 @@
+// Package lockoutstore is the port to the counts of failed sign-ins.
+package lockoutstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// Store keeps one auth.Lockout a subject. It is safe for concurrent use and
+// joins a transaction that the context carries.
+type Store interface {
+	// Update reads the subject's lockout (the zero value when there is none),
+	// lets change alter it and stores the result; no other Update of the same
+	// subject comes between, on any instance. When change fails, nothing is
+	// stored and its error is returned.
+	Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error
+	// Get returns the subject's lockout, the zero value when there is none.
+	Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error)
+	// DeleteBefore removes the lockouts whose window began, and whose lock
+	// ended, before the time; it returns how many.
+	DeleteBefore(ctx context.Context, t time.Time) (int, error)
+}

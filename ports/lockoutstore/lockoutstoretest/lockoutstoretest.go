@@ -1,0 +1,188 @@
+// Package lockoutstoretest is the contract suite of the lockout store. It
+// tests what every store promises, not when a subject is locked.
+package lockoutstoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Subject is a store under test and the transactions that it joins.
+type Subject struct {
+	Lockouts lockoutstore.Store
+	Runner   transaction.Runner
+}
+
+// Run runs the suite. open returns an empty store and registers its own
+// cleanup.
+func Run(t *testing.T, open func(t *testing.T) Subject) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, s Subject){
+		"keeps every field":              keepsEveryField,
+		"gives back what was stored":     roundTrips,
+		"begins with the zero value":     beginsAtZero,
+		"a failed change stores nothing": failedChange,
+		"parallel updates lose nothing":  losesNoUpdate,
+		"deletes what is over":           deletesBefore,
+		"rolls back":                     rollsBack,
+		"heeds a cancelled context":      heedsCancel,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+const key auth.LockoutKey = "email:5f1d7a84db00d2fce00b31a7fc73224f"
+
+func set(l auth.Lockout) func(*auth.Lockout) error {
+	return func(p *auth.Lockout) error {
+		*p = l
+		return nil
+	}
+}
+
+func fail(l *auth.Lockout) error {
+	l.Failures++
+	return nil
+}
+
+func wantLockout(ctx context.Context, t rapid.TB, s Subject, k auth.LockoutKey, want auth.Lockout) {
+	t.Helper()
+	recordtest.Equal(t, recordtest.Must(s.Lockouts.Get(ctx, k))(t), want)
+}
+
+func sample() auth.Lockout {
+	return auth.Lockout{Failures: 4, FirstAt: recordtest.Epoch(), LockedUntil: recordtest.Epoch().Add(15 * time.Minute)}
+}
+
+func keepsEveryField(t *testing.T, s Subject) {
+	recordtest.Whole(t, sample())
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
+	wantLockout(t.Context(), t, s, key, sample())
+}
+
+func roundTrips(t *testing.T, s Subject) {
+	was := map[auth.LockoutKey]auth.Lockout{}
+	rapid.Check(t, func(r *rapid.T) {
+		k := auth.LockoutKey(rapid.SampledFrom([]string{"device:a", "device:b", "device:A"}).Draw(r, "key"))
+		l := auth.Lockout{
+			Failures: rapid.IntRange(0, 1000).Draw(r, "failures"),
+			FirstAt:  recordtest.Optional(recordtest.Instant()).Draw(r, "first"), LockedUntil: recordtest.Optional(recordtest.Instant()).Draw(r, "until"),
+		}
+		recordtest.OK(r, s.Lockouts.Update(t.Context(), k, func(p *auth.Lockout) error {
+			recordtest.Equal(r, *p, was[k])
+			*p = l
+			return nil
+		}))
+		was[k] = l
+		for k, want := range was {
+			wantLockout(t.Context(), r, s, k, want)
+		}
+	})
+}
+
+func beginsAtZero(t *testing.T, s Subject) {
+	wantLockout(t.Context(), t, s, key, auth.Lockout{})
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, func(p *auth.Lockout) error {
+		recordtest.Equal(t, *p, auth.Lockout{})
+		return fail(p)
+	}))
+	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: 1})
+	wantLockout(t.Context(), t, s, "device:other", auth.Lockout{})
+}
+
+// failedChange also fails the first change of a subject.
+func failedChange(t *testing.T, s Subject) {
+	failed := errors.New("failed")
+	for _, want := range []auth.Lockout{{}, sample()} {
+		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(want)))
+		for _, k := range []auth.LockoutKey{key, "device:new"} {
+			err := s.Lockouts.Update(t.Context(), k, func(p *auth.Lockout) error {
+				p.Failures++
+				return failed
+			})
+			if !errors.Is(err, failed) {
+				t.Errorf("Update returned %v", err)
+			}
+		}
+		wantLockout(t.Context(), t, s, key, want)
+		wantLockout(t.Context(), t, s, "device:new", auth.Lockout{})
+	}
+}
+
+// losesNoUpdate begins with subjects that are not there, and makes some of the
+// updates part of greater transactions, as a sign-in does.
+func losesNoUpdate(t *testing.T, s Subject) {
+	const calls, subjects = 50, 2
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls*subjects, func(i int) error {
+		k := auth.LockoutKey(fmt.Sprintf("device:%d", i%subjects))
+		if i%3 == 0 {
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, k, fail) })
+		}
+		return s.Lockouts.Update(t.Context(), k, fail)
+	})...))
+	for i := range subjects {
+		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{Failures: calls})
+	}
+}
+
+func deletesBefore(t *testing.T, s Subject) {
+	edge := recordtest.Epoch()
+	past, never := edge.Add(-time.Microsecond), time.Time{}
+	for _, c := range []struct {
+		first, until time.Time
+		gone         bool
+	}{
+		{past, never, true}, {past, past, true}, {past, edge, false},
+		{edge, never, false}, {edge, past, false}, {never, never, true},
+	} {
+		l := auth.Lockout{Failures: 1, FirstAt: c.first, LockedUntil: c.until}
+		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(l)))
+		n, want := recordtest.Must(s.Lockouts.DeleteBefore(t.Context(), edge))(t), 0
+		if c.gone {
+			l, want = auth.Lockout{}, 1
+		}
+		if n != want {
+			t.Errorf("DeleteBefore of %+v = %d, want %d", c, n, want)
+		}
+		wantLockout(t.Context(), t, s, key, l)
+	}
+}
+
+func rollsBack(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
+		if err := s.Lockouts.Update(ctx, "device:new", fail); err != nil {
+			return err
+		}
+		wantLockout(ctx, t, s, "device:new", auth.Lockout{Failures: 1})
+		if n, err := s.Lockouts.DeleteBefore(ctx, sample().LockedUntil.Add(time.Hour)); err != nil || n != 2 {
+			t.Errorf("DeleteBefore = %d, %v, want both subjects", n, err)
+		}
+		return nil
+	})
+	wantLockout(t.Context(), t, s, key, sample())
+	wantLockout(t.Context(), t, s, "device:new", auth.Lockout{})
+}
+
+func heedsCancel(t *testing.T, s Subject) {
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
+	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
+		"Update": func(ctx context.Context) error { return s.Lockouts.Update(ctx, key, fail) },
+		"Get":    func(ctx context.Context) error { _, err := s.Lockouts.Get(ctx, key); return err },
+		"DeleteBefore": func(ctx context.Context) error {
+			_, err := s.Lockouts.DeleteBefore(ctx, sample().LockedUntil.Add(time.Hour))
+			return err
+		},
+	})
+	wantLockout(t.Context(), t, s, key, sample())
+}

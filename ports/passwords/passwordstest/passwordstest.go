@@ -1,0 +1,129 @@
+// Package passwordstest is the contract suite of the password port: every adapter runs it. It tests what callers rely on, not how
+// costly a hash is.
+package passwordstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/passwords"
+)
+
+// Run runs the suite. open returns a hasher that lets at least eight calls wait.
+func Run(t *testing.T, open func(t *testing.T) passwords.Hasher) {
+	t.Helper()
+	t.Run("matches the password it hashed", func(t *testing.T) { matches(t, open(t)) })
+	t.Run("never makes one hash twice", func(t *testing.T) { salts(t, open(t)) })
+	t.Run("refuses what is too long", func(t *testing.T) { refusesLong(t, open(t)) })
+	t.Run("reports a hash that cannot be read", func(t *testing.T) { reportsBroken(t, open(t)) })
+	t.Run("heeds a cancelled context", func(t *testing.T) { heedsCancel(t, open(t)) })
+	t.Run("works in parallel", func(t *testing.T) { parallel(t, open(t)) })
+}
+
+// Password returns a password for tests.
+func Password(t *testing.T, s string) auth.Password {
+	t.Helper()
+	p, err := auth.NewPassword("password", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func hash(t *testing.T, h passwords.Hasher, s string) auth.PasswordHash {
+	t.Helper()
+	hashed, err := h.Hash(context.Background(), Password(t, s))
+	if err != nil {
+		t.Fatalf("hash: %v", err)
+	}
+	return hashed
+}
+
+func matches(t *testing.T, h passwords.Hasher) {
+	for _, c := range []struct {
+		set, tried string
+		want       bool
+	}{
+		{"Correct Horse 9!", "Correct Horse 9!", true},
+		{"Correct Horse 9!", "correct Horse 9!", false},
+		{"Correct Horse 9!", "Correct Horse 9! ", false},
+		{"Gr\u00fc\u00dfe aus K\u00f6ln 1!", "Gru\u0308\u00dfe aus Ko\u0308ln 1!", true}, // composed and not: one password
+		{strings.Repeat("\u20ac", auth.MaxPassword), strings.Repeat("\u20ac", auth.MaxPassword), true},
+		{strings.Repeat("x", auth.MaxPassword), strings.Repeat("x", auth.MaxPassword-1), false},
+	} {
+		match, stale, err := h.Verify(context.Background(), hash(t, h, c.set), Password(t, c.tried))
+		if err != nil || match != c.want || stale {
+			t.Errorf("set %q, tried %q: match %v, stale %v, error %v; want match %v", c.set, c.tried, match, stale, err, c.want)
+		}
+	}
+}
+
+func salts(t *testing.T, h passwords.Hasher) {
+	if a, b := hash(t, h, "Same Secret 1!"), hash(t, h, "Same Secret 1!"); a == b {
+		t.Error("one password gave the same hash twice")
+	}
+	if a := hash(t, h, "Same Secret 1!"); strings.Contains(string(a), "Secret") {
+		t.Error("the hash holds the password")
+	}
+}
+
+func refusesLong(t *testing.T, h passwords.Hasher) {
+	ctx, long := context.Background(), Password(t, strings.Repeat("x", auth.MaxPassword+1))
+	if _, err := h.Hash(ctx, long); !fault.Is(err, fault.Invalid) {
+		t.Errorf("hash of a password that is too long: %v, want fault.Invalid", err)
+	}
+	if match, _, err := h.Verify(ctx, hash(t, h, "Short Enough 1!"), long); match || err != nil {
+		t.Errorf("verify of a password that is too long: match %v, error %v", match, err)
+	}
+	if match, _, err := h.Verify(ctx, hash(t, h, "Short Enough 1!"), Password(t, strings.Repeat("y", 1<<16))); match || err != nil {
+		t.Errorf("verify of a huge password: match %v, error %v", match, err)
+	}
+	if err := h.VerifyNone(ctx, long); err != nil {
+		t.Errorf("verify of a long password for nobody: %v", err)
+	}
+}
+
+func reportsBroken(t *testing.T, h passwords.Hasher) {
+	for _, broken := range []auth.PasswordHash{"", "x", "$argon2id$v=19$", auth.PasswordHash(strings.Repeat("$", 10000))} {
+		match, _, err := h.Verify(context.Background(), broken, Password(t, "Any Secret 1!"))
+		if match || !fault.Is(err, fault.Internal) {
+			t.Errorf("hash %.20q: match %v, error %v; want fault.Internal", broken, match, err)
+		}
+	}
+}
+
+func heedsCancel(t *testing.T, h passwords.Hasher) {
+	stored := hash(t, h, "Any Secret 1!")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := h.Verify(ctx, stored, Password(t, "Any Secret 1!")); !errors.Is(err, context.Canceled) {
+		t.Errorf("verify: %v, want context.Canceled", err)
+	}
+	if err := h.VerifyNone(ctx, Password(t, "Any Secret 1!")); !errors.Is(err, context.Canceled) {
+		t.Errorf("verify none: %v, want context.Canceled", err)
+	}
+}
+
+func parallel(t *testing.T, h passwords.Hasher) {
+	var wait sync.WaitGroup
+	for i := range 8 {
+		own := Password(t, fmt.Sprintf("Own Secret %d!", i))
+		wait.Go(func() {
+			stored, err := h.Hash(context.Background(), own)
+			if err != nil {
+				t.Errorf("hash: %v", err)
+				return
+			}
+			if match, _, err := h.Verify(context.Background(), stored, own); !match || err != nil {
+				t.Errorf("verify: match %v, error %v", match, err)
+			}
+		})
+	}
+	wait.Wait()
+}

@@ -1,0 +1,63 @@
+// Package serverstore is the port to the records of published server versions.
+package serverstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Reader reads published versions. All methods are safe for concurrent use,
+// each sees one consistent state of the store, and each returns
+// fault.Unavailable when the database is away. Where deleted is false,
+// versions of status deleted are as if they were not there.
+type Reader interface {
+	// List returns the records that the query selects, ordered by name, then
+	// version, both bytewise.
+	List(ctx context.Context, q Query) ([]registry.Record, error)
+	// Versions returns all versions of a server, newest publication first. No
+	// such server is an empty answer.
+	Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error)
+	// Version returns one version, or fault.NotFound.
+	Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error)
+	// Latest returns the version that holds the latest flag, or
+	// fault.NotFound.
+	Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error)
+}
+
+// Writer changes the versions of a server. Both methods are called inside one
+// transaction (ports/transaction), Lock first.
+type Writer interface {
+	// Lock returns the releases of a server, oldest publication first, and
+	// keeps every other transaction that locks the same server waiting until
+	// this one ends. It also locks a name that has no releases yet.
+	Lock(ctx context.Context, name registry.Name) ([]registry.Release, error)
+	// Save stores changes to the server that Lock locked, in any order of
+	// theirs. The store itself guarantees, whatever a caller does wrong, that
+	// a version exists once, that at most one version of a server is latest
+	// at any moment, and, where unique remote URLs are asked for, that the
+	// versions of two servers that are not deleted never share one.
+	// fault.Conflict names the rule that was broken.
+	Save(ctx context.Context, changes []Change) error
+}
+
+// Change is the new state of one version.
+type Change struct {
+	Release  registry.Release
+	Document []byte               // nil leaves the stored document as it is
+	Remotes  []registry.RemoteURL // of Document; counts only when that is set
+}
+
+// Query selects a page of the listing (decisions 1.2).
+type Query struct {
+	AfterName    string // the page begins behind this name and version; empty = at the start
+	AfterVersion string
+	Limit        int // 1 and more
+
+	Search       string           // case-insensitive (Unicode simple folding not required beyond ASCII) substring of the name; empty = all
+	UpdatedSince time.Time        // strictly after; zero = all
+	Version      registry.Version // exact; zero = all
+	LatestOnly   bool
+	Deleted      bool // deleted versions too
+}

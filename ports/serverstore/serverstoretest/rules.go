@@ -1,0 +1,101 @@
+package serverstoretest
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+const address registry.RemoteURL = "https://one.example/mcp"
+
+// refuses checks that the store itself stands against changes, and that none
+// of them is stored.
+func (o opened) refuses(t *testing.T, changes ...serverstore.Change) {
+	t.Helper()
+	before := o.list(t, serverstore.Query{Deleted: true})
+	if err := o.save(t.Context(), changes...); !fault.Is(err, fault.Conflict) {
+		t.Errorf("saving %+v: %v, want a conflict", changes, err)
+	}
+	if after := o.list(t, serverstore.Query{Deleted: true}); len(after) != len(before) {
+		t.Errorf("refused changes left %q, before there were %q", keys(after), keys(before))
+	}
+}
+
+func existsOnce(t *testing.T, o opened) {
+	t.Helper()
+	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)))
+	o.refuses(t, published(release(t, "com.example/a", "1.0.0", 1)))
+	o.saved(t, state(status(release(t, "com.example/a", "1.0.0", 0), registry.StatusDeleted, "", 2)))
+	o.refuses(t, published(release(t, "com.example/a", "1.0.0", 3)))
+	o.saved(t, published(release(t, "com.example/A", "1.0.0", 1)))
+	o.refuses(t, published(release(t, "com.example/a", "2.0.0", 0))) // at the time of the other version
+}
+
+func oneLatest(t *testing.T, o opened) {
+	t.Helper()
+	first, second := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/a", "2.0.0", 1)
+	o.saved(t, published(latest(first)))
+	o.refuses(t, published(latest(second)))
+	o.saved(t, published(latest(second)), state(first))
+	o.saved(t, state(latest(first)), state(second)) // and back, the other way round
+	if got, err := o.Reader.Latest(t.Context(), first.Name, false); err != nil || got.Version != first.Version {
+		t.Errorf("latest is %v (%v)", got.Version, err)
+	}
+	if err := o.save(t.Context(), state(latest(second))); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second latest: %v", err)
+	}
+}
+
+func refusedStoresNothing(t *testing.T, o opened) {
+	t.Helper()
+	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)))
+	o.refuses(t, published(release(t, "com.example/a", "2.0.0", 1)), published(release(t, "com.example/a", "1.0.0", 2)))
+}
+
+func remoteURLOwned(t *testing.T, o opened) {
+	t.Helper()
+	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0), address, "https://two.example/mcp"))
+	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 1), "https://two.example/mcp"))
+	o.refuses(t, published(release(t, "com.example/A", "1.0.0", 1), "https://three.example/mcp", address))
+	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), "https://one.example/MCP"))
+	replaced := published(release(t, "com.example/b", "1.0.0", 1), address)
+	o.refuses(t, replaced)
+	if got := o.version(t, replaced.Release); got.UpdatedAt != replaced.Release.UpdatedAt {
+		t.Errorf("a refused document was stored: %+v", got)
+	}
+}
+
+func remoteURLGivenUp(t *testing.T, o opened) {
+	t.Helper()
+	first := release(t, "com.example/a", "1.0.0", 0)
+	o.saved(t, published(first, address))
+	o.saved(t, state(status(first, registry.StatusDeleted, "", 2)))
+	other := release(t, "com.example/b", "1.0.0", 1)
+	o.saved(t, published(other, address))
+	o.refuses(t, state(status(first, registry.StatusActive, "", 3))) // it comes back to an address that is taken
+	o.saved(t, state(status(other, registry.StatusDeleted, "", 4)))
+	o.saved(t, state(status(first, registry.StatusDeprecated, "", 5)))
+	o.refuses(t, state(status(other, registry.StatusActive, "", 6)))
+}
+
+func remoteURLReplaced(t *testing.T, o opened) {
+	t.Helper()
+	first := release(t, "com.example/a", "1.0.0", 0)
+	o.saved(t, published(first, address))
+	o.saved(t, published(first, "https://two.example/mcp"))
+	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), address))
+	o.refuses(t, published(first, address))
+}
+
+func remoteURLShared(t *testing.T, o opened) {
+	t.Helper()
+	first, second := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/a", "2.0.0", 1)
+	o.saved(t, published(first, address, address))
+	o.saved(t, published(second, address))
+	o.saved(t, state(status(first, registry.StatusDeleted, "", 2)))
+	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 3), address)) // the second version still has it
+	o.saved(t, state(status(second, registry.StatusDeleted, "", 4)))
+	o.saved(t, published(release(t, "com.example/b", "1.0.0", 3), address))
+}

@@ -1,0 +1,29 @@
+// Package sessioncache is the port to a short-lived copy of session records
+// that spares the database on every checked token. It is never the truth: what
+// it does not hold is read from ports/sessionstore.
+package sessioncache
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// MaxAge is how long after Put an entry may be served at most, on any
+// instance. It is what bounds how long an ended session can still pass
+// (decisions 2.2: one second).
+const MaxAge = 900 * time.Millisecond
+
+// Cache holds copies of sessions. All methods are safe for concurrent use. A
+// cache that cannot be reached answers as an empty one: its errors are
+// reported by the adapter's own log and statistics, and never fail a request.
+type Cache interface {
+	// Get returns the copy of a session, if there is one no older than MaxAge.
+	Get(ctx context.Context, id auth.SessionID) (auth.Session, bool)
+	// Put keeps a copy for at most MaxAge.
+	Put(ctx context.Context, s auth.Session)
+	// Drop forgets sessions, on every instance that shares the cache within
+	// MaxAge and on this one at once.
+	Drop(ctx context.Context, ids ...auth.SessionID)
+}

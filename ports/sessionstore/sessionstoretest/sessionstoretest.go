@@ -1,0 +1,373 @@
+// Package sessionstoretest is the contract suite of the session store, of its
+// history and of the refresh tokens. It tests what every store promises, not
+// when sessions begin and end.
+package sessionstoretest
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/accountstoretest"
+	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/devicestore/devicestoretest"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Sessions is a store with its history.
+type Sessions interface {
+	sessionstore.Store
+	sessionstore.History
+}
+
+// Subject is the stores under test and what they live beside: sessions belong
+// to accounts and devices.
+type Subject struct {
+	Sessions Sessions
+	Tokens   sessionstore.RefreshTokens
+	Devices  devicestore.Store
+	Accounts accountstore.Store
+	Runner   transaction.Runner
+}
+
+// Run runs the suite. open returns empty stores and registers its own cleanup.
+func Run(t *testing.T, open func(t *testing.T) Subject) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, s Subject){
+		"keeps every field":              keepsEveryField,
+		"gives back what was stored":     roundTrips,
+		"not found":                      notFound,
+		"a failed change stores nothing": failedChange,
+		"parallel updates lose nothing":  losesNoUpdate,
+		"parallel sign-ins":              signsInParallel,
+		"ends what the filter names":     ends,
+		"ends what lives":                endsWhatLives,
+		"of parallel ends one counts":    endsOnce,
+		"lists the active":               listsActive,
+		"counts what is newer":           counts,
+		"remembers what was trusted":     remembers,
+		"rolls back":                     rollsBack,
+		"heeds a cancelled context":      heedsCancel,
+
+		"tokens keep every field":          tokensKeepEveryField,
+		"tokens give back what was stored": tokensRoundTrip,
+		"tokens are spent once":            spendsOnce,
+		"of parallel spends one wins":      spendsOnceInParallel,
+		"deletes what is of no use":        deletesExpired,
+		"tokens roll back":                 tokensRollBack,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			Parents(t, s.Accounts, s.Devices)
+			test(t, s)
+		})
+	}
+}
+
+// Parents stores what the samples belong to: accounts 0 and 1, and of each the
+// devices 2×user and 2×user+1.
+func Parents(t *testing.T, accounts accountstore.Store, devices devicestore.Store) {
+	t.Helper()
+	for user := range 2 {
+		recordtest.OK(t, accounts.Create(t.Context(), accountstoretest.Account(user)))
+		for n := 2 * user; n < 2*user+2; n++ {
+			if _, _, err := devices.Ensure(t.Context(), devicestoretest.Device(user, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Session returns a sample with every field set, of the account of a number,
+// on its first device. Greater numbers are newer.
+func Session(user, n int) auth.Session {
+	d := devicestoretest.Device(user, 2*user)
+	created := recordtest.Epoch().Add(time.Duration(n) * time.Second)
+	return auth.Session{
+		ID: recordtest.UUID[auth.SessionID](n), UserID: d.UserID, DeviceID: d.ID, DeviceIdentity: d.Identity,
+		TrustLevel: auth.LimitedTrust, RiskScore: 37,
+		CreatedAt: created, LastActivity: created.Add(time.Minute),
+		ExpiresAt: created.Add(time.Hour), MaxExpiresAt: created.Add(24 * time.Hour),
+		IPAddress: netip.MustParseAddr("192.0.2.7"),
+		EndedAt:   created.Add(time.Minute), EndReason: auth.EndTerminated,
+	}
+}
+
+// Living is a sample that has not ended.
+func Living(user, n int) auth.Session {
+	s := Session(user, n)
+	s.EndedAt, s.EndReason = time.Time{}, ""
+	return s
+}
+
+func create(t *testing.T, s Subject, sessions ...auth.Session) {
+	t.Helper()
+	for _, session := range sessions {
+		recordtest.OK(t, s.Sessions.Create(t.Context(), session))
+	}
+}
+
+func keepsEveryField(t *testing.T, s Subject) {
+	session := Session(1, 1)
+	recordtest.Whole(t, session)
+	create(t, s, session)
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
+}
+
+func roundTrips(t *testing.T, s Subject) {
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		a, b := draw(r, n), draw(r, n)
+		recordtest.OK(r, s.Sessions.Create(t.Context(), a))
+		recordtest.OK(r, s.Sessions.Update(t.Context(), a.ID, func(p *auth.Session) error {
+			recordtest.Equal(r, *p, a)
+			*p = b
+			return nil
+		}))
+		recordtest.Equal(r, recordtest.Must(s.Sessions.Get(t.Context(), a.ID))(r), b)
+	})
+}
+
+func draw(r *rapid.T, n int) auth.Session {
+	s := Session(0, n)
+	s.DeviceID = devicestoretest.Device(0, rapid.IntRange(0, 1).Draw(r, "device")).ID
+	s.DeviceIdentity = auth.DeviceIdentity(recordtest.Text().Draw(r, "identity"))
+	s.TrustLevel = auth.TrustLevel(rapid.IntRange(0, int(auth.FullTrust)).Draw(r, "level"))
+	s.RiskScore = rapid.IntRange(0, 100).Draw(r, "score")
+	s.CreatedAt, s.LastActivity = recordtest.Instant().Draw(r, "created"), recordtest.Instant().Draw(r, "activity")
+	s.ExpiresAt, s.MaxExpiresAt = recordtest.Instant().Draw(r, "expires"), recordtest.Instant().Draw(r, "at most")
+	s.IPAddress = recordtest.Address().Draw(r, "address")
+	s.EndedAt = recordtest.Optional(recordtest.Instant()).Draw(r, "ended")
+	s.EndReason = rapid.SampledFrom([]auth.EndReason{"", auth.EndSignOut, auth.EndReplay}).Draw(r, "reason")
+	return s
+}
+
+func notFound(t *testing.T, s Subject) {
+	create(t, s, Session(0, 1))
+	none := Session(0, 2).ID
+	recordtest.WantNotFound(t, map[string]func() error{
+		"Get": func() error { _, err := s.Sessions.Get(t.Context(), none); return err },
+		"Update": func() error {
+			return s.Sessions.Update(t.Context(), none, func(*auth.Session) error {
+				t.Error("change was called")
+				return nil
+			})
+		},
+		"Tokens.Find":  func() error { _, err := s.Tokens.Find(t.Context(), auth.TokenHash{1}); return err },
+		"Tokens.Spend": func() error { return s.Tokens.Spend(t.Context(), auth.TokenHash{1}, recordtest.Epoch()) },
+	})
+}
+
+func failedChange(t *testing.T, s Subject) {
+	session, failed := Living(0, 1), errors.New("failed")
+	create(t, s, session)
+	err := s.Sessions.Update(t.Context(), session.ID, func(p *auth.Session) error {
+		p.TrustLevel = auth.FullTrust
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("Update returned %v", err)
+	}
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
+}
+
+// losesNoUpdate lets an End come between the updates as well.
+func losesNoUpdate(t *testing.T, s Subject) {
+	const calls = 20
+	session := Living(0, 1)
+	create(t, s, session)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
+		if i == 0 {
+			_, err := s.Sessions.End(t.Context(), sessionstore.Filter{UserID: session.UserID}, session.CreatedAt, auth.EndReplay)
+			return err
+		}
+		return s.Sessions.Update(t.Context(), session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
+	})...))
+	session.RiskScore += calls - 1
+	session.EndedAt, session.EndReason = session.CreatedAt, auth.EndReplay
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
+}
+
+// signsInParallel: transactions that add what refers to an account, and then
+// change the account, must not stop each other.
+func signsInParallel(t *testing.T, s Subject) {
+	const calls = 20
+	was := accountstoretest.Account(0)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
+		return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+			session := Living(0, i)
+			if err := s.Sessions.Create(ctx, session); err != nil {
+				return err
+			}
+			if err := s.Tokens.Add(ctx, token(session, byte(i))); err != nil {
+				return err
+			}
+			return s.Accounts.Update(ctx, was.ID, func(a *auth.Account) error { a.MFA.LastStep++; return nil })
+		})
+	})...))
+	if n := len(recordtest.Must(s.Sessions.Active(t.Context(), was.ID, recordtest.Epoch(), 2*calls))(t)); n != calls {
+		t.Errorf("%d sessions are stored, want %d", n, calls)
+	}
+	was.MFA.LastStep += calls
+	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), was.ID))(t), was)
+}
+
+func ends(t *testing.T, s Subject) {
+	second := Living(0, 2)
+	second.DeviceID = devicestoretest.Device(0, 1).ID
+	third, others := Living(0, 3), Living(1, 4)
+	user, at := second.UserID, third.CreatedAt.Add(time.Minute)
+	ids := func(sessions ...auth.Session) (ids []auth.SessionID) {
+		for _, session := range sessions {
+			ids = append(ids, session.ID)
+		}
+		return ids
+	}
+	create(t, s, Living(0, 1), second, third, others)
+	for _, step := range []struct {
+		which sessionstore.Filter
+		want  []auth.SessionID
+	}{
+		{sessionstore.Filter{UserID: user, DeviceID: devicestoretest.Device(1, 2).ID}, nil},
+		{sessionstore.Filter{UserID: user, DeviceID: second.DeviceID, Except: second.ID}, nil},
+		{sessionstore.Filter{UserID: user, DeviceID: second.DeviceID}, ids(second)},
+		{sessionstore.Filter{UserID: user, Except: third.ID}, ids(Living(0, 1))},
+		{sessionstore.Filter{UserID: user}, ids(third)},
+		{sessionstore.Filter{UserID: user}, nil},
+	} {
+		got := recordtest.Must(s.Sessions.End(t.Context(), step.which, at, auth.EndSignOut))(t)
+		if slices.Sort(got); !slices.Equal(got, step.want) {
+			t.Fatalf("End of %+v ended %v, want %v", step.which, got, step.want)
+		}
+	}
+	third.EndedAt, third.EndReason = at, auth.EndSignOut
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), third.ID))(t), third)
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), others.ID))(t), others)
+}
+
+// endsWhatLives: what ended or expired before keeps its end.
+func endsWhatLives(t *testing.T, s Subject) {
+	ended, expired := Session(0, 1), Living(0, 2)
+	create(t, s, ended, expired)
+	which := sessionstore.Filter{UserID: ended.UserID}
+	if ids := recordtest.Must(s.Sessions.End(t.Context(), which, expired.ExpiresAt, auth.EndReplay))(t); len(ids) != 0 {
+		t.Errorf("End ended %v", ids)
+	}
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), ended.ID))(t), ended)
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), expired.ID))(t), expired)
+	ids := recordtest.Must(s.Sessions.End(t.Context(), which, expired.ExpiresAt.Add(-time.Microsecond), auth.EndReplay))(t)
+	recordtest.Equal(t, ids, []auth.SessionID{expired.ID})
+}
+
+func endsOnce(t *testing.T, s Subject) {
+	const sessions, calls = 10, 8
+	for n := range sessions {
+		create(t, s, Living(0, n))
+	}
+	got := make([][]auth.SessionID, calls)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
+		got[i], err = s.Sessions.End(t.Context(), sessionstore.Filter{UserID: Living(0, 0).UserID}, recordtest.Epoch(), auth.EndReplay)
+		return err
+	})...))
+	all := slices.Concat(got...)
+	slices.Sort(all)
+	if len(all) != sessions || len(slices.Compact(all)) != sessions {
+		t.Errorf("%d ends were told of %d sessions", len(all), sessions)
+	}
+}
+
+func listsActive(t *testing.T, s Subject) {
+	expired := Living(0, 1)
+	at := expired.ExpiresAt
+	create(t, s, expired, Living(0, 4), Living(0, 2), Session(0, 5), Living(0, 3), Living(1, 6))
+	user := expired.UserID
+	for _, c := range []struct {
+		at    time.Time
+		limit int
+		want  []auth.Session
+	}{
+		{at, 10, []auth.Session{Living(0, 4), Living(0, 3), Living(0, 2)}},
+		{at, 2, []auth.Session{Living(0, 4), Living(0, 3)}},
+		{at.Add(-time.Microsecond), 10, []auth.Session{Living(0, 4), Living(0, 3), Living(0, 2), expired}},
+	} {
+		recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), user, c.at, c.limit))(t), c.want)
+	}
+	if none := recordtest.Must(s.Sessions.Active(t.Context(), user, at, 0))(t); len(none) != 0 {
+		t.Errorf("a list of none has %d sessions", len(none))
+	}
+}
+
+func counts(t *testing.T, s Subject) {
+	create(t, s, Living(0, 1), Session(0, 2), Living(0, 3), Living(1, 4))
+	for want, since := range []time.Time{
+		Living(0, 3).CreatedAt, Living(0, 3).CreatedAt.Add(-time.Microsecond), Living(0, 1).CreatedAt, recordtest.Epoch(),
+	} {
+		if got := recordtest.Must(s.Sessions.CountSince(t.Context(), Living(0, 1).UserID, since))(t); got != want {
+			t.Errorf("CountSince(%v) = %d, want %d", since, got, want)
+		}
+	}
+}
+
+func remembers(t *testing.T, s Subject) {
+	full, unverified, risky := Living(0, 1), Living(0, 2), Living(0, 4)
+	full.TrustLevel, unverified.TrustLevel, risky.TrustLevel = auth.FullTrust, auth.Unverified, auth.HighRisk
+	create(t, s, full, unverified, Session(0, 3), risky, Living(1, 5))
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 10))(t), []auth.Session{Session(0, 3), full})
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 1))(t), []auth.Session{Session(0, 3)})
+}
+
+func rollsBack(t *testing.T, s Subject) {
+	session := Living(0, 1)
+	create(t, s, session)
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
+		if err := s.Sessions.Create(ctx, Living(0, 2)); err != nil {
+			return err
+		}
+		ids, err := s.Sessions.End(ctx, sessionstore.Filter{UserID: session.UserID}, recordtest.Epoch(), auth.EndReplay)
+		if err != nil || len(ids) != 2 {
+			t.Errorf("End = %v, %v, want both sessions", ids, err)
+		}
+		return s.Sessions.Update(ctx, session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
+	})
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), session.UserID, session.CreatedAt, 10))(t), []auth.Session{session})
+}
+
+func heedsCancel(t *testing.T, s Subject) {
+	session, token := Living(0, 1), token(Living(0, 1), 1)
+	create(t, s, session)
+	recordtest.OK(t, s.Tokens.Add(t.Context(), token))
+	user, late := session.UserID, session.MaxExpiresAt
+	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
+		"Create": func(ctx context.Context) error { return s.Sessions.Create(ctx, Living(0, 2)) },
+		"Get":    func(ctx context.Context) error { _, err := s.Sessions.Get(ctx, session.ID); return err },
+		"Update": func(ctx context.Context) error {
+			return s.Sessions.Update(ctx, session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
+		},
+		"End": func(ctx context.Context) error {
+			_, err := s.Sessions.End(ctx, sessionstore.Filter{UserID: user}, session.CreatedAt, auth.EndReplay)
+			return err
+		},
+		"Active":     func(ctx context.Context) error { _, err := s.Sessions.Active(ctx, user, late, 10); return err },
+		"CountSince": func(ctx context.Context) error { _, err := s.Sessions.CountSince(ctx, user, late); return err },
+		"Trusted":    func(ctx context.Context) error { _, err := s.Sessions.Trusted(ctx, user, 10); return err },
+		"Add":        func(ctx context.Context) error { return s.Tokens.Add(ctx, auth.RefreshToken{SessionID: session.ID}) },
+		"Find":       func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token.Hash); return err },
+		"Spend":      func(ctx context.Context) error { return s.Tokens.Spend(ctx, token.Hash, late) },
+		"DeleteExpired": func(ctx context.Context) error {
+			_, err := s.Tokens.DeleteExpired(ctx, late)
+			return err
+		},
+	})
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), user, session.CreatedAt, 10))(t), []auth.Session{session})
+	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), token.Hash))(t), token)
+}

@@ -1,0 +1,43 @@
+// Package throttle is the port through which the API asks whether a caller may
+// try again. The rate limit hexagon answers it.
+package throttle
+
+import (
+	"context"
+	"time"
+)
+
+// Scope names one of the API's own limits.
+type Scope string
+
+// The scopes (authentication document, section Limits; decisions 2.4).
+const (
+	AuthAddress     Scope = "auth"     // paths below /auth, by address
+	APIAddress      Scope = "api"      // the document's other endpoints, by address
+	RegistryAddress Scope = "registry" // registry and methods, by address
+	StepUpUser      Scope = "step_up"  // challenges and resends, by user
+)
+
+// Verdict is the answer to one try.
+type Verdict struct {
+	Allowed   bool
+	Unlimited bool // the scope has no limit; the fields below are zero
+	Limit     uint64
+	Remaining uint64
+	ResetAt   time.Time // when the present window ends
+}
+
+// RetryAfter returns how long until the window ends, at least one second.
+func (v Verdict) RetryAfter(now time.Time) time.Duration {
+	return max(v.ResetAt.Sub(now), time.Second)
+}
+
+// Throttle counts tries in the counter store, on every instance together.
+type Throttle interface {
+	// Try counts one try of a key in a scope and tells whether it is within
+	// the limit. fault.Unavailable when the counter store is away.
+	Try(ctx context.Context, scope Scope, key string) (Verdict, error)
+	// GiveBack takes back one try that turned out not to count, in the window
+	// of the verdict it got.
+	GiveBack(ctx context.Context, scope Scope, key string, v Verdict) error
+}

@@ -1,0 +1,211 @@
+// Package transactiontest is the contract of ports/transaction: every adapter
+// of that port passes Run.
+package transactiontest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Opened is an empty record store of an adapter: what runs transactions, and
+// a store in which their effect is seen.
+type Opened struct {
+	Runner transaction.Runner
+	Grants grantstore.Store
+}
+
+var errRefused = errors.New("refused")
+
+// Run checks an adapter. open is called for every part of the contract.
+func Run(t *testing.T, open func(t *testing.T) Opened) {
+	t.Helper()
+	parts := map[string]func(t *testing.T, o Opened){
+		"stores what succeeded":           storesWhatSucceeded,
+		"stores nothing after an error":   storesNothingAfterAnError,
+		"stores nothing after a panic":    storesNothingAfterAPanic,
+		"reads its own changes":           readsItsOwnChanges,
+		"joins what the context carries":  joins,
+		"a failed join fails the whole":   failedJoin,
+		"refuses an ended context":        refusesAnEndedContext,
+		"an end of the context undoes":    contextEndsWithin,
+		"parallel transactions all count": parallel,
+	}
+	for name, part := range parts {
+		t.Run(name, func(t *testing.T) { part(t, open(t)) })
+	}
+}
+
+func storesWhatSucceeded(t *testing.T, o Opened) {
+	t.Helper()
+	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		return errors.Join(o.Grants.Add(ctx, grant("a")), o.Grants.Add(ctx, grant("b")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, o, "a", "b")
+}
+
+func storesNothingAfterAnError(t *testing.T, o Opened) {
+	t.Helper()
+	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := o.Grants.Add(ctx, grant("a")); err != nil {
+			return err
+		}
+		return errRefused
+	})
+	if !errors.Is(err, errRefused) {
+		t.Fatalf("got the error %v, want that of the function", err)
+	}
+	holds(t, o)
+}
+
+func storesNothingAfterAPanic(t *testing.T, o Opened) {
+	t.Helper()
+	func() {
+		defer func() {
+			if got := recover(); got != "out" {
+				t.Errorf("the panic came out as %v", got)
+			}
+		}()
+		_ = o.Runner.Atomically(t.Context(), func(ctx context.Context) error { // it does not return
+			if err := o.Grants.Add(ctx, grant("a")); err != nil {
+				t.Error(err)
+			}
+			panic("out")
+		})
+	}()
+	holds(t, o)
+	storesWhatSucceeded(t, o) // and the store still works
+}
+
+func readsItsOwnChanges(t *testing.T, o Opened) {
+	t.Helper()
+	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := o.Grants.Add(ctx, grant("a")); err != nil {
+			return err
+		}
+		got, err := o.Grants.Of(ctx, "a")
+		if err == nil && len(got) != 1 {
+			t.Errorf("a transaction sees %v of its own change", got)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func joins(t *testing.T, o Opened) {
+	t.Helper()
+	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		inner := o.Runner.Atomically(ctx, func(ctx context.Context) error { return o.Grants.Add(ctx, grant("a")) })
+		if inner != nil {
+			return inner
+		}
+		return errRefused
+	})
+	if !errors.Is(err, errRefused) {
+		t.Fatal(err)
+	}
+	holds(t, o)
+}
+
+func failedJoin(t *testing.T, o Opened) {
+	t.Helper()
+	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		inner := o.Runner.Atomically(ctx, func(ctx context.Context) error {
+			return errors.Join(o.Grants.Add(ctx, grant("a")), errRefused)
+		})
+		if !errors.Is(inner, errRefused) {
+			t.Errorf("the joined call returned %v", inner)
+		}
+		return o.Grants.Add(ctx, grant("b"))
+	})
+	if !errors.Is(err, errRefused) {
+		t.Fatalf("got the error %v, want that of the joined call", err)
+	}
+	holds(t, o)
+}
+
+func refusesAnEndedContext(t *testing.T, o Opened) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := o.Runner.Atomically(ctx, func(ctx context.Context) error { return o.Grants.Add(ctx, grant("a")) })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got the error %v, want the context's", err)
+	}
+	holds(t, o)
+}
+
+func contextEndsWithin(t *testing.T, o Opened) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := o.Runner.Atomically(ctx, func(ctx context.Context) error {
+		err := o.Grants.Add(ctx, grant("a"))
+		cancel()
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got the error %v, want the context's", err)
+	}
+	holds(t, o)
+}
+
+// parallel runs many transactions of two changes at once.
+func parallel(t *testing.T, o Opened) {
+	t.Helper()
+	const writers, rounds = 8, 5
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for r := range rounds {
+				err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+					return errors.Join(o.Grants.Add(ctx, grant(fmt.Sprintf("x%d.%d", w, r))), o.Grants.Add(ctx, grant(fmt.Sprintf("y%d.%d", w, r))))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got, err := o.Grants.List(t.Context(), registry.Grant{}, 1000)
+	if err != nil || len(got) != 2*writers*rounds {
+		t.Errorf("%d grants are stored, want %d (%v)", len(got), 2*writers*rounds, err)
+	}
+}
+
+func grant(holder string) registry.Grant {
+	pattern, err := registry.ParsePattern("*")
+	if err != nil {
+		pattern = registry.Pattern{} // which the stores refuse
+	}
+	return registry.Grant{Holder: registry.Holder(holder), Action: registry.ActionEdit, Pattern: pattern}
+}
+
+// holds checks who holds the grants that are stored.
+func holds(t *testing.T, o Opened, holders ...registry.Holder) {
+	t.Helper()
+	got, err := o.Grants.List(t.Context(), registry.Grant{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(holders) {
+		t.Fatalf("stored are %v, want those of %v", got, holders)
+	}
+	for i, g := range got {
+		if g.Holder != holders[i] {
+			t.Errorf("grant %d is held by %s, want %s", i, g.Holder, holders[i])
+		}
+	}
+}

@@ -1,0 +1,166 @@
+// Package instance builds the service's binaries and runs them as processes,
+// for the tests and measurements that look at the service from outside.
+package instance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	stopTimeout  = 40 * time.Second
+	readyMessage = "tollgate is ready"
+)
+
+// Build builds packages of the module whose root is given into dir, laid out
+// as `make build` lays bin out: plugins in a folder of their own.
+func Build(root, dir string, race bool, packages ...string) error {
+	for _, pkg := range packages {
+		target := filepath.Join(dir, filepath.Base(pkg))
+		if filepath.Dir(pkg) == "plugins" {
+			target = filepath.Join(dir, pkg)
+		}
+		args := []string{"build", "-o", target}
+		if race {
+			args = append(args, "-race")
+		}
+		cmd := exec.Command("go", append(args, "./"+pkg)...)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return nil
+}
+
+// Addresses are where an instance listens, each host:port; empty where a part
+// does not run.
+type Addresses struct {
+	API           string `json:"api"`
+	RateLimitHTTP string `json:"ratelimit_http"`
+	GRPC          string `json:"grpc"`
+	Debug         string `json:"debug"`
+}
+
+// Instance is one running process of the service.
+type Instance struct {
+	Addresses
+	StartedIn time.Duration // from the start of the process to its word that it is ready
+
+	cmd    *exec.Cmd
+	log    *log
+	ended  chan struct{}
+	result error // after ended is closed
+}
+
+// Start runs a binary with the given environment and arguments, which must
+// make it log JSON, and waits until it says that it is ready.
+func Start(binary string, environ []string, args ...string) (*Instance, error) {
+	i := &Instance{log: newLog(), ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
+	i.cmd.Env = environ
+	i.cmd.Stderr = i.log
+	began := time.Now()
+	if err := i.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", binary, err)
+	}
+	go func() {
+		i.result = i.cmd.Wait()
+		close(i.ended)
+	}()
+	select {
+	case i.Addresses = <-i.log.ready:
+		i.StartedIn = time.Since(began)
+		return i, nil
+	case <-i.ended:
+		return nil, fmt.Errorf("%s ended at start: %w\n%s", binary, i.result, i.log)
+	case <-time.After(startTimeout):
+		i.Kill()
+		return nil, fmt.Errorf("%s was not ready in time\n%s", binary, i.log)
+	}
+}
+
+// PID returns the id of the process.
+func (i *Instance) PID() int { return i.cmd.Process.Pid }
+
+// Log returns what the process has logged so far.
+func (i *Instance) Log() string { return i.log.String() }
+
+// Stop ends the process as an operator would. It fails when the process does
+// not end in time or ends with a failure; one that has ended already is fine.
+func (i *Instance) Stop() error {
+	select {
+	case <-i.ended:
+		return nil
+	default:
+	}
+	_ = i.cmd.Process.Signal(syscall.SIGTERM) // it may have ended meanwhile
+	select {
+	case <-i.ended:
+		return i.result
+	case <-time.After(stopTimeout):
+		i.Kill()
+		return errors.New("the process did not stop in time")
+	}
+}
+
+// Kill ends the process at once, as a crash would, and waits for its end.
+func (i *Instance) Kill() {
+	_ = i.cmd.Process.Kill() // it may have ended meanwhile
+	<-i.ended
+}
+
+// log keeps what a process logs and finds the line that says it is ready.
+type log struct {
+	mu    sync.Mutex
+	all   bytes.Buffer
+	lines *io.PipeWriter
+	ready chan Addresses
+}
+
+func newLog() *log {
+	r, w := io.Pipe()
+	l := &log{lines: w, ready: make(chan Addresses, 1)}
+	go l.find(r)
+	return l
+}
+
+func (l *log) find(r io.Reader) {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var line struct {
+			Message string `json:"@message"`
+			Addresses
+		}
+		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Message == readyMessage {
+			l.ready <- line.Addresses
+			break
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // nothing more to find
+}
+
+// Write takes what the process logs.
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	l.all.Write(p)
+	l.mu.Unlock()
+	return l.lines.Write(p)
+}
+
+// String returns all that was logged.
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/gofiber/fiber/v2"
+	"google.golang.org/grpc"
+)
+
+// floorCommand is the argument with which this program runs as the floor.
+const floorCommand = "floor"
+
+// constant answers every decision with OK.
+type constant struct {
+	ratelimit.UnimplementedRateLimitServiceServer
+}
+
+// ShouldRateLimit returns one OK status a descriptor and looks at nothing else.
+func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
+	statuses := make([]*ratelimit.RateLimitResponse_DescriptorStatus, len(r.Descriptors))
+	for i := range statuses {
+		statuses[i] = &ratelimit.RateLimitResponse_DescriptorStatus{Code: ratelimit.RateLimitResponse_OK}
+	}
+	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK, Statuses: statuses}, nil
+}
+
+// serveFloor serves both floors until it is told to stop. It says where in the
+// way the service does.
+func serveFloor() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	grpcListener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	httpListener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := grpc.NewServer()
+	ratelimit.RegisterRateLimitServiceServer(server, constant{})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Get("/", func(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) })
+	failed := make(chan error, 2)
+	go func() { failed <- server.Serve(grpcListener) }()
+	go func() { failed <- app.Listener(httpListener) }()
+	err = json.NewEncoder(os.Stderr).Encode(map[string]string{
+		"@message": "tollgate is ready", "api": httpListener.Addr().String(), "grpc": grpcListener.Addr().String(),
+	})
+	if err != nil {
+		return fmt.Errorf("say ready: %w", err)
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}

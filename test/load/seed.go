@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// seeded is how many servers a measured registry holds.
+const seeded = 300
+
+const rules = `domain: bench
+descriptors:
+  - key: key
+    rate_limit: {unit: hour, requests_per_unit: 4000000000}
+`
+
+// environment is one way of running the service.
+type environment struct {
+	name, counters, records string
+	environ                 []string
+	otpLog                  string
+}
+
+// environments returns the environments that this machine has servers for.
+func environments(dir string) []environment {
+	list := []environment{newEnvironment(dir, "embedded", "in the process", "SQLite")}
+	valkey, database := os.Getenv("TEST_VALKEY_URL"), os.Getenv("TEST_DATABASE_URL")
+	if valkey == "" || database == "" {
+		return list
+	}
+	e := newEnvironment(dir, "production", "on Valkey", "PostgreSQL")
+	name := fmt.Sprintf("load_%d", time.Now().UnixNano())
+	own, err := newDatabase(database, name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "load: production is left out:", err)
+		return list
+	}
+	e.environ = append(e.environ, "DATABASE_URL="+own, "KVSTORE_URL="+valkey,
+		"CACHE_KEY_PREFIX="+name+"_", "OTP_EMAIL_PLUGIN=otp-log")
+	return append(list, e)
+}
+
+func newEnvironment(dir, name, counters, records string) environment {
+	own := filepath.Join(dir, name)
+	e := environment{name: name, counters: counters, records: records, otpLog: filepath.Join(own, "otp.jsonl")}
+	e.environ = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + own,
+		"DATA_DIR=" + filepath.Join(own, "data"),
+		"PLUGIN_DIR=" + filepath.Join(dir, "plugins"), "OTP_LOG_FILE=" + e.otpLog,
+		"RUNTIME_ROOT=" + own, "RUNTIME_WATCH_ROOT=false",
+		"HOST=127.0.0.1", "PORT=0", "RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0",
+		"GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
+		"LOG_FORMAT=json", "SHUTDOWN_DRAIN=0s",
+		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000", "REGISTRY_RATE_LIMIT=0",
+	}
+	return e
+}
+
+func newDatabase(admin, name string) (string, error) {
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(admin)))
+	_, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return "", fmt.Errorf("make a database: %w", err)
+	}
+	u, err := url.Parse(admin)
+	if err != nil {
+		return "", fmt.Errorf("read TEST_DATABASE_URL: %w", err)
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// writeRules writes the rate limit rules that the service is started with.
+func (e environment) writeRules() error {
+	config := filepath.Join(filepath.Dir(e.otpLog), "config")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		return fmt.Errorf("write rules: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "rules.yaml"), []byte(rules), 0o600); err != nil {
+		return fmt.Errorf("write rules: %w", err)
+	}
+	return nil
+}
+
+// seed makes an account, publishes servers and returns an access token.
+func seed(dir string, e environment, i *instance.Instance) (string, error) {
+	const email, password = "load@example.com", "Correct-Horse-7-Battery"
+	if err := operate(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
+		return "", err
+	}
+	if err := operate(dir, e, "", "grant", "add", "--email", email, "--action", "publish", "--resource", "*"); err != nil {
+		return "", err
+	}
+	api := "http://" + i.API
+	var login struct{ AccessToken string }
+	device := map[string]string{"userAgent": "load", "language": "en"}
+	if err := post(api+"/auth/login", "", map[string]any{"email": email, "password": password, "deviceInfo": device}, &login); err != nil {
+		return "", err
+	}
+	var challenge struct{ ChallengeID string }
+	if err := post(api+"/auth/step-up/initiate", login.AccessToken, map[string]string{"method": "EMAIL_OTP"}, &challenge); err != nil {
+		return "", err
+	}
+	code, err := lastCode(e.otpLog)
+	if err != nil {
+		return "", err
+	}
+	if err := post(api+"/auth/step-up/verify", "", map[string]string{"challengeId": challenge.ChallengeID, "otp": code}, nil); err != nil {
+		return "", err
+	}
+	for n := range seeded {
+		if err := post(api+"/v0.1/publish", login.AccessToken, document(n), nil); err != nil {
+			return "", err
+		}
+	}
+	return login.AccessToken, nil
+}
+
+// document returns a server document of about the size that real ones have.
+func document(n int) map[string]any {
+	name := fmt.Sprintf("com.example/s%d", n)
+	return map[string]any{
+		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
+		"name":    name, "version": "1.0.0", "title": "Server " + name,
+		"description": "A server that stands for the many that a registry holds",
+		"repository":  map[string]string{"url": "https://github.com/example/" + strings.ReplaceAll(name, "/", "-"), "source": "github"},
+		"remotes": []any{map[string]any{
+			"type": "streamable-http", "url": fmt.Sprintf("https://s%d.example.com/mcp", n),
+			"headers": []any{map[string]any{
+				"name": "Authorization", "description": "API key from the account page", "isRequired": true, "isSecret": true,
+			}},
+		}},
+	}
+}
+
+func operate(dir string, e environment, stdin string, args ...string) error {
+	cmd := exec.Command(filepath.Join(dir, "tollgate"), args...)
+	cmd.Env = e.environ
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("tollgate %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func post(address, token string, body, into any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	req, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(encoded))
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("post: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing more is read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", address, resp.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return nil
+}
+
+// lastCode returns the code that otp-log wrote last.
+func lastCode(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read codes: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	var entry struct{ Code string }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &entry); err != nil {
+		return "", fmt.Errorf("read codes: %w", err)
+	}
+	return entry.Code, nil
+}

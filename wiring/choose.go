@@ -1,0 +1,179 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// sqliteRecords opens the embedded database.
+func sqliteRecords(ctx context.Context, s settings.Service, c sqlite.Config) (*relational.DB, func(), error) {
+	db, cleanup, err := sqlite.Open(ctx, c)
+	return upToDate(ctx, s, db, cleanup, err)
+}
+
+// chooseRecords opens the database of the settings.
+func chooseRecords(ctx context.Context, s settings.Service, p postgres.Config, l sqlite.Config) (*relational.DB, func(), error) {
+	db, cleanup, err := openRecords(ctx, p, l)
+	return upToDate(ctx, s, db, cleanup, err)
+}
+
+// openRecords opens PostgreSQL where DATABASE_URL is set, else the embedded
+// database.
+func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config) (*relational.DB, func(), error) {
+	if p.URL == "" {
+		return sqlite.Open(ctx, l) //nolint:wrapcheck // its sentence names the path
+	}
+	return postgres.Open(ctx, p) //nolint:wrapcheck // its sentence names the server
+}
+
+// upToDate brings a database that was opened up to date, or, where that is not
+// to happen at start, fails if it is not.
+func upToDate(ctx context.Context, s settings.Service, db *relational.DB, cleanup func(), err error) (*relational.DB, func(), error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := migrate(ctx, s, db); err != nil {
+		cleanup()
+		return nil, nil, fmt.Errorf("database schema: %w", err)
+	}
+	return db, cleanup, nil
+}
+
+func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
+	if s.MigrateOnStart {
+		_, err := db.Migrate(ctx)
+		return err //nolint:wrapcheck // upToDate wraps it
+	}
+	pending, err := db.Pending(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // likewise
+	}
+	if len(pending) > 0 {
+		return fmt.Errorf("%d migrations are missing and MIGRATE_ON_START is false: run 'tollgate migrate'", len(pending))
+	}
+	return nil
+}
+
+// counters are where hits are counted, and whether their store has a live
+// connection.
+type counters struct {
+	Store     counter.Store
+	Connected func() bool
+}
+
+// inProcessCounters counts in the process.
+func inProcessCounters(m *memory.Counters) counters {
+	return counters{Store: m, Connected: func() bool { return true }}
+}
+
+// chooseCounters counts on Valkey where KVSTORE_URL is set, else in the
+// process.
+func chooseCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConfig, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {
+	if v.URL == "" {
+		return inProcessCounters(m), func() {}, nil
+	}
+	store, cleanup, err := valkey.Open(ctx, v, log)
+	if err != nil {
+		return counters{}, nil, err //nolint:wrapcheck // its sentence names the variable
+	}
+	if !p.Enabled {
+		return counters{store, store.Connected}, cleanup, nil
+	}
+	second, cleanupSecond, err := valkey.Open(ctx, p.Config(v), log)
+	if err != nil {
+		cleanup()
+		return counters{}, nil, err //nolint:wrapcheck // likewise
+	}
+	connected := func() bool { return store.Connected() && second.Connected() }
+	return counters{valkey.NewPair(second, store), connected}, func() { cleanupSecond(); cleanup() }, nil
+}
+
+// inProcessSessions keeps copies of sessions in the process.
+func inProcessSessions(m memory.Config, c clock.Clock) sessioncache.Cache {
+	return memory.NewSessions(c, m)
+}
+
+// chooseSessionCache keeps copies of sessions on Valkey where KVSTORE_URL is
+// set, else in the process.
+func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c clock.Clock, log *logrus.Entry) (sessioncache.Cache, func(), error) {
+	if v.URL == "" {
+		return inProcessSessions(m, c), func() {}, nil
+	}
+	cache, cleanup, err := valkey.OpenSessions(ctx, v, c, log)
+	return cache, cleanup, err //nolint:wrapcheck // its sentence names the variable
+}
+
+// chooseCouriers takes the plugins that the settings name. A channel without
+// one is not offered.
+func chooseCouriers(s settings.Service, a settings.Auth, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
+	email, err := courierOf(host, a.OTPEmailPlugin)
+	if err != nil {
+		return stepup.Couriers{}, fmt.Errorf("OTP_EMAIL_PLUGIN: %w", err)
+	}
+	sms, err := courierOf(host, a.OTPSMSPlugin)
+	if err != nil {
+		return stepup.Couriers{}, fmt.Errorf("OTP_SMS_PLUGIN: %w", err)
+	}
+	if a.OTPEmailPlugin == settings.DevelopmentCourier || a.OTPSMSPlugin == settings.DevelopmentCourier {
+		log.WithField("environment", s.Environment).Warn("one-time codes are written into the log: for development only")
+	}
+	return stepup.Couriers{Email: email, SMS: sms}, nil
+}
+
+func courierOf(host *pluginhost.Host, name string) (courier.Courier, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // no courier is a choice, which step-up knows
+	}
+	c, err := host.Courier(name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // its sentence names the plugin
+	}
+	return c, nil
+}
+
+// rootSecret is SECRET_KEY, or else what all instances share in the database.
+func rootSecret(ctx context.Context, s settings.Service, ring keyring.Ring, e entropy.Source, log *logrus.Entry) (auth.RootSecret, error) {
+	if s.SecretKey != "" {
+		return auth.RootSecret(s.SecretKey), nil
+	}
+	if s.Environment == settings.Production {
+		log.Warn("SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
+	}
+	candidate := make([]byte, 32)
+	e.Fill(candidate)
+	secret, err := ring.RootSecret(ctx, candidate)
+	if err != nil {
+		return nil, fmt.Errorf("root secret: %w", err)
+	}
+	return secret, nil
+}
+
+// cursorSealer authenticates the cursors of listings, alike on all instances.
+func cursorSealer(root auth.RootSecret) (*page.Sealer, error) {
+	key, err := root.Derive("page cursors")
+	if err != nil {
+		return nil, errors.New("SECRET_KEY: too short")
+	}
+	sum := key.Sum("registry")
+	return page.NewSealer(sum[:]), nil
+}

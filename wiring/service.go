@@ -1,0 +1,252 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/rulesource"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// Service is a service put together: its listeners, which have their addresses
+// and answer from Run on.
+type Service struct {
+	settings   settings.Service
+	log        *logrus.Entry
+	servers    []server
+	background []func(context.Context) error
+	drains     []func()
+}
+
+// server is one listener, or a pair that starts and stops together.
+type server struct {
+	addresses logrus.Fields // by name, for the log
+	serve     func() error
+	shutdown  func(context.Context) error
+}
+
+// limiter is the rate limit part put together.
+type limiter struct {
+	Settings settings.Service
+	Config   ratelimitapi.Config
+	Debug    debugapi.Config
+	Decider  *decide.Decider
+	Rules    *reload.Rules
+	Source   rulesource.Source
+	Valkey   valkey.Config
+	Counters counters
+	Log      *logrus.Entry
+}
+
+// api is the other parts put together.
+type api struct {
+	Config   rest.Config
+	Registry *registryapi.API
+	Auth     *authapi.API
+	Methods  *methodsapi.API
+	Throttle throttle.Throttle
+	Clock    clock.Clock
+	Database *relational.DB
+	Counters counter.Store
+	Plugins  *pluginhost.Host
+}
+
+// newService takes the addresses of the parts that are to run.
+func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, func(), error) {
+	s, cleanup, err := newLimiterService(ctx, parts, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeAPI, err := s.addAPI(ctx, parts, a)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	return s, func() { closeAPI(); cleanup() }, nil
+}
+
+// newLimiterService takes the addresses of the rate limit part, where it is to
+// run, and of the debug listener.
+func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, func(), error) {
+	s := &Service{settings: l.Settings, log: l.Log}
+	metrics := debugapi.NewMetrics(l.Rules, l.Decider)
+	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{Rules: l.Rules, Metrics: metrics})
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // its sentence names the settings
+	}
+	s.servers = append(s.servers, server{
+		logrus.Fields{"debug": debug.Addr().String()}, debug.Serve, debug.Shutdown,
+	})
+	if !parts.RateLimit {
+		return s, closeDebug, nil
+	}
+	health := ratelimitapi.NewHealth(l.storeCheck(), ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
+	limits, closeLimits, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
+		Decider: l.Decider, Meter: metrics, Health: health, Log: l.Log,
+	})
+	if err != nil {
+		closeDebug()
+		return nil, nil, err //nolint:wrapcheck // likewise
+	}
+	s.servers = append(s.servers, server{
+		logrus.Fields{"grpc": limits.GRPCAddr().String(), "ratelimit_http": limits.HTTPAddr().String()},
+		limits.Serve, limits.Shutdown,
+	})
+	s.background = append(s.background, func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source) })
+	s.drains = append(s.drains, health.Drain)
+	return s, func() { closeLimits(); closeDebug() }, nil
+}
+
+// storeCheck is the component of the counter store: healthy, unless a live
+// connection is asked for and there is none (decisions 3.3).
+func (l limiter) storeCheck() ratelimitapi.Check {
+	return ratelimitapi.Check{Name: "cache store", Healthy: func() bool {
+		return !l.Valkey.HealthNeedsConnection || l.Counters.Connected()
+	}}
+}
+
+// addAPI takes the address of the API listener.
+func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error) {
+	health := rest.NewHealth(a.probes(parts)...)
+	app := rest.New(a.Config, rest.Dependencies{
+		Parts: a.parts(parts), Health: health, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
+	})
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", a.Config.Address())
+	if err != nil {
+		return nil, fmt.Errorf("HOST and PORT: %w", err)
+	}
+	s.servers = append(s.servers, server{
+		logrus.Fields{"api": listener.Addr().String()},
+		func() error { return app.Serve(listener) },
+		app.Shutdown,
+	})
+	s.drains = append(s.drains, health.Drain)
+	return func() { _ = listener.Close() }, nil // closed already when it was served
+}
+
+func (a api) parts(p Parts) []rest.Part {
+	var list []rest.Part
+	if p.Registry {
+		list = append(list, a.Registry)
+	}
+	if p.Auth {
+		list = append(list, a.Auth)
+	}
+	if p.Methods {
+		list = append(list, a.Methods)
+	}
+	return list
+}
+
+// probes are the dependencies that readiness looks at.
+func (a api) probes(p Parts) []rest.Probe {
+	list := []rest.Probe{{Name: "database", Check: a.Database.Ping}, {Name: "counters", Check: a.Counters.Ping}}
+	if p.Auth {
+		list = append(list, rest.Probe{Name: "plugins", Check: a.pluginsAnswer})
+	}
+	return list
+}
+
+// pluginsAnswer tells whether a plugin that is in use has failed.
+func (a api) pluginsAnswer(context.Context) error {
+	for _, status := range a.Plugins.Status() {
+		if status.State == pluginhost.Failed {
+			return errors.New("plugin " + status.Name + " has failed")
+		}
+	}
+	return nil
+}
+
+// Run answers until the context ends or a listener fails. At the end of the
+// context health turns unhealthy, SHUTDOWN_DRAIN passes with everything still
+// answering, then the listeners close and the calls in flight finish, within
+// SHUTDOWN_TIMEOUT (decisions 0).
+func (s *Service) Run(ctx context.Context) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	failed := make(chan error, len(s.servers)+len(s.background))
+	finished := make(chan struct{}, len(s.background))
+	for _, work := range s.background {
+		go func() {
+			if err := work(working); err != nil {
+				failed <- err
+			}
+			finished <- struct{}{}
+		}()
+	}
+	for _, server := range s.servers {
+		go func() {
+			if err := server.serve(); err != nil {
+				failed <- err
+			}
+		}()
+	}
+	s.sayReady()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.drain(failed)
+	}
+	err = errors.Join(err, s.shutdown())
+	stop()
+	for range s.background {
+		<-finished
+	}
+	return err
+}
+
+func (s *Service) sayReady() {
+	line := s.log.WithField("environment", s.settings.Environment)
+	for _, server := range s.servers {
+		line = line.WithFields(server.addresses)
+	}
+	line.Info("tollgate is ready")
+}
+
+// drain tells everybody that the service is going, and waits.
+func (s *Service) drain(failed <-chan error) {
+	s.log.WithField("drain", s.settings.ShutdownDrain.String()).Info("shutting down")
+	for _, drain := range s.drains {
+		drain()
+	}
+	select {
+	case err := <-failed:
+		s.log.WithError(err).Error("a listener failed while draining")
+	case <-time.After(s.settings.ShutdownDrain):
+	}
+}
+
+// shutdown closes all listeners at once and waits for the calls in flight.
+func (s *Service) shutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.settings.ShutdownTimeout)
+	defer cancel()
+	ended := make(chan error, len(s.servers))
+	for _, server := range s.servers {
+		go func() { ended <- server.shutdown(ctx) }()
+	}
+	var errs []error
+	for range s.servers {
+		errs = append(errs, <-ended)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,211 @@
+package wiring
+
+import (
+	"time"
+
+	"github.com/google/wire"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
+	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
+	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/rulesource"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// settingsSet gives each part its own settings.
+var settingsSet = wire.NewSet(
+	wire.FieldsOf(new(settings.Settings),
+		"Service", "REST", "Methods", "Registry", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"SQLite", "Valkey", "PerSecond", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
+)
+
+// systemSet gives time and randomness.
+var systemSet = wire.NewSet(
+	wire.Struct(new(system.Clock)), wire.Bind(new(clock.Clock), new(system.Clock)),
+	wire.Struct(new(system.Entropy)), wire.Bind(new(entropy.Source), new(system.Entropy)),
+)
+
+// recordSet answers the ports of records with the relational database.
+var recordSet = wire.NewSet(
+	transactions,
+	relational.NewAccounts, wire.Bind(new(accountstore.Store), new(*relational.Accounts)),
+	relational.NewLockouts, wire.Bind(new(lockoutstore.Store), new(*relational.Lockouts)),
+	relational.NewSessions, wire.Bind(new(sessionstore.Store), new(*relational.Sessions)),
+	wire.Bind(new(sessionstore.History), new(*relational.Sessions)),
+	relational.NewRefreshTokens, wire.Bind(new(sessionstore.RefreshTokens), new(*relational.RefreshTokens)),
+	relational.NewDevices, wire.Bind(new(devicestore.Store), new(*relational.Devices)),
+	relational.NewDeviceTokens, wire.Bind(new(devicestore.Tokens), new(*relational.DeviceTokens)),
+	relational.NewChallenges, wire.Bind(new(challengestore.Store), new(*relational.Challenges)),
+	relational.NewAuditLog, wire.Bind(new(auditlog.Log), new(*relational.AuditLog)),
+	relational.NewKeyring, wire.Bind(new(keyring.Ring), new(*relational.Keyring)),
+	serverConfig, relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
+	wire.Bind(new(serverstore.Writer), new(*relational.Servers)),
+	relational.NewGrants, wire.Bind(new(grantstore.Store), new(*relational.Grants)),
+	relational.NewMethods, wire.Bind(new(methodstore.Store), new(*relational.Methods)),
+	wire.Bind(new(listing.Methods), new(*relational.Methods)),
+)
+
+func transactions(db *relational.DB) transaction.Runner { return db }
+
+func serverConfig(r settings.Registry) relational.Config {
+	return relational.Config{RemoteURLUnique: r.RemoteURLUnique}
+}
+
+// secretSet gives what is hashed, signed and sealed with.
+var secretSet = wire.NewSet(
+	argon.New, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
+	rootSecret,
+)
+
+// peopleSet gives the operator's side of accounts.
+var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"))
+
+// authSet gives the use cases of authentication.
+var authSet = wire.NewSet(
+	jwt.Open, wire.Bind(new(tokens.Signer), new(*jwt.Issuer)), wire.Bind(new(tokens.Verifier), new(*jwt.Issuer)),
+	wire.Bind(new(keyring.Published), new(*jwt.Issuer)),
+	audit.New,
+	access.NewChecker,
+	devices.New, wire.Struct(new(devices.Records), "*"),
+	signInConfig, signin.New, wire.Struct(new(signin.Records), "*"), wire.Struct(new(signin.Crypto), "*"),
+	wire.Struct(new(signin.Surroundings), "*"),
+	wire.Struct(new(signals.None)), wire.Bind(new(signals.Geography), new(signals.None)),
+	wire.Bind(new(signals.Reputation), new(signals.None)),
+	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
+	pluginhost.Open, chooseCouriers,
+)
+
+func signInConfig(a settings.Auth) signin.Config { return a.SignIn() }
+
+func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
+
+// registrySet gives the use cases of the registry and what they ask of
+// authentication.
+var registrySet = wire.NewSet(
+	cursorSealer, browse.New,
+	publishConfig, publish.New, wire.Struct(new(publish.Ports), "Transactions", "Writer", "Reader", "Grants", "Authority", "Clock"),
+	writeTrust, inprocess.NewAuthority, wire.Bind(new(authority.Authority), new(*inprocess.Authority)),
+)
+
+func writeTrust(r settings.Registry) auth.TrustLevel { return r.Level() }
+
+func publishConfig(r settings.Registry) publish.Config {
+	return publish.Config{WritesOff: !r.WritesOn(), Checks: publish.ChecksOff}
+}
+
+// methodsSet gives the methods listing.
+var methodsSet = wire.NewSet(
+	listing.New, wire.Bind(new(methodsapi.Lister), new(*listing.Lister)),
+	usageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)),
+	methodsapi.New,
+)
+
+func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usage.Counter {
+	return usage.New(store, c, r.Prefix)
+}
+
+// limitSet gives rate limit decisions and the API's own limits.
+var limitSet = wire.NewSet(
+	memory.NewCounters, wire.FieldsOf(new(counters), "Store"),
+	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
+	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
+	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),
+)
+
+// throttleSet lets the API ask the rate limit hexagon about its own limits.
+var throttleSet = wire.NewSet(
+	throttleConfig, inprocess.NewThrottle, wire.Bind(new(throttle.Throttle), new(*inprocess.Throttle)),
+)
+
+func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }
+
+func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Counters, c clock.Clock) decide.Ports {
+	return decide.Ports{Rules: rules, Counters: store, Local: local, Clock: c}
+}
+
+func ruleOptions(r settings.RateLimit) ruleset.Options {
+	return ruleset.Options{MergeDomains: r.MergeDomains}
+}
+
+func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleConfig {
+	limit := func(requests uint64, window time.Duration) inprocess.Limit {
+		return inprocess.Limit{Requests: requests, Window: window}
+	}
+	return inprocess.ThrottleConfig{
+		Prefix: r.Prefix,
+		Limits: map[throttle.Scope]inprocess.Limit{
+			throttle.AuthAddress:     limit(l.Auth, l.Window),
+			throttle.APIAddress:      limit(l.API, l.Window),
+			throttle.RegistryAddress: limit(l.Registry, l.Window),
+			throttle.StepUpUser:      limit(l.StepUp, l.StepUpWindow),
+		},
+	}
+}
+
+// ruleLog writes what becomes of each rate limit configuration into the log.
+type ruleLog struct{ log *logrus.Entry }
+
+func newRuleLog(log *logrus.Entry) *ruleLog { return &ruleLog{log} }
+
+// Loaded tells that a configuration is in force.
+func (l *ruleLog) Loaded(domains, rules int) {
+	l.log.WithFields(logrus.Fields{"domains": domains, "rules": rules}).Info("rate limit configuration is in force")
+}
+
+// Refused tells all that is wrong with one that is not.
+func (l *ruleLog) Refused(err error) {
+	l.log.WithError(err).Error("rate limit configuration is refused, the one before stays in force")
+}
+
+// apiSet gives those parts of the API that need more than one set.
+var apiSet = wire.NewSet(newRegistryAPI, newAuthAPI)
+
+func newRegistryAPI(r settings.Registry, b *browse.Browser, p *publish.Publisher) *registryapi.API {
+	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn()}, b, p)
+}
+
+func newAuthAPI(c *access.Checker, s *signin.Service, u *stepup.Service, d *devices.Service, t *audit.Trail, k keyring.Published) *authapi.API {
+	return authapi.New(authapi.UseCases{Access: c, SignIn: s, StepUp: u, Devices: d, Trail: t, Keys: k})
+}

@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+)
+
+// Auth holds the settings of sign-in and step-up.
+type Auth struct {
+	AccessTokenTTL     time.Duration `env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
+	RefreshTokenTTL    time.Duration `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
+	RefreshTokenMaxAge time.Duration `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
+	RefreshReuseGrace  time.Duration `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`
+	LockoutThreshold   int           `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account"`
+	LockoutWindow      time.Duration `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"within how long they count together"`
+	LockoutDuration    time.Duration `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long the lock lasts"`
+	OTPTTL             time.Duration `env:"OTP_TTL" envDefault:"10m" desc:"how long a step-up code is good"`
+	OTPAttempts        int           `env:"OTP_ATTEMPTS" envDefault:"3" desc:"tries of one challenge"`
+	OTPEmailPlugin     string        `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, none in production"`
+	OTPSMSPlugin       string        `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
+	OTPLogFile         string        `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
+	DeviceBinding      trust.Binding `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
+	Risk               Risk
+}
+
+// Risk holds the weights and bounds of the risk score (decisions 2.3).
+type Risk struct {
+	DeviceConfirmed     int      `env:"RISK_DEVICE_CONFIRMED" envDefault:"15" desc:"points of a confirmed device that is not both trusted and proven"`
+	DeviceUnknown       int      `env:"RISK_DEVICE_UNKNOWN" envDefault:"30" desc:"points of any other device"`
+	OtherCountry        int      `env:"RISK_OTHER_COUNTRY" envDefault:"20" desc:"points of a country that is not usual"`
+	HighRiskCountry     int      `env:"RISK_HIGH_RISK_COUNTRY" envDefault:"30" desc:"points of a country of HIGH_RISK_COUNTRIES"`
+	HighRiskCountries   []string `env:"HIGH_RISK_COUNTRIES" desc:"ISO 3166 codes, comma separated"`
+	ImpossibleTravel    int      `env:"RISK_IMPOSSIBLE_TRAVEL" envDefault:"40" desc:"points of travel faster than can be"`
+	TravelMaxKMH        float64  `env:"RISK_TRAVEL_MAX_KMH" envDefault:"900" desc:"speed above which travel is impossible, in km/h"`
+	TravelMinKM         float64  `env:"RISK_TRAVEL_MIN_KM" envDefault:"100" desc:"distance up to which no travel is impossible, in km"`
+	AddressHidden       int      `env:"RISK_ADDRESS_HIDDEN" envDefault:"10" desc:"points of an address of a hosting company, proxy or Tor exit"`
+	AddressListed       int      `env:"RISK_ADDRESS_LISTED" envDefault:"40" desc:"points of an address that is listed as bad"`
+	VelocitySessions    int      `env:"RISK_VELOCITY_SESSIONS" envDefault:"2" desc:"sessions in a short time that count as fast"`
+	VelocityMinute      int      `env:"RISK_VELOCITY_MINUTE" envDefault:"30" desc:"points of as many within one minute"`
+	VelocityFiveMinutes int      `env:"RISK_VELOCITY_FIVE_MINUTES" envDefault:"15" desc:"points of as many within five minutes"`
+	FailedFew           int      `env:"RISK_FAILED_FEW" envDefault:"10" desc:"points of one failed sign-in and more"`
+	FailedSome          int      `env:"RISK_FAILED_SOME" envDefault:"25" desc:"points of RISK_SOME_FAILURES and more"`
+	FailedMany          int      `env:"RISK_FAILED_MANY" envDefault:"40" desc:"points of RISK_MANY_FAILURES and more"`
+	SomeFailures        int      `env:"RISK_SOME_FAILURES" envDefault:"3" desc:"how many failed sign-ins are some"`
+	ManyFailures        int      `env:"RISK_MANY_FAILURES" envDefault:"6" desc:"how many are many"`
+	FullTrustMax        int      `env:"RISK_FULL_TRUST_MAX" envDefault:"20" desc:"greatest score of FULL_TRUST"`
+	LimitedTrustMax     int      `env:"RISK_LIMITED_TRUST_MAX" envDefault:"40" desc:"greatest score of LIMITED_TRUST"`
+	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"greatest score of UNVERIFIED; above it is HIGH_RISK"`
+}
+
+// Validate names the first setting that is out of range.
+func (a Auth) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"ACCESS_TOKEN_TTL", a.AccessTokenTTL}, {"REFRESH_TOKEN_TTL", a.RefreshTokenTTL},
+		{"REFRESH_TOKEN_MAX_AGE", a.RefreshTokenMaxAge}, {"LOCKOUT_WINDOW", a.LockoutWindow},
+		{"LOCKOUT_DURATION", a.LockoutDuration}, {"OTP_TTL", a.OTPTTL},
+	} {
+		if d.value < time.Second {
+			return fmt.Errorf("%s: %v is less than a second", d.name, d.value)
+		}
+	}
+	if a.RefreshReuseGrace < 0 {
+		return fmt.Errorf("REFRESH_REUSE_GRACE: %v is negative", a.RefreshReuseGrace)
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"LOCKOUT_THRESHOLD", a.LockoutThreshold}, {"OTP_ATTEMPTS", a.OTPAttempts}} {
+		if n.value < 1 {
+			return fmt.Errorf("%s: %d is less than 1", n.name, n.value)
+		}
+	}
+	switch a.DeviceBinding {
+	case trust.BindingPreferred, trust.BindingRequired, trust.BindingOff:
+	default:
+		return fmt.Errorf("DEVICE_BINDING: %q is none of preferred, required, off", a.DeviceBinding)
+	}
+	return a.Risk.Validate()
+}
+
+// Validate names the first setting that is out of range.
+func (r Risk) Validate() error {
+	for _, p := range []struct {
+		name  string
+		value int
+	}{
+		{"RISK_DEVICE_CONFIRMED", r.DeviceConfirmed}, {"RISK_DEVICE_UNKNOWN", r.DeviceUnknown},
+		{"RISK_OTHER_COUNTRY", r.OtherCountry}, {"RISK_HIGH_RISK_COUNTRY", r.HighRiskCountry},
+		{"RISK_IMPOSSIBLE_TRAVEL", r.ImpossibleTravel}, {"RISK_ADDRESS_HIDDEN", r.AddressHidden},
+		{"RISK_ADDRESS_LISTED", r.AddressListed}, {"RISK_VELOCITY_MINUTE", r.VelocityMinute},
+		{"RISK_VELOCITY_FIVE_MINUTES", r.VelocityFiveMinutes}, {"RISK_FAILED_FEW", r.FailedFew},
+		{"RISK_FAILED_SOME", r.FailedSome}, {"RISK_FAILED_MANY", r.FailedMany},
+		{"RISK_FULL_TRUST_MAX", r.FullTrustMax}, {"RISK_LIMITED_TRUST_MAX", r.LimitedTrustMax},
+		{"RISK_UNVERIFIED_MAX", r.UnverifiedMax},
+	} {
+		if p.value < 0 || p.value > risk.MaxScore {
+			return fmt.Errorf("%s: %d is not 0 to %d", p.name, p.value, risk.MaxScore)
+		}
+	}
+	switch {
+	case r.VelocitySessions < 1:
+		return fmt.Errorf("RISK_VELOCITY_SESSIONS: %d is less than 1", r.VelocitySessions)
+	case r.SomeFailures < 1:
+		return fmt.Errorf("RISK_SOME_FAILURES: %d is less than 1", r.SomeFailures)
+	case r.ManyFailures < r.SomeFailures:
+		return fmt.Errorf("RISK_MANY_FAILURES: %d is less than RISK_SOME_FAILURES", r.ManyFailures)
+	case !(r.TravelMaxKMH > 0):
+		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not positive", r.TravelMaxKMH)
+	case !(r.TravelMinKM >= 0):
+		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is negative", r.TravelMinKM)
+	case r.LimitedTrustMax < r.FullTrustMax:
+		return fmt.Errorf("RISK_LIMITED_TRUST_MAX: %d is less than RISK_FULL_TRUST_MAX", r.LimitedTrustMax)
+	case r.UnverifiedMax < r.LimitedTrustMax:
+		return fmt.Errorf("RISK_UNVERIFIED_MAX: %d is less than RISK_LIMITED_TRUST_MAX", r.UnverifiedMax)
+	}
+	for _, c := range r.HighRiskCountries {
+		if len(c) != 2 || strings.ToUpper(c) != c {
+			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", c)
+		}
+	}
+	return nil
+}
+
+// StepUp returns the settings in the form in which step-up takes them.
+func (a Auth) StepUp() stepup.Config {
+	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts}
+}
+
+// SignIn returns the settings in the form in which sign-in takes them.
+func (a Auth) SignIn() signin.Config {
+	r := a.Risk
+	return signin.Config{
+		AccessTokenTTL: a.AccessTokenTTL, RefreshTokenTTL: a.RefreshTokenTTL,
+		RefreshTokenMaxAge: a.RefreshTokenMaxAge, RefreshReuseGrace: a.RefreshReuseGrace,
+		Lockout: auth.LockoutPolicy{
+			Threshold: a.LockoutThreshold, Window: a.LockoutWindow, Duration: a.LockoutDuration,
+		},
+		DeviceBinding: a.DeviceBinding,
+		Risk: risk.Config{
+			DeviceConfirmed: r.DeviceConfirmed, DeviceUnknown: r.DeviceUnknown,
+			OtherCountry: r.OtherCountry, HighRiskCountry: r.HighRiskCountry, HighRiskCountries: r.HighRiskCountries,
+			ImpossibleTravel: r.ImpossibleTravel, TravelMaxKMH: r.TravelMaxKMH, TravelMinKM: r.TravelMinKM,
+			AddressHidden: r.AddressHidden, AddressListed: r.AddressListed,
+			VelocitySessions: r.VelocitySessions, VelocityMinute: r.VelocityMinute, VelocityFiveMinutes: r.VelocityFiveMinutes,
+			FailedFew: r.FailedFew, FailedSome: r.FailedSome, FailedMany: r.FailedMany,
+			SomeFailures: r.SomeFailures, ManyFailures: r.ManyFailures,
+		},
+		Bounds: trust.Bounds{Full: r.FullTrustMax, Limited: r.LimitedTrustMax, Unverified: r.UnverifiedMax},
+	}
+}

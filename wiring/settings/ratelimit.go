@@ -1,0 +1,48 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+)
+
+// RateLimit holds the settings of rate limit decisions.
+type RateLimit struct {
+	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"begins every key in the counter store"`
+	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`
+	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as always and answer OK"`
+	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"when a descriptor is over its limit, do not count the others of the request"`
+	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"most seconds that a counter outlives its window"`
+	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process)"`
+	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"most series of statistics by value"`
+	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"files may name the same domain; their rules come together"`
+}
+
+// Validate names the first setting that is out of range.
+func (r RateLimit) Validate() error {
+	switch {
+	case !ratelimit.ValidPrefix(r.Prefix):
+		return fmt.Errorf("CACHE_KEY_PREFIX: more than %d characters, or not printable ASCII without spaces", ratelimit.MaxPrefix)
+	case !(r.NearLimitRatio >= 0 && r.NearLimitRatio <= 1):
+		return fmt.Errorf("NEAR_LIMIT_RATIO: %v is not 0 to 1", r.NearLimitRatio)
+	case r.JitterSeconds < 0:
+		return fmt.Errorf("EXPIRATION_JITTER_MAX_SECONDS: %d is negative", r.JitterSeconds)
+	case r.MaxSeries < 0:
+		return fmt.Errorf("STATS_MAX_SERIES: %d is negative", r.MaxSeries)
+	}
+	if _, err := decide.ParseFailureMode(r.FailureMode); err != nil {
+		return fmt.Errorf("KVSTORE_FAILURE_MODE: %q %w", r.FailureMode, err)
+	}
+	return nil
+}
+
+// Decide returns the settings in the form in which decisions take them.
+func (r RateLimit) Decide() decide.Config {
+	mode, _ := decide.ParseFailureMode(r.FailureMode) // Validate has refused any other
+	return decide.Config{
+		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver,
+		JitterMax: time.Duration(r.JitterSeconds) * time.Second, FailureMode: mode, MaxSeries: r.MaxSeries,
+	}
+}

@@ -1,0 +1,34 @@
+package settings
+
+import (
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// Registry holds the settings of the registry.
+type Registry struct {
+	Writes          string `env:"REGISTRY_WRITES" envDefault:"on" desc:"on, or off: publish, PUT and DELETE answer 501"`
+	WriteTrust      string `env:"REGISTRY_WRITE_TRUST" envDefault:"FULL_TRUST" desc:"trust level that every write needs"`
+	RemoteURLUnique bool   `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
+}
+
+// Validate names the first setting that is out of range.
+func (r Registry) Validate() error {
+	if r.Writes != "on" && r.Writes != "off" {
+		return fmt.Errorf("REGISTRY_WRITES: %q is neither on nor off", r.Writes)
+	}
+	if _, err := auth.ParseTrustLevel(r.WriteTrust); err != nil {
+		return fmt.Errorf("REGISTRY_WRITE_TRUST: %w", err)
+	}
+	return nil
+}
+
+// WritesOn tells whether the registry takes publications.
+func (r Registry) WritesOn() bool { return r.Writes == "on" }
+
+// Level returns the trust level that every write needs.
+func (r Registry) Level() auth.TrustLevel {
+	level, _ := auth.ParseTrustLevel(r.WriteTrust) // Validate has refused any other
+	return level
+}

@@ -1,0 +1,51 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+)
+
+// The environments (decisions 0).
+const (
+	Embedded   = "embedded"
+	Production = "production"
+)
+
+// Service holds what concerns the process as a whole.
+type Service struct {
+	Environment     string        `env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL or KVSTORE_URL is set"`
+	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
+	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
+	MigrateOnStart  bool          `env:"MIGRATE_ON_START" envDefault:"true" desc:"bring the schema up to date at start, under a lock"`
+	SecretKey       string        `env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: made at first start and kept in the database"`
+	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long everything still answers, as unhealthy, after SIGTERM"`
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in flight may then take to finish"`
+}
+
+// minSecretKey is the least length of SECRET_KEY in characters.
+const minSecretKey = 32
+
+// Validate names the first setting that is malformed.
+func (s Service) Validate() error {
+	switch {
+	case s.Environment != Embedded && s.Environment != Production:
+		return fmt.Errorf("ENVIRONMENT: %q is neither embedded nor production", s.Environment)
+	case s.LogFormat != "text" && s.LogFormat != "json":
+		return fmt.Errorf("LOG_FORMAT: %q is neither text nor json", s.LogFormat)
+	case s.SecretKey != "" && len(s.SecretKey) < minSecretKey:
+		return fmt.Errorf("SECRET_KEY: shorter than %d characters", minSecretKey)
+	case s.ShutdownDrain < 0:
+		return fmt.Errorf("SHUTDOWN_DRAIN: %v is negative", s.ShutdownDrain)
+	case s.ShutdownTimeout < 0:
+		return fmt.Errorf("SHUTDOWN_TIMEOUT: %v is negative", s.ShutdownTimeout)
+	}
+	return validLogLevel(s.LogLevel)
+}
+
+func validLogLevel(level string) error {
+	switch level {
+	case "trace", "debug", "info", "warn", "warning", "error":
+		return nil
+	}
+	return fmt.Errorf("LOG_LEVEL: %q is none of trace, debug, info, warn, error", level)
+}

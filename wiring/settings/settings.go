@@ -1,0 +1,175 @@
+// Package settings reads the process's environment once and hands each part of
+// the service its own settings. It keeps nothing between calls and knows no
+// part's work.
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+)
+
+// Settings are all settings of the service, each part's own.
+type Settings struct {
+	Service      Service
+	REST         rest.Config
+	Methods      methodsapi.Config
+	Registry     Registry
+	Auth         Auth
+	Limits       Limits
+	Passwords    argon.Config
+	Tokens       jwt.Config
+	Plugins      pluginhost.Config
+	Postgres     postgres.Config
+	SQLite       sqlite.Config
+	Valkey       valkey.Config
+	PerSecond    valkey.PerSecondConfig
+	Memory       memory.Config
+	RateLimit    RateLimit
+	RuleFiles    runtimedir.Config
+	RateLimitAPI ratelimitapi.Config
+	Debug        debugapi.Config
+
+	// Warnings are sentences about settings that are taken, but look wrong.
+	Warnings []string `env:"-"`
+}
+
+// Read reads the settings from an environment such as os.Environ returns. Its
+// error is one sentence for each variable that is malformed or out of range,
+// beginning with the variable's name.
+func Read(environ []string) (Settings, error) {
+	vars := variables(Settings{})
+	e, err := newEnvironment(environ, vars)
+	if err != nil {
+		return Settings{}, err
+	}
+	return e.settings(vars)
+}
+
+// ReadRatelimit is Read for the rate limit service alone, where HOST and PORT
+// mean its HTTP listener (decisions 0).
+func ReadRatelimit(environ []string) (Settings, error) {
+	vars := variables(Settings{})
+	e, err := newEnvironment(environ, vars)
+	if err != nil {
+		return Settings{}, err
+	}
+	for _, name := range []string{"HOST", "PORT"} {
+		if value, ok := e.values[name]; ok {
+			e.values["RATELIMIT_HTTP_"+name] = value
+			delete(e.values, name)
+		}
+	}
+	return e.settings(vars)
+}
+
+func (e environment) settings(vars []Variable) (Settings, error) {
+	var s Settings
+	if err := e.parse(&s, vars); err != nil {
+		return Settings{}, err
+	}
+	s.Warnings = e.warnings
+	if err := s.complete(); err != nil {
+		return Settings{}, err
+	}
+	return s, s.validate()
+}
+
+// Describe returns every variable with its value in force, ordered by name.
+// Secrets are masked.
+func Describe(environ []string) ([]Variable, error) {
+	vars := variables(Settings{})
+	e, err := newEnvironment(environ, vars)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.settings(vars); err != nil {
+		return nil, err
+	}
+	for i := range vars {
+		value, set := e.values[vars[i].Name]
+		switch {
+		case !set:
+			vars[i].Value = vars[i].Default
+		case vars[i].Secret:
+			vars[i].Value = masked
+		default:
+			vars[i].Value = value
+		}
+	}
+	return vars, nil
+}
+
+// complete fills in the defaults that depend on other settings or on where the
+// program is.
+func (s *Settings) complete() error {
+	if s.Service.Environment == "" {
+		s.Service.Environment = Embedded
+		if s.Postgres.URL != "" || s.Valkey.URL != "" {
+			s.Service.Environment = Production
+		}
+	}
+	if s.Service.Environment == Embedded {
+		s.defaultCourier(&s.Auth.OTPEmailPlugin)
+		s.defaultCourier(&s.Auth.OTPSMSPlugin)
+	}
+	if s.Plugins.Dir == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("PLUGIN_DIR: its default is beside the program, which cannot be found: %w", err)
+		}
+		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
+	}
+	s.Tokens.DataDir = s.SQLite.Dir
+	if s.Auth.OTPLogFile != "" {
+		s.Plugins.Env = map[string][]string{DevelopmentCourier: {"OTP_LOG_FILE=" + s.Auth.OTPLogFile}}
+	}
+	return nil
+}
+
+// DevelopmentCourier is the plugin that writes codes into the log, for development.
+const DevelopmentCourier = "otp-log"
+
+func (s *Settings) defaultCourier(name *string) {
+	if *name == "" {
+		*name = DevelopmentCourier
+	}
+}
+
+// validate asks every group that can tell. In the embedded environment what
+// DATABASE_URL and KVSTORE_URL name is not used, so naming it is a mistake.
+func (s *Settings) validate() error {
+	if s.Service.Environment == Embedded {
+		switch {
+		case s.Postgres.URL != "":
+			return fmt.Errorf("ENVIRONMENT: embedded does not use DATABASE_URL, which is set")
+		case s.Valkey.URL != "":
+			return fmt.Errorf("ENVIRONMENT: embedded does not use KVSTORE_URL, which is set")
+		}
+	}
+	v := reflect.ValueOf(*s)
+	for i := range v.NumField() {
+		group, ok := v.Field(i).Interface().(interface{ Validate() error })
+		if _, unused := group.(postgres.Config); !ok || unused && s.Postgres.URL == "" {
+			continue
+		}
+		if err := group.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

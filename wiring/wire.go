@@ -1,0 +1,38 @@
+//go:build wireinject
+
+package wiring
+
+import (
+	"context"
+
+	"github.com/google/wire"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// serviceSet is what all ways of running all parts have in common.
+var serviceSet = wire.NewSet(
+	settingsSet, systemSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
+	wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
+)
+
+// openEmbedded keeps records in a SQLite file and counts in the process.
+func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+	panic(wire.Build(serviceSet, sqliteRecords, inProcessCounters, inProcessSessions))
+}
+
+// openProduction keeps records and counts where the settings say.
+func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+	panic(wire.Build(serviceSet, chooseRecords, chooseSessionCache, chooseCounters))
+}
+
+// openRateLimit runs rate limit decisions alone.
+func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+	panic(wire.Build(settingsSet, systemSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService))
+}
+
+// openOperator opens the records for operator commands.
+func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+	panic(wire.Build(settingsSet, systemSet, recordSet, secretSet, peopleSet, chooseRecords, wire.Struct(new(Operator), "*")))
+}

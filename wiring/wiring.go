@@ -1,0 +1,69 @@
+// Package wiring puts the parts of the service together: one Wire injector for
+// each environment and each way of running, and the order in which the parts
+// start and stop. It decides nothing that a caller of the service would see.
+package wiring
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// Open puts a service together: connects to what it depends on, brings the
+// schema up to date and takes its addresses. The cleanup gives all of it back.
+func Open(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+	for _, w := range s.Warnings {
+		log.Warn(w)
+	}
+	switch {
+	case !parts.API():
+		return openRateLimit(ctx, s, parts, log)
+	case s.Service.Environment == settings.Production:
+		return openProduction(ctx, s, parts, log)
+	default:
+		return openEmbedded(ctx, s, parts, log)
+	}
+}
+
+// Operator is what operator commands work with: the records of the service,
+// which may run meanwhile.
+type Operator struct {
+	People   *people.Service
+	Accounts accountstore.Store
+	Grants   grantstore.Store
+}
+
+// OpenOperator opens the records, and brings their schema up to date as a
+// start of the service would.
+func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+	return openOperator(ctx, s, log)
+}
+
+// Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
+// returns the names of the migrations that it applied.
+func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
+	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	return db.Migrate(ctx) //nolint:wrapcheck // its sentence names the migration
+}
+
+// Plugins starts every plugin once and tells how each stands.
+func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]pluginhost.Status, error) {
+	host, cleanup, err := pluginhost.Open(s.Plugins, log)
+	if err != nil {
+		return nil, fmt.Errorf("plugins: %w", err)
+	}
+	defer cleanup()
+	host.StartAll(ctx)
+	return host.Status(), nil
+}
