@@ -41,9 +41,9 @@ func chooseRecords(ctx context.Context, s settings.Service, p postgres.Config, l
 // database.
 func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config) (*relational.DB, func(), error) {
 	if p.URL == "" {
-		return sqlite.Open(ctx, l) //nolint:wrapcheck // its sentence names the path
+		return sqlite.Open(ctx, l)
 	}
-	return postgres.Open(ctx, p) //nolint:wrapcheck // its sentence names the server
+	return postgres.Open(ctx, p)
 }
 
 // upToDate brings a database that was opened up to date, or, where that is not
@@ -62,11 +62,11 @@ func upToDate(ctx context.Context, s settings.Service, db *relational.DB, cleanu
 func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
 	if s.MigrateOnStart {
 		_, err := db.Migrate(ctx)
-		return err //nolint:wrapcheck // upToDate wraps it
+		return err
 	}
 	pending, err := db.Pending(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // likewise
+		return err
 	}
 	if len(pending) > 0 {
 		return fmt.Errorf("%d migrations are missing and MIGRATE_ON_START is false: run 'tollgate migrate'", len(pending))
@@ -94,7 +94,7 @@ func chooseCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 	}
 	store, cleanup, err := valkey.Open(ctx, v, log)
 	if err != nil {
-		return counters{}, nil, err //nolint:wrapcheck // its sentence names the variable
+		return counters{}, nil, err
 	}
 	if !p.Enabled {
 		return counters{store, store.Connected}, cleanup, nil
@@ -102,7 +102,7 @@ func chooseCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 	second, cleanupSecond, err := valkey.Open(ctx, p.Config(v), log)
 	if err != nil {
 		cleanup()
-		return counters{}, nil, err //nolint:wrapcheck // likewise
+		return counters{}, nil, err
 	}
 	connected := func() bool { return store.Connected() && second.Connected() }
 	return counters{valkey.NewPair(second, store), connected}, func() { cleanupSecond(); cleanup() }, nil
@@ -120,7 +120,7 @@ func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c
 		return inProcessSessions(m, c), func() {}, nil
 	}
 	cache, cleanup, err := valkey.OpenSessions(ctx, v, c, log)
-	return cache, cleanup, err //nolint:wrapcheck // its sentence names the variable
+	return cache, cleanup, err
 }
 
 // chooseCouriers takes the plugins that the settings name. A channel without
@@ -146,7 +146,7 @@ func courierOf(host *pluginhost.Host, name string) (courier.Courier, error) {
 	}
 	c, err := host.Courier(name)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // its sentence names the plugin
+		return nil, err
 	}
 	return c, nil
 }

@@ -91,7 +91,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	metrics := debugapi.NewMetrics(l.Rules, l.Decider)
 	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{Rules: l.Rules, Metrics: metrics})
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // its sentence names the settings
+		return nil, nil, err
 	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"debug": debug.Addr().String()}, debug.Serve, debug.Shutdown,
@@ -105,7 +105,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	})
 	if err != nil {
 		closeDebug()
-		return nil, nil, err //nolint:wrapcheck // likewise
+		return nil, nil, err
 	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"grpc": limits.GRPCAddr().String(), "ratelimit_http": limits.HTTPAddr().String()},

@@ -115,6 +115,10 @@ var authSet = wire.NewSet(
 	wire.Bind(new(signals.Reputation), new(signals.None)),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
 	pluginhost.Open, chooseCouriers,
+	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
+	wire.Bind(new(authapi.Access), new(*access.Checker)), wire.Bind(new(authapi.SignIn), new(*signin.Service)),
+	wire.Bind(new(authapi.StepUp), new(*stepup.Service)), wire.Bind(new(authapi.Devices), new(*devices.Service)),
+	wire.Bind(new(authapi.Trail), new(*audit.Trail)),
 )
 
 func signInConfig(a settings.Auth) signin.Config { return a.SignIn() }
@@ -200,12 +204,8 @@ func (l *ruleLog) Refused(err error) {
 }
 
 // apiSet gives those parts of the API that need more than one set.
-var apiSet = wire.NewSet(newRegistryAPI, newAuthAPI)
+var apiSet = wire.NewSet(newRegistryAPI)
 
 func newRegistryAPI(r settings.Registry, b *browse.Browser, p *publish.Publisher) *registryapi.API {
 	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn()}, b, p)
-}
-
-func newAuthAPI(c *access.Checker, s *signin.Service, u *stepup.Service, d *devices.Service, t *audit.Trail, k keyring.Published) *authapi.API {
-	return authapi.New(authapi.UseCases{Access: c, SignIn: s, StepUp: u, Devices: d, Trail: t, Keys: k})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/system"
@@ -217,7 +218,15 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Transaction:  runner,
 	}
 	devicesService := devices.New(devicesRecords, cache, trail, clock)
-	authapiAPI := newAuthAPI(checker, signinService, stepupService, devicesService, trail, issuer)
+	useCases := authapi.UseCases{
+		Access:  checker,
+		SignIn:  signinService,
+		StepUp:  stepupService,
+		Devices: devicesService,
+		Trail:   trail,
+		Keys:    issuer,
+	}
+	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
 	lister := listing.New(methods)
@@ -458,7 +467,15 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Transaction:  runner,
 	}
 	devicesService := devices.New(devicesRecords, cache, trail, clock)
-	authapiAPI := newAuthAPI(checker, signinService, stepupService, devicesService, trail, issuer)
+	useCases := authapi.UseCases{
+		Access:  checker,
+		SignIn:  signinService,
+		StepUp:  stepupService,
+		Devices: devicesService,
+		Trail:   trail,
+		Keys:    issuer,
+	}
+	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
 	lister := listing.New(methods)
@@ -600,4 +617,9 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
 	settingsSet, systemSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
+)
+
+// operatorSet is what operator commands need.
+var operatorSet = wire.NewSet(
+	settingsSet, systemSet, recordSet, secretSet, peopleSet, chooseRecords, wire.Struct(new(Operator), "*"),
 )

@@ -54,7 +54,7 @@ func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 		return nil, err
 	}
 	defer cleanup()
-	return db.Migrate(ctx) //nolint:wrapcheck // its sentence names the migration
+	return db.Migrate(ctx)
 }
 
 // Plugins starts every plugin once and tells how each stands.
@@ -64,6 +64,8 @@ func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]plu
 		return nil, fmt.Errorf("plugins: %w", err)
 	}
 	defer cleanup()
-	host.StartAll(ctx)
+	if err := host.StartAll(ctx); err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("plugins: %w", err)
+	} // a plugin that did not start says so in its status
 	return host.Status(), nil
 }

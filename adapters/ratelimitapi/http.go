@@ -102,6 +102,7 @@ func withoutPrefix(err error) string {
 
 func (w *web) answer(c *fasthttp.RequestCtx, d *ratelimit.Decision) {
 	headers := w.service.headers.of(d)
+	c.Response.Header.DisableNormalizing() // the names are written as they are set
 	for _, h := range headers {
 		c.Response.Header.Set(h.name, h.value)
 	}

@@ -3,7 +3,9 @@ package ratelimitapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -373,6 +375,30 @@ func TestHeaders(t *testing.T) {
 	}
 	if h, body = b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`, 200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
 		t.Errorf("headers without a limit: %v %s", h, body)
+	}
+}
+
+// TestHeadersAreWrittenAsSet reads the bytes: Go's client changes the case.
+func TestHeadersAreWrittenAsSet(t *testing.T) {
+	c := config()
+	c.Headers.Enabled = true
+	b := open(t, c, nil)
+	b.load(t)
+	conn, err := net.Dial("tcp", b.server.HTTPAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	const body = `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`
+	if _, err := fmt.Fprintf(conn, "POST /json HTTP/1.1\r\nHost: h\r\nConnection: close\r\ncontent-length: %d\r\n\r\n%s", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), "\r\nRateLimit-Limit: 2\r\n") {
+		t.Errorf("got %s", got)
 	}
 }
 

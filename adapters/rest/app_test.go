@@ -1,9 +1,9 @@
 package rest_test
 
 import (
-	"context"
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"

@@ -33,15 +33,15 @@ func (f *grantFlags) add(c *cobra.Command) {
 func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
 	action, err := registry.ParseAction(f.action)
 	if err != nil {
-		return registry.Grant{}, err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+		return registry.Grant{}, err
 	}
 	pattern, err := registry.ParsePattern(f.resource)
 	if err != nil {
-		return registry.Grant{}, err //nolint:wrapcheck // likewise
+		return registry.Grant{}, err
 	}
 	email, err := auth.ParseEmail(f.email)
 	if err != nil {
-		return registry.Grant{}, err //nolint:wrapcheck // likewise
+		return registry.Grant{}, err
 	}
 	account, err := op.Accounts.ByEmail(c.Context(), email)
 	if err != nil {
@@ -67,7 +67,7 @@ func newGrantAdd(p process) *cobra.Command {
 				return err
 			}
 			if err := op.Grants.Add(c.Context(), g); err != nil {
-				return err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+				return err
 			}
 			return printGrants(p, o, op, c, []registry.Grant{g})
 		})
@@ -126,7 +126,7 @@ func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) 
 	for {
 		grants, err := op.Grants.List(c.Context(), after, grantPage)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+			return nil, err
 		}
 		all = append(all, grants...)
 		if len(grants) < grantPage {

@@ -22,7 +22,7 @@ func newMigrate(p process) *cobra.Command {
 		}
 		applied, err := wiring.Migrate(c.Context(), s)
 		if err != nil {
-			return err //nolint:wrapcheck // its sentence names the migration
+			return err
 		}
 		rows := make([][]string, 0, len(applied))
 		for _, name := range applied {

@@ -23,7 +23,7 @@ func newPlugins(p process) *cobra.Command {
 		}
 		found, err := wiring.Plugins(c.Context(), s, wiring.NewLog(s.Service, p.stderr))
 		if err != nil {
-			return err //nolint:wrapcheck // its sentence names the folder or file
+			return err
 		}
 		type row struct {
 			Name      string `json:"name"`

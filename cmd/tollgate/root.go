@@ -33,7 +33,7 @@ func newRoot(p process) *cobra.Command {
 
 // readSettings reads the settings of the process.
 func readSettings(p process) (settings.Settings, error) {
-	return settings.Read(p.environ) //nolint:wrapcheck // its sentence names the variable and needs nothing more
+	return settings.Read(p.environ)
 }
 
 // sentence returns what an operator is told of a failure: the message of a

@@ -29,7 +29,7 @@ func newServe(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		parts, err := wiring.ParseParts(only)
 		if err != nil {
-			return err //nolint:wrapcheck // its sentence names the part
+			return err
 		}
 		s, err := readSettings(p)
 		if err != nil {
@@ -52,7 +52,7 @@ func newRatelimit(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := settings.ReadRatelimit(p.environ)
 		if err != nil {
-			return err //nolint:wrapcheck // its sentence names the variable
+			return err
 		}
 		return serve(c.Context(), p, s, wiring.Parts{RateLimit: true})
 	}

@@ -18,7 +18,7 @@ func newSettings(p process) *cobra.Command {
 	c.RunE = func(*cobra.Command, []string) error {
 		vars, err := settings.Describe(p.environ)
 		if err != nil {
-			return err //nolint:wrapcheck // its sentence names the variable
+			return err
 		}
 		rows := make([][]string, 0, len(vars))
 		for _, v := range vars {

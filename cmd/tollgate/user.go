@@ -46,19 +46,19 @@ func newUserAdd(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
 		if person.Email, err = auth.ParseEmail(email); err != nil {
-			return err //nolint:wrapcheck // a fault's sentence is for the operator as it is
+			return err
 		}
 		password, err := readPassword(p, fromStdin)
 		if err != nil {
 			return err
 		}
 		if person.Password, err = auth.NewPassword("password", password); err != nil {
-			return err //nolint:wrapcheck // likewise
+			return err
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			a, err := op.People.Add(c.Context(), person)
 			if err != nil {
-				return err //nolint:wrapcheck // likewise
+				return err
 			}
 			return o.print(p.stdout, table{
 				header: []string{"ID", "EMAIL", "NAME"},

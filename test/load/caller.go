@@ -51,22 +51,29 @@ func grpcCandidate(name, address string, pid int, p plan, floor *candidate) (*ca
 	return &candidate{name: name, floor: floor, pid: pid, call: call}, nil
 }
 
-// httpCandidate sends one GET again and again.
-func httpCandidate(name, address, path, token string, pid int, floor *candidate) *candidate {
-	client := &fasthttp.HostClient{Addr: address, MaxConns: 1024}
+// get is one GET request.
+type get struct {
+	address string // host:port
+	path    string
+	token   string // access token; empty for none
+}
+
+// httpCandidate sends one request again and again.
+func httpCandidate(name string, g get, pid int, floor *candidate) *candidate {
+	client := &fasthttp.HostClient{Addr: g.address, MaxConns: 1024}
 	call := func(int, int) error {
 		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 		defer fasthttp.ReleaseRequest(req)
 		defer fasthttp.ReleaseResponse(resp)
-		req.SetRequestURI("http://" + address + path)
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
+		req.SetRequestURI("http://" + g.address + g.path)
+		if g.token != "" {
+			req.Header.Set("Authorization", "Bearer "+g.token)
 		}
 		if err := client.Do(req, resp); err != nil {
 			return err
 		}
 		if resp.StatusCode() != fasthttp.StatusOK {
-			return fmt.Errorf("%s answered %d: %s", path, resp.StatusCode(), resp.Body())
+			return fmt.Errorf("%s answered %d: %s", g.path, resp.StatusCode(), resp.Body())
 		}
 		return nil
 	}

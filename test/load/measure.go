@@ -69,7 +69,7 @@ func (b *bench) startFloor() error {
 		return err
 	}
 	b.running = append(b.running, i)
-	b.floorHTTP = httpCandidate("floor: constant Fiber answer", i.API, "/", "", i.PID(), nil)
+	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID(), nil)
 	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i.GRPC, i.PID(), b.plan, nil)
 	return err
 }
@@ -94,9 +94,9 @@ func (b *bench) startService(e environment) error {
 		return err
 	}
 	b.candidates = append(b.candidates, decision,
-		httpCandidate("registry, latest version, "+e.records, i.API, "/v0.1/servers/"+"com.example%2Fs0"+"/versions/latest", "", i.PID(), b.floorHTTP),
-		httpCandidate("registry, list of 100, "+e.records, i.API, "/v0.1/servers?limit=100", "", i.PID(), b.floorHTTP),
-		httpCandidate("checked token, "+e.name, i.API, "/auth/session", token, i.PID(), b.floorHTTP),
+		httpCandidate("registry, latest version, "+e.records, get{address: i.API, path: "/v0.1/servers/com.example%2Fs0/versions/latest"}, i.PID(), b.floorHTTP),
+		httpCandidate("registry, list of 100, "+e.records, get{address: i.API, path: "/v0.1/servers?limit=100"}, i.PID(), b.floorHTTP),
+		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP),
 	)
 	return nil
 }
