@@ -64,8 +64,8 @@ func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]plu
 		return nil, fmt.Errorf("plugins: %w", err)
 	}
 	defer cleanup()
-	if err := host.StartAll(ctx); err != nil && ctx.Err() != nil {
+	if err := host.StartAll(ctx); err != nil {
 		return nil, fmt.Errorf("plugins: %w", err)
-	} // a plugin that did not start says so in its status
+	}
 	return host.Status(), nil
 }

@@ -87,7 +87,7 @@ func parse(args []string, errs io.Writer) (call, error) {
 		return err
 	})
 	if err := flags.Parse(args); err != nil {
-		return call{}, err
+		return call{}, fmt.Errorf("flags: %w", err)
 	}
 	if flags.NArg() > 0 {
 		return call{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
