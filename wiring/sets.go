@@ -170,7 +170,7 @@ func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Count
 }
 
 func ruleOptions(r settings.RateLimit) ruleset.Options {
-	return ruleset.Options{MergeDomains: r.MergeDomains}
+	return ruleset.Options{MergeDomains: r.MergeDomains, QuotaMode: r.QuotaMode}
 }
 
 func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleConfig {

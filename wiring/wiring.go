@@ -10,7 +10,9 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -55,6 +57,16 @@ func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 	}
 	defer cleanup()
 	return db.Migrate(ctx)
+}
+
+// CheckRules reads the rate limit rules of a directory as the service would.
+// The error is ruleset.Faults when rules are wrong.
+func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, error) {
+	sources, err := runtimedir.New(runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ruleset.Compile(sources, ruleOptions(s.RateLimit))
 }
 
 // Plugins starts every plugin once and tells how each stands.

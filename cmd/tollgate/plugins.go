@@ -21,7 +21,7 @@ func newPlugins(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := wiring.Plugins(c.Context(), s, wiring.NewLog(s.Service, p.stderr))
+		found, err := wiring.Plugins(c.Context(), s, operatorLog(s, p))
 		if err != nil {
 			return err
 		}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -37,9 +39,14 @@ func readSettings(p process) (settings.Settings, error) {
 }
 
 // sentence returns what an operator is told of a failure: the message of a
-// fault, with its cause where that is a dependency's, in one line.
+// fault, with its cause where that is a dependency's, in one line; the faults of
+// rate limit rules in a line each.
 func sentence(err error) string {
 	text := err.Error()
+	var faults ruleset.Faults
+	if errors.As(err, &faults) {
+		return text
+	}
 	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
 		text = f.Message
 	}

@@ -40,25 +40,6 @@ func newServe(p process) *cobra.Command {
 	return c
 }
 
-func newRatelimit(p process) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "ratelimit",
-		Short: "Run the rate limit service alone",
-		Long: "Run the rate limit service alone, in place of the Envoy rate limit service:\n" +
-			"HOST and PORT mean its HTTP listener, by default 0.0.0.0:8080.",
-		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
-		Args:    cobra.NoArgs,
-	}
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := settings.ReadRatelimit(p.environ)
-		if err != nil {
-			return err
-		}
-		return serve(c.Context(), p, s, wiring.Parts{RateLimit: true})
-	}
-	return c
-}
-
 // serve runs the service until the context ends, which is the first signal; a
 // second one ends the process at once.
 func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {

@@ -10,6 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
+// version is set by the build.
+var version string
+
 func main() {
 	scribe := scribe{log: sdk.NewLogger(os.Stderr), path: os.Getenv("OTP_LOG_FILE")}
 	if err := scribe.check(); err != nil {
@@ -18,3 +21,6 @@ func main() {
 	}
 	sdk.ServeCourier(scribe)
 }
+
+// Version is the build's.
+func (s scribe) Version() string { return version }

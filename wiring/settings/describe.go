@@ -36,6 +36,9 @@ func variables(target any) []Variable {
 func collect(t reflect.Type, into map[string]Variable) {
 	for f := range fields(t) {
 		name := f.Tag.Get("env")
+		if name == "-" {
+			continue
+		}
 		if name == "" {
 			if f.Type.Kind() == reflect.Struct {
 				collect(f.Type, into)

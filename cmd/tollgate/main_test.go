@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// result is what one run of the program gave.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// command runs the program with records of its own.
+func command(t *testing.T, dir, stdin string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), process{
+		args: args, environ: []string{"DATA_DIR=" + dir}, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
+	})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+const password = "Correct-Horse-7-Battery"
+
+func TestUsersAndGrants(t *testing.T) {
+	dir := t.TempDir()
+	add := []string{"user", "add", "--email", " Ada@Example.com ", "--name", "Ada", "--password-stdin", "--output", "json"}
+	r := command(t, dir, password, add...)
+	var user struct{ ID, Email, Name string }
+	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != exitOK || user.Email != "ada@example.com" {
+		t.Fatalf("user add: %+v, %v", r, err)
+	}
+	if r := command(t, dir, password, add...); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("a second account of one address: %+v", r)
+	}
+	grant := []string{"--email", "ada@example.com", "--action", "publish", "--resource", "com.example/*"}
+	if r := command(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != exitOK {
+		t.Errorf("grant add: %+v", r)
+	}
+	r = command(t, dir, "", "grant", "list", "-o", "json")
+	var grants []struct{ Email, Action, Resource string }
+	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Resource != "com.example/*" {
+		t.Errorf("grant list: %+v, %v", r, err)
+	}
+	if r := command(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
+		t.Errorf("grant remove: %+v", r)
+	}
+	if r := command(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "no such grant") {
+		t.Errorf("grant remove again: %+v", r)
+	}
+	if r := command(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
+		t.Errorf("no grants are listed as %q", r.stdout)
+	}
+}
+
+// TestWrongUse wants one sentence that names what is wrong.
+func TestWrongUse(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		names string
+	}{
+		{"", []string{"nonsense"}, "nonsense"},
+		{"", []string{"user", "add", "--name", "N"}, "email"},
+		{"short", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
+		{"Password123!", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
+		{password, []string{"user", "add", "--email", "nonsense", "--name", "N", "--password-stdin"}, "email"},
+		{password, []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--phone", "12"}, "phone"},
+		{strings.Repeat("x", 2000), []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "too long"},
+		{"", []string{"user", "add", "--email", "a@example.com", "--name", "N"}, "--password-stdin"},
+		{"", []string{"grant", "add", "--email", "none@example.com", "--action", "publish", "--resource", "*"}, "none@example.com"},
+		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "own", "--resource", "*"}, "action"},
+		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "edit", "--resource", "com.*/x"}, "*"},
+		{"", []string{"grant", "list", "--output", "xml"}, "--output"},
+		{"", []string{"serve", "--only", "nonsense"}, "nonsense"},
+		{"", []string{"ratelimit", "check", dir + "/none"}, dir + "/none"},
+	} {
+		r := command(t, dir, c.stdin, c.args...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%v: %+v, want one sentence with %q", c.args, r, c.names)
+		}
+		if r.stdout != "" {
+			t.Errorf("%v printed %q", c.args, r.stdout)
+		}
+	}
+}
+
+func TestMigrateAndSettings(t *testing.T) {
+	dir := t.TempDir()
+	first := command(t, dir, "", "migrate")
+	if first.code != exitOK || !strings.Contains(first.stdout, "0001_registry") {
+		t.Errorf("migrate: %+v", first)
+	}
+	if again := command(t, dir, "", "migrate", "-o", "json"); strings.TrimSpace(again.stdout) != "[]" {
+		t.Errorf("migrate again: %+v", again)
+	}
+	if r := command(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
+		t.Errorf("settings do not show DATA_DIR: %+v", r)
+	}
+}
+
+// TestEveryCommandHasAnExample wants an example of each command that does
+// something, beginning with the program's name.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		if c.Runnable() && !c.HasSubCommands() && !strings.Contains(c.Example, "tollgate "+strings.TrimPrefix(c.CommandPath(), "tollgate ")) {
+			t.Errorf("%s has the example %q", c.CommandPath(), c.Example)
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(process{}))
+}
+
+// TestTakenPort wants a start that cannot listen to end with one sentence that
+// holds the port.
+func TestTakenPort(t *testing.T) {
+	var listen net.ListenConfig
+	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"PORT", "RATELIMIT_HTTP_PORT", "GRPC_PORT", "DEBUG_PORT"} {
+		environ := []string{"DATA_DIR=" + t.TempDir()}
+		for _, other := range []string{"HOST", "RATELIMIT_HTTP_HOST", "GRPC_HOST", "DEBUG_HOST"} {
+			environ = append(environ, other+"=127.0.0.1", strings.Replace(other, "HOST", "PORT", 1)+"=0")
+		}
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), process{
+			args: []string{"serve"}, environ: append(environ, name+"="+port, "LOG_LEVEL=error"), stdout: &stdout, stderr: &stderr,
+		})
+		if code != exitFailed || !strings.Contains(stderr.String(), port) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s taken: code %d, %q", name, code, stderr.String())
+		}
+	}
+}
+
+// TestUnwritableFolder wants the path in the sentence.
+func TestUnwritableFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, filepath.Join(file, "data"), "", "grant", "list")
+	if r.code != exitFailed || !strings.Contains(r.stderr, file) || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("a folder below a file: %+v", r)
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func newRatelimit(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ratelimit",
+		Short: "Run the rate limit service alone",
+		Long: "Run the rate limit service alone, in place of the Envoy rate limit service:\n" +
+			"HOST and PORT mean its HTTP listener, by default 0.0.0.0:8080.",
+		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
+		Args:    cobra.NoArgs,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := settings.ReadRatelimit(p.environ)
+		if err != nil {
+			return err
+		}
+		return serve(c.Context(), p, s, wiring.Parts{RateLimit: true})
+	}
+	c.AddCommand(newRatelimitCheck(p))
+	return c
+}
+
+func newRatelimitCheck(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Check the rate limit rules of a directory",
+		Long: "Read every YAML file of a directory as the service would, and name everything\n" +
+			"that is wrong with file, line and column. The exit code is 1 if anything is.",
+		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := readSettings(p)
+		if err != nil {
+			return err
+		}
+		set, err := wiring.CheckRules(c.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		type row struct {
+			Domain string `json:"domain"`
+		}
+		domains := make([]row, 0, len(set.Domains()))
+		rows := make([][]string, 0, len(set.Domains()))
+		for _, d := range set.Domains() {
+			domains = append(domains, row{string(d)})
+			rows = append(rows, []string{string(d)})
+		}
+		if err := o.print(p.stdout, table{header: []string{"DOMAIN"}, rows: rows, value: domains}); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(p.stderr, "%d rules, nothing wrong\n", set.Len()) // the exit code says it too
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,157 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func TestDefaults(t *testing.T) {
+	s, err := settings.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Service.Environment != settings.Embedded || s.REST.Port != 3000 || s.RateLimitAPI.GRPC.Port != 8081 ||
+		s.RateLimitAPI.HTTP.Port != 8080 || s.Debug.Port != 6070 {
+		t.Errorf("listeners are %+v %+v %+v", s.REST, s.RateLimitAPI, s.Debug)
+	}
+	if s.Auth.AccessTokenTTL != 15*time.Minute || s.Auth.LockoutThreshold != 5 || s.Limits.Auth != 100 ||
+		s.Limits.API != 1000 || s.Limits.Registry != 10000 || s.Limits.Window != 15*time.Minute {
+		t.Errorf("limits are %+v %+v", s.Auth, s.Limits)
+	}
+	if s.Auth.OTPEmailPlugin != settings.DevelopmentCourier {
+		t.Errorf("the embedded environment delivers by %q", s.Auth.OTPEmailPlugin)
+	}
+	if !strings.HasSuffix(s.Plugins.Dir, "plugins") {
+		t.Errorf("plugins are looked for in %q", s.Plugins.Dir)
+	}
+}
+
+func TestProduction(t *testing.T) {
+	for _, variable := range []string{"DATABASE_URL=postgres://u:p@localhost:1/d", "KVSTORE_URL=localhost:1"} {
+		s, err := settings.Read([]string{variable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Service.Environment != settings.Production || s.Auth.OTPEmailPlugin != "" {
+			t.Errorf("%s: environment is %s, e-mail goes by %q", variable, s.Service.Environment, s.Auth.OTPEmailPlugin)
+		}
+	}
+}
+
+// TestWrong wants each wrong value refused with a sentence that names its
+// variable and shows no secret.
+func TestWrong(t *testing.T) {
+	for _, variable := range []string{
+		"PORT=70000", "PORT=x", "DEBUG_PORT=-1", "GRPC_PORT=99999", "RATELIMIT_HTTP_PORT=65536",
+		"ACCESS_TOKEN_TTL=-15m", "ACCESS_TOKEN_TTL=soon", "SHUTDOWN_DRAIN=-1s", "SHUTDOWN_TIMEOUT=-1s", "KVSTORE_TIMEOUT=-1s",
+		"NEAR_LIMIT_RATIO=1.1", "NEAR_LIMIT_RATIO=NaN", "LIMIT_LIMIT_HEADER=a b", "TRUSTED_PROXIES=10.0.0.0/33",
+		"ENVIRONMENT=staging", "LOG_LEVEL=loud", "LOG_FORMAT=xml", "REGISTRY_WRITES=maybe", "REGISTRY_WRITE_TRUST=SOME",
+		"DEVICE_BINDING=maybe", "OTP_ATTEMPTS=0", "LOCKOUT_THRESHOLD=0", "RATE_LIMIT_WINDOW=500ms", "STEP_UP_WINDOW=1500ms",
+		"RISK_DEVICE_UNKNOWN=101", "RISK_LIMITED_TRUST_MAX=10", "HIGH_RISK_COUNTRIES=de", "KVSTORE_FAILURE_MODE=maybe",
+		"OPENDATA_BASE_URL=ftp://x", "SECRET_KEY=tiny", "DATABASE_URL=mysql://x", "KVSTORE_TYPE=ring",
+		"CACHE_KEY_PREFIX=with space", "EXPIRATION_JITTER_MAX_SECONDS=-1", "MIGRATE_ON_START=maybe", "MAX_CONNECTIONS=0",
+		"READ_TIMEOUT=0s",
+	} {
+		name, value, _ := strings.Cut(variable, "=")
+		_, err := settings.Read([]string{variable})
+		if err == nil {
+			t.Errorf("%s is taken", variable)
+			continue
+		}
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %q does not name the variable", variable, err)
+		}
+		if name == "SECRET_KEY" && strings.Contains(err.Error(), value) {
+			t.Errorf("%q shows a secret", err)
+		}
+	}
+}
+
+func TestAllMalformedAtOnce(t *testing.T) {
+	_, err := settings.Read([]string{"PORT=x", "READ_TIMEOUT=y"})
+	if err == nil || !strings.Contains(err.Error(), "PORT") || !strings.Contains(err.Error(), "READ_TIMEOUT") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestEmbeddedRefusesServers(t *testing.T) {
+	_, err := settings.Read([]string{"ENVIRONMENT=embedded", "DATABASE_URL=postgres://u:p@localhost/d"})
+	if err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestPeerNames(t *testing.T) {
+	s, err := settings.Read([]string{"REDIS_URL=peer:1", "REDIS_PERSECOND=true", "REDIS_PERSECOND_URL=second:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Valkey.URL != "peer:1" || !s.PerSecond.Enabled || s.PerSecond.URL != "second:1" || len(s.Warnings) != 0 {
+		t.Errorf("store is %+v %+v, warnings %v", s.Valkey, s.PerSecond, s.Warnings)
+	}
+	s, err = settings.Read([]string{"REDIS_URL=peer:1", "KVSTORE_URL=ours:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Valkey.URL != "ours:1" || len(s.Warnings) != 1 {
+		t.Errorf("store is %s, warnings %v", s.Valkey.URL, s.Warnings)
+	}
+}
+
+func TestSecretFromFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	secret := strings.Repeat("k", 40)
+	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := settings.Read([]string{"SECRET_KEY_FILE=" + path})
+	if err != nil || s.Service.SecretKey != secret {
+		t.Errorf("secret is %q, error %v", s.Service.SecretKey, err)
+	}
+	for _, environ := range [][]string{
+		{"SECRET_KEY_FILE=" + path, "SECRET_KEY=" + secret},
+		{"SECRET_KEY_FILE=" + path + ".none"},
+	} {
+		if _, err := settings.Read(environ); err == nil || !strings.Contains(err.Error(), "SECRET_KEY_FILE") {
+			t.Errorf("%v: error is %v", environ[0], err)
+		}
+	}
+}
+
+func TestRatelimitAlone(t *testing.T) {
+	s, err := settings.ReadRatelimit([]string{"HOST=127.0.0.1", "PORT=9999"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.RateLimitAPI.HTTP.Host != "127.0.0.1" || s.RateLimitAPI.HTTP.Port != 9999 {
+		t.Errorf("HTTP listener is %+v", s.RateLimitAPI.HTTP)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	vars, err := settings.Describe([]string{"SECRET_KEY=" + strings.Repeat("k", 40), "PORT=3001"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]settings.Variable{}
+	for _, v := range vars {
+		if v.Name == "-" || v.Meaning == "" {
+			t.Errorf("%q has the meaning %q", v.Name, v.Meaning)
+		}
+		if _, twice := seen[v.Name]; twice {
+			t.Errorf("%s is listed twice", v.Name)
+		}
+		seen[v.Name] = v
+	}
+	if v := seen["SECRET_KEY"].Value; strings.Contains(v, "k") {
+		t.Errorf("a secret is shown as %q", v)
+	}
+	if v := seen["PORT"]; v.Default != "3000" || v.Value != "3001" {
+		t.Errorf("PORT is %+v", v)
+	}
+}
