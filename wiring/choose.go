@@ -124,31 +124,43 @@ func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c
 }
 
 // chooseCouriers takes the plugins that the settings name. A channel without
-// one is not offered.
+// one is not offered. Where none is named, the embedded environment takes the
+// development plugin, if it is there.
 func chooseCouriers(s settings.Service, a settings.Auth, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
-	email, err := courierOf(host, a.OTPEmailPlugin)
-	if err != nil {
+	couriers := stepup.Couriers{}
+	if s.Environment == settings.Embedded && (a.OTPEmailPlugin == "" || a.OTPSMSPlugin == "") {
+		couriers = developmentCouriers(host, log)
+	}
+	if err := setCourier(&couriers.Email, host, a.OTPEmailPlugin); err != nil {
 		return stepup.Couriers{}, fmt.Errorf("OTP_EMAIL_PLUGIN: %w", err)
 	}
-	sms, err := courierOf(host, a.OTPSMSPlugin)
-	if err != nil {
+	if err := setCourier(&couriers.SMS, host, a.OTPSMSPlugin); err != nil {
 		return stepup.Couriers{}, fmt.Errorf("OTP_SMS_PLUGIN: %w", err)
 	}
-	if a.OTPEmailPlugin == settings.DevelopmentCourier || a.OTPSMSPlugin == settings.DevelopmentCourier {
-		log.WithField("environment", s.Environment).Warn("one-time codes are written into the log: for development only")
-	}
-	return stepup.Couriers{Email: email, SMS: sms}, nil
+	return couriers, nil
 }
 
-func courierOf(host *pluginhost.Host, name string) (courier.Courier, error) {
-	if name == "" {
-		return nil, nil //nolint:nilnil // no courier is a choice, which step-up knows
-	}
-	c, err := host.Courier(name)
+func developmentCouriers(host *pluginhost.Host, log *logrus.Entry) stepup.Couriers {
+	c, err := host.Courier(settings.DevelopmentCourier)
 	if err != nil {
-		return nil, err
+		log.WithError(err).Warn("one-time codes cannot be delivered")
+		return stepup.Couriers{}
 	}
-	return c, nil
+	log.Warn("one-time codes are written into the log, where no plugin is named for them: for development only")
+	return stepup.Couriers{Email: c, SMS: c}
+}
+
+// setCourier sets a courier to the plugin of a name, if there is a name.
+func setCourier(c *courier.Courier, host *pluginhost.Host, plugin string) error {
+	if plugin == "" {
+		return nil
+	}
+	named, err := host.Courier(plugin)
+	if err != nil {
+		return err
+	}
+	*c = named
+	return nil
 }
 
 // rootSecret is SECRET_KEY, or else what all instances share in the database.

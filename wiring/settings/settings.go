@@ -123,10 +123,6 @@ func (s *Settings) complete() error {
 			s.Service.Environment = Production
 		}
 	}
-	if s.Service.Environment == Embedded {
-		s.defaultCourier(&s.Auth.OTPEmailPlugin)
-		s.defaultCourier(&s.Auth.OTPSMSPlugin)
-	}
 	if s.Plugins.Dir == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -141,14 +137,9 @@ func (s *Settings) complete() error {
 	return nil
 }
 
-// DevelopmentCourier is the plugin that writes codes into the log, for development.
+// DevelopmentCourier is the plugin that writes codes into the log, for
+// development. It is what the embedded environment falls back on.
 const DevelopmentCourier = "otp-log"
-
-func (s *Settings) defaultCourier(name *string) {
-	if *name == "" {
-		*name = DevelopmentCourier
-	}
-}
 
 // validate asks every group that can tell. In the embedded environment what
 // DATABASE_URL and KVSTORE_URL name is not used, so naming it is a mistake.

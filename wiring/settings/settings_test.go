@@ -23,9 +23,6 @@ func TestDefaults(t *testing.T) {
 		s.Limits.API != 1000 || s.Limits.Registry != 10000 || s.Limits.Window != 15*time.Minute {
 		t.Errorf("limits are %+v %+v", s.Auth, s.Limits)
 	}
-	if s.Auth.OTPEmailPlugin != settings.DevelopmentCourier {
-		t.Errorf("the embedded environment delivers by %q", s.Auth.OTPEmailPlugin)
-	}
 	if !strings.HasSuffix(s.Plugins.Dir, "plugins") {
 		t.Errorf("plugins are looked for in %q", s.Plugins.Dir)
 	}
@@ -37,8 +34,8 @@ func TestProduction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Service.Environment != settings.Production || s.Auth.OTPEmailPlugin != "" {
-			t.Errorf("%s: environment is %s, e-mail goes by %q", variable, s.Service.Environment, s.Auth.OTPEmailPlugin)
+		if s.Service.Environment != settings.Production {
+			t.Errorf("%s: environment is %s", variable, s.Service.Environment)
 		}
 	}
 }
