@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 )
@@ -42,6 +45,24 @@ func (r *refusal) Error() string { return r.sentence }
 // case, without full stop, at most 500 bytes, and tells "no such package" from "no such version" from "not claimed".
 func Refuse(format string, args ...any) error {
 	return &refusal{sentence: fmt.Sprintf(format, args...)}
+}
+
+// later is a failure that tells when to try again.
+type later struct {
+	after time.Duration
+	err   error
+}
+
+func (l *later) Error() string { return l.err.Error() }
+func (l *later) Unwrap() error { return l.err }
+
+// RetryAfter returns err, which is no verdict, with what a registry said of when to ask again. Publishers are told so. A time
+// that is not positive is left out.
+func RetryAfter(after time.Duration, err error) error {
+	if err == nil || after <= 0 {
+		return err
+	}
+	return &later{after: after, err: err}
 }
 
 // ServeOwnership serves o to the host that started this program, and returns when the host is done with it. Call it from main.
@@ -87,5 +108,18 @@ func (s ownershipServer) Check(ctx context.Context, request *pluginv1.CheckReque
 			Refused: &pluginv1.Refused{Sentence: utf8Only(refused.sentence)},
 		}}, nil
 	}
-	return nil, statusOf(ctx, err)
+	return nil, withRetry(statusOf(ctx, err), err)
+}
+
+// withRetry returns answer with the time that err names, in the detail that gRPC's error model has for it.
+func withRetry(answer, err error) error {
+	var l *later
+	if !errors.As(err, &l) {
+		return answer
+	}
+	detailed, failed := status.Convert(answer).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(l.after)})
+	if failed != nil {
+		return answer
+	}
+	return detailed.Err()
 }

@@ -19,10 +19,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
 // asPlugin, when set, makes the test binary a plugin.
@@ -254,5 +257,37 @@ func TestStopsWhenTheHostIsGone(t *testing.T) {
 	}
 	if err := command.Wait(); err != nil {
 		t.Errorf("plugin ended with %v, want status 0", err)
+	}
+}
+
+// waiting is a registry that asks to come back later.
+type waiting struct{ registry }
+
+func (waiting) Check(_ context.Context, c sdk.Claim) error {
+	after, _ := time.ParseDuration(c.Version) // "" is no time
+	return sdk.RetryAfter(after, errors.New("busy"))
+}
+
+func TestTimeToRetryReachesTheHost(t *testing.T) {
+	t.Parallel()
+	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(sdk.OwnershipPlugin(waiting{}))[handshake.Version1])
+	t.Cleanup(func() {
+		_ = client.Close() // the server goes down with it
+		<-server.DoneCh
+	})
+	description := wire.Description{Kind: wire.Ownership, RegistryTypes: []string{"npm"}}
+	for asked, want := range map[string]time.Duration{
+		"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "24h": 24 * time.Hour, "2000h": 24 * time.Hour,
+	} {
+		err := wire.Check(t.Context(), client.Conn, description, ownership.Claim{
+			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: asked,
+		})
+		f, ok := fault.As(err)
+		if !ok || f.Kind != fault.Unavailable || f.RetryAfter != want || !strings.Contains(err.Error(), "busy") {
+			t.Errorf("asked to wait %q: Check = %v, want a fault that asks for %s", asked, err, want)
+		}
+	}
+	if sdk.RetryAfter(time.Second, nil) != nil {
+		t.Error("no error asks to wait")
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,6 +19,9 @@ import (
 
 // maxRefusal bounds, in bytes, the sentence of a refusal that reaches a publisher.
 const maxRefusal = 500
+
+// maxRetryDelay bounds the wait that a plugin asks for.
+const maxRetryDelay = 24 * time.Hour
 
 // Check asks the ownership plugin behind conn, which described itself as d, for a verdict. Errors are those of
 // [ownership.Checker].
@@ -35,7 +40,7 @@ func Check(ctx context.Context, conn grpc.ClientConnInterface, d Description, c 
 		return UnsupportedType(c.RegistryType, nil)
 	}
 	if err != nil {
-		return Unchecked(bounded(err))
+		return Unchecked(bounded(err)).After(retryDelay(err))
 	}
 	switch verdict := answer.GetVerdict().(type) {
 	case *pluginv1.CheckResponse_Owned:
@@ -44,6 +49,16 @@ func Check(ctx context.Context, conn grpc.ClientConnInterface, d Description, c 
 		return refused(verdict.Refused.GetSentence())
 	}
 	return Unchecked(errors.New("plugin answered without a verdict"))
+}
+
+// retryDelay returns when the plugin asks to try again, 0 when it does not say. It is a plugin's word, so it is bounded.
+func retryDelay(err error) time.Duration {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return min(max(info.GetRetryDelay().AsDuration(), 0), maxRetryDelay)
+		}
+	}
+	return 0
 }
 
 // Unchecked returns the fault for a check without a verdict. The cause stays behind the sentence, for logs.

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+const serverName = "com.example/weather"
+
+// crates are those of the fake registry: by name, the rendered readmes by version.
+var crates = map[string]map[string]string{
+	"example-weather": {
+		"1.0.0":       "<h1>Weather</h1>\n<p>mcp-name: com.example/weather</p>",
+		"1.1.0":       "<h1>Weather</h1>",
+		"1.2.0":       "<p>mcp-name: com.example/weather-pro</p>",
+		"1.3.0":       "<p>mcp-name: com.example/rain</p><code>mcp-name: com.example/weather</code>",
+		"1.4.0":       "",
+		"2.0.0-a.1+b": "mcp-name: com.example/weather",
+	},
+}
+
+// public answers as the public registry does. "busy" is throttled. readme answers for a readme that is there.
+func public(readme func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := strings.TrimPrefix(r.URL.Path, "/")
+		if stored, there := strings.CutPrefix(path, "readmes/"); there {
+			name, version, _ := strings.Cut(strings.TrimSuffix(stored, ".html"), "@")
+			stores(w, crates[name][version])
+			return
+		}
+		parts := strings.Split(strings.TrimPrefix(path, "api/v1/crates/"), "/")
+		versions, there := crates[parts[0]]
+		switch {
+		case r.Header.Get("User-Agent") != "tollgate":
+			w.WriteHeader(http.StatusForbidden)
+		case parts[0] == "busy":
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case !there:
+			missing404(w, fmt.Sprintf("crate `%s` does not exist", parts[0]))
+		case len(parts) == 1:
+			_, _ = fmt.Fprintf(w, `{"crate":{"id":%q}}`, parts[0]) // whether it arrives is what the check shows
+		case !has(versions, parts[1]):
+			missing404(w, fmt.Sprintf("crate `%s` does not have a version `%s`", parts[0], parts[1]))
+		case len(parts) == 2:
+			_, _ = fmt.Fprintf(w, `{"version":{"crate":%q,"num":%q,"yanked":false}}`, parts[0], parts[1]) // as above
+		default:
+			readme(w, r, "/readmes/"+parts[0]+"@"+strings.ReplaceAll(parts[1], "+", "%2B")+".html")
+		}
+	}
+}
+
+// stores answers as storage without a listing: what it does not have is denied.
+func stores(w http.ResponseWriter, text string) {
+	if text == "" {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	_, _ = io.WriteString(w, text) // whether it arrives is what the check shows
+}
+
+func missing404(w http.ResponseWriter, detail string) {
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = fmt.Fprintf(w, `{"errors":[{"detail":%q}]}`, detail) // whether it arrives is what the check shows
+}
+
+func has(versions map[string]string, version string) bool {
+	_, there := versions[version]
+	return there
+}
+
+// The ways in which registries hand out a readme.
+func byAddress(w http.ResponseWriter, r *http.Request, path string) {
+	_, _ = fmt.Fprintf(w, `{"url":"http://%s%s"}`, r.Host, path) // whether it arrives is what the check shows
+}
+
+func byRedirect(w http.ResponseWriter, r *http.Request, path string) {
+	http.Redirect(w, r, path, http.StatusFound)
+}
+
+func inPlace(w http.ResponseWriter, r *http.Request, _ string) {
+	parts := strings.Split(r.URL.Path, "/")
+	stores(w, crates[parts[4]][parts[5]])
+}
+
+func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	r, err := open(sdktest.Configured(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, server.URL
+}
+
+func claim(baseURL, identifier, version string) sdk.Claim {
+	return sdk.Claim{
+		ServerName: serverName, RegistryType: "cargo", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for name, readme := range map[string]func(http.ResponseWriter, *http.Request, string){
+		"by address": byAddress, "by redirect": byRedirect, "in place": inPlace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
+				r, base := at(t, public(readme))
+				busy := claim(base, "busy", "1.0.0")
+				return sdktest.Ownership{
+					Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy,
+					Refused: map[string]sdk.Claim{
+						"no such package":  claim(base, "no-such", "1.0.0"),
+						"no such version":  claim(base, "example-weather", "3.0.0"),
+						"not claimed":      claim(base, "example-weather", "1.1.0"),
+						"longer name":      claim(base, "example-weather", "1.2.0"),
+						"no readme":        claim(base, "example-weather", "1.4.0"),
+						"version missing":  claim(base, "example-weather", ""),
+						"base not allowed": claim("https://elsewhere.example", "example-weather", "1.0.0"),
+					},
+				}
+			})
+		})
+	}
+}
+
+func TestMisbehaviour(t *testing.T) {
+	t.Parallel()
+	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
+		TellsWait: true,
+		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
+		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+	})
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, public(byAddress))
+	for want, c := range map[string]sdk.Claim{
+		"":                            claim(base+"/", "example-weather", "1.3.0"),
+		`there is no crate "no-such"`: claim(base, "no-such", "1.0.0"),
+		`crate "example-weather" has no version "3.0.0"`:                   claim(base, "example-weather", "3.0.0"),
+		`version 1.4.0 does not claim the server: its readme needs "mcp-n`: claim(base, "example-weather", "1.4.0"),
+		`claims "com.example/weather-pro" in its readme, not "com.example`: claim(base, "example-weather", "1.2.0"),
+	} {
+		err := r.Check(t.Context(), c)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Check(%s %s) = %v, want %q", c.Identifier, c.Version, err, want)
+		}
+	}
+	if err := r.Check(t.Context(), claim(base, "example-weather", "2.0.0-a.1+b")); err != nil {
+		t.Errorf("version with build metadata: Check = %v, want none", err)
+	}
+	var busy *registryclient.Error
+	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+	}
+}
+
+// TestReadmeElsewhere checks that a registry cannot send the check to another host by the address of a readme.
+func TestReadmeElsewhere(t *testing.T) {
+	t.Parallel()
+	var strayed atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		strayed.Store(true)
+		_, _ = io.WriteString(w, "mcp-name: "+serverName) // nobody reads it
+	}))
+	t.Cleanup(other.Close)
+	for _, address := range []string{
+		other.URL + "/readme", publicStorage + "/readmes/x.html", "http://169.254.169.254/", "file:///etc/passwd", "//x/y", "/../x", "http://%zz",
+	} {
+		r, base := at(t, public(func(w http.ResponseWriter, _ *http.Request, _ string) {
+			_, _ = fmt.Fprintf(w, `{"url":%q}`, address) // whether it arrives is what the check shows
+		}))
+		if err := r.Check(t.Context(), claim(base, "example-weather", "1.0.0")); err == nil {
+			t.Errorf("readme at %q: Check found the claim borne out", address)
+		}
+	}
+	if strayed.Load() {
+		t.Error("another host was asked")
+	}
+}
+
+func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
+	t.Parallel()
+	r, err := open(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claimed := range []string{"", publicAPI, publicAPI + "/"} {
+		b, err := r.api.Base(claimed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for address, want := range map[string]string{
+			publicStorage + "/readmes/a/a-1.0.0.html": publicStorage,
+			publicAPI + "/readme":                     publicAPI,
+			publicStorage + ".example/readme":         publicAPI,
+			"https://elsewhere.example/readme":        publicAPI,
+		} {
+			if got := r.keeper(b, address).URL(); got != want {
+				t.Errorf("keeper of %q = %q, want %q", address, got, want)
+			}
+		}
+	}
+	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+	}
+}
+
+// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
+func TestTricksAreNotAsked(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	var tricks []sdk.Claim
+	for _, identifier := range []string{
+		"", ".", "..", "../x", "a/b", "a.b", "-a", "_a", "1a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
+	} {
+		tricks = append(tricks, claim(base, identifier, "1.0.0"))
+	}
+	for _, version := range []string{
+		"", "1", "1.0", "..", "1.0.0/readme", "^1.0.0", "1.0.0-", "1.0.0?x", "v1.0.0", "1.0.0\n", "1.0.0-" + strings.Repeat("a", maxVersion),
+	} {
+		tricks = append(tricks, claim(base, "example-weather", version))
+	}
+	for _, c := range tricks {
+		var failure *registryclient.Error
+		if err := r.Check(t.Context(), c); err == nil || errors.As(err, &failure) {
+			t.Errorf("Check(%q %q) = %v, want a refusal", c.Identifier, c.Version, err)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+// Command pkg-cargo is the ownership plugin for packages of registry type "cargo": a version of a crate claims a server by the
+// token "mcp-name: NAME" in its readme (decisions 1.7). It reads metadata and the readme, and downloads no crate.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+)
+
+func main() {
+	r, err := open(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sdk.ServeOwnership(r)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+const (
+	contents = "PK\x03\x04 not really a bundle"
+	most     = 1 << 10
+)
+
+func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// newFar serves files, below /files only as far as the plugin is told.
+func newFar(t *testing.T) *httptest.Server {
+	t.Helper()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a host that no check may reach was reached")
+	}))
+	t.Cleanup(elsewhere.Close)
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/files/weather.mcpb", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, contents) })
+	mux.HandleFunc("/outside.mcpb", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, contents) })
+	mux.HandleFunc("/files/whole", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most)) })
+	mux.HandleFunc("/files/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most+1)) })
+	mux.HandleFunc("/files/endless", endless)
+	mux.HandleFunc("/files/broken", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, contents)
+	})
+	mux.HandleFunc("/files/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/files/throttled", status(http.StatusTooManyRequests))
+	mux.HandleFunc("/files/down", status(http.StatusBadGateway))
+	mux.HandleFunc("/files/private", status(http.StatusForbidden))
+	mux.HandleFunc("/files/odd", status(http.StatusTeapot))
+	mux.HandleFunc("/files/elsewhere", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP)
+	mux.HandleFunc("/files/metadata", http.RedirectHandler("http://169.254.169.254/x", http.StatusFound).ServeHTTP)
+	mux.HandleFunc("/files/here", http.RedirectHandler("/files/weather.mcpb", http.StatusFound).ServeHTTP)
+	mux.HandleFunc("/files/loop", http.RedirectHandler("/files/loop", http.StatusFound).ServeHTTP)
+	f := httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// endless writes, without a length, until the client has had enough.
+func endless(w http.ResponseWriter, r *http.Request) {
+	for r.Context().Err() == nil {
+		if _, err := w.Write(make([]byte, most)); err != nil {
+			return
+		}
+	}
+}
+
+func openPlugin(t *testing.T, base string) bundles {
+	t.Helper()
+	plugin, err := open(func(variable string) string {
+		return map[string]string{
+			registryclient.Variable: fmt.Sprintf(`[{"baseUrl":%q}]`, base), maxBytesVariable: fmt.Sprint(most),
+		}[variable]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin
+}
+
+func claim(address, fileSHA256 string) sdk.Claim {
+	return sdk.Claim{
+		ServerName: "io.github.example/weather", RegistryType: "mcpb", Identifier: address, Version: "1.0.0", FileSHA256: fileSHA256,
+	}
+}
+
+// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+func refused(err error) bool {
+	var failure *registryclient.Error
+	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
+		base := newFar(t).URL + "/files"
+		transient := claim(base+"/throttled", sum(contents))
+		return sdktest.Ownership{
+			Plugin: openPlugin(t, base),
+			Owned:  claim(base+"/weather.mcpb", sum(contents)),
+			Refused: map[string]sdk.Claim{
+				"no such file": claim(base+"/absent.mcpb", sum(contents)),
+				"other file":   claim(base+"/weather.mcpb", sum("another")),
+				"no sum":       claim(base+"/weather.mcpb", ""),
+				"too large":    claim(base+"/large", sum(strings.Repeat("x", most+1))),
+				"not allowed":  claim("https://files.example.com/weather.mcpb", sum(contents)),
+			},
+			Transient: &transient,
+		}
+	})
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	far := newFar(t)
+	base := far.URL + "/files"
+	plugin := openPlugin(t, base)
+	const github = "https://github.com/owner/weather/"
+	for name, c := range map[string]struct {
+		address, sum string
+		refused      bool
+		want         string // empty for none
+	}{
+		"the file":         {base + "/weather.mcpb", sum(contents), false, ""},
+		"largest":          {base + "/whole", sum(strings.Repeat("x", most)), false, ""},
+		"redirected here":  {base + "/here", sum(contents), false, ""},
+		"another file":     {base + "/weather.mcpb", sum("x"), true, "has the SHA-256 " + sum(contents) + ", but fileSha256 is " + sum("x")},
+		"empty sum":        {base + "/weather.mcpb", "", true, "fileSha256 of an MCPB file is needed"},
+		"short sum":        {base + "/weather.mcpb", sum("x")[:62], true, "64 hexadecimal digits"},
+		"no file":          {base + "/absent", sum(contents), true, "there is no file"},
+		"private file":     {base + "/private", sum(contents), true, "is not public"},
+		"odd answer":       {base + "/odd", sum(contents), true, "418"},
+		"too large":        {base + "/large", sum(contents), true, "more than"},
+		"endless":          {base + "/endless", sum(contents), true, "more than"},
+		"elsewhere":        {base + "/elsewhere", sum(contents), true, "redirects to where no check may go"},
+		"metadata":         {base + "/metadata", sum(contents), true, "redirects to where no check may go"},
+		"loop":             {base + "/loop", sum(contents), true, "redirects to where no check may go"},
+		"throttled":        {base + "/throttled", sum(contents), false, "429"},
+		"down":             {base + "/down", sum(contents), false, "502"},
+		"broken off":       {base + "/broken", sum(contents), false, "unexpected EOF"},
+		"outside the base": {far.URL + "/outside.mcpb", sum(contents), true, "not an https URL"},
+		"way out":          {base + "/../outside.mcpb", sum(contents), true, "dot segments"},
+		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", sum(contents), true, "not an https URL"},
+		"no URL":           {"weather.mcpb", sum(contents), true, "is its https URL"},
+		"file URL":         {"file:///etc/passwd", sum(contents), true, "is its https URL"},
+		"unlisted host":    {"https://files.example.com/weather.mcpb", sum(contents), true, "are not accepted"},
+		"private address":  {"https://10.0.0.1/weather.mcpb", sum(contents), true, "are not accepted"},
+		"host with a port": {"https://github.com:8443/o/w/releases/download/v1/x", sum(contents), true, "are not accepted"},
+		"source archive":   {github + "archive/refs/tags/v1.zip", sum(contents), true, "is not a release download"},
+		"raw file":         {github + "raw/main/weather.mcpb", sum(contents), true, "is not a release download"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := plugin.Check(t.Context(), claim(c.address, c.sum))
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("Check = %v, want none", err)
+			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
+			}
+		})
+	}
+}
+
+func TestBaseURLOfTheDocument(t *testing.T) {
+	t.Parallel()
+	far := newFar(t)
+	plugin := openPlugin(t, far.URL+"/files")
+	for base, want := range map[string]bool{
+		"": true, far.URL: true, far.URL + "/": true, far.URL + "/files/": true, far.URL + "/fil": false,
+		"https://github.com": false, "https" + strings.TrimPrefix(far.URL, "http"): false, "%": false,
+	} {
+		c := claim(far.URL+"/files/weather.mcpb", sum(contents))
+		c.RegistryBaseURL = base
+		if err := plugin.Check(t.Context(), c); (err == nil) != want || err != nil && !refused(err) {
+			t.Errorf("registryBaseUrl %q: Check = %v, accepted should be %v", base, err, want)
+		}
+	}
+}
+
+func TestSlowHost(t *testing.T) {
+	t.Parallel()
+	base := newFar(t).URL + "/files"
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := openPlugin(t, base).Check(ctx, claim(base+"/slow", sum(contents)))
+	if refused(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Check = %v, want the end of the context", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"": true, "1": true, "1073741824": true, "0": false, "1073741825": false, "64M": false, "-1": false} {
+		plugin, err := open(func(variable string) string { return map[string]string{maxBytesVariable: value}[variable] })
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), maxBytesVariable) {
+			t.Errorf("%s=%q: open = %v, good should be %v", maxBytesVariable, value, err, want)
+		}
+		if value == "" && plugin.most != defaultMaxBytes {
+			t.Errorf("the bound is %d by default", plugin.most)
+		}
+	}
+	if _, err := open(func(string) string { return "1" }); err == nil {
+		t.Error("open took registries that are no list")
+	}
+}

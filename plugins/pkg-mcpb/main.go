@@ -1,0 +1,42 @@
+// Command pkg-mcpb is the ownership plugin for MCPB files (decisions 1.7). Such a file has no registry that knows its owner: the
+// identifier is the https URL of the file, and what is checked is that the file there is the one whose SHA-256 the document
+// tells. The file is hashed as it comes, up to MCPB_MAX_BYTES (64 MiB), and neither kept nor opened.
+//
+// The files allowed are releases and packages at github.com and gitlab.com, and what is below a base URL that
+// TOLLGATE_PACKAGE_REGISTRIES names. No redirect to another host is followed but one: github.com and gitlab.com always redirect
+// to the hosts where they store files, and those, by name and at public addresses only, may be followed to.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+)
+
+func main() {
+	plugin, err := open(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sdk.ServeOwnership(plugin)
+}
+
+func open(environment func(string) string) (bundles, error) {
+	most, err := maxBytes(environment(maxBytesVariable))
+	if err != nil {
+		return bundles{}, err
+	}
+	hosts := publicHosts()
+	var bases []string
+	for _, h := range hosts {
+		bases = append(bases, h.base)
+	}
+	client, err := registryclient.Open(registryclient.Config{Defaults: bases, Environment: environment})
+	if err != nil {
+		return bundles{}, err
+	}
+	return bundles{client: client, hosts: hosts, most: most}, nil
+}

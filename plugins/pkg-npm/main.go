@@ -1,0 +1,19 @@
+// Command pkg-npm is the ownership plugin for packages of registry type "npm": a version of a package claims a server by the
+// field mcpName of its manifest (decisions 1.7). It reads metadata only, and downloads no package.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+)
+
+func main() {
+	r, err := open(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sdk.ServeOwnership(r)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+const serverName = "com.example/weather"
+
+// packages are those of the fake registry: by escaped name, the manifests by version.
+var packages = map[string]map[string]string{
+	"@example%2fweather": {
+		"1.0.0": `{"name":"@example/weather","version":"1.0.0","mcpName":"com.example/weather","dist":{"shasum":"00"}}`,
+		"1.1.0": `{"name":"@example/weather","version":"1.1.0","dist":{"shasum":"00"}}`,
+		"1.2.0": `{"name":"@example/weather","version":"1.2.0","mcpName":"com.example/weather-pro"}`,
+		"1.3.0": `{"name":"@example/weather","version":"1.3.0","mcpName":["com.example/weather"]}`,
+		"1.4.0": `{"name":"@example/weather","version":"1.4.0","mcpName":" com.example/weather"}`,
+	},
+	"weather": {"2.0.0-rc.1": `{"name":"weather","version":"2.0.0-rc.1","mcpName":"com.example/weather"}`},
+	"hollow":  {},
+}
+
+// public answers as the public registry does. "busy" is throttled; "moved" redirects on its own host.
+func public(w http.ResponseWriter, r *http.Request) {
+	name, version, one := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	versions, there := packages[name]
+	w.Header().Set("Content-Type", "application/json")
+	switch manifest := versions[version]; {
+	case name == "busy":
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusTooManyRequests)
+	case name == "moved":
+		http.Redirect(w, r, "/weather/"+version, http.StatusMovedPermanently)
+	case !there:
+		answer(w, http.StatusNotFound, `{"error":"Not found"}`)
+	case !one:
+		answer(w, http.StatusOK, packument(name, versions))
+	case version == "9.9.9" && name == "@example%2fweather": // a tag that looks like a version, for another one
+		answer(w, http.StatusOK, versions["1.0.0"])
+	case manifest == "":
+		answer(w, http.StatusNotFound, fmt.Sprintf(`"version not found: %s"`, version))
+	default:
+		answer(w, http.StatusOK, manifest)
+	}
+}
+
+// wholeOnly answers as registries do that have no address for one version alone.
+func wholeOnly(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/") {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	public(w, r)
+}
+
+func answer(w http.ResponseWriter, status int, body string) {
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // whether it arrives is what the check shows
+}
+
+func packument(name string, versions map[string]string) string {
+	var all []string
+	for version, manifest := range versions {
+		all = append(all, fmt.Sprintf("%q:%s", version, manifest))
+	}
+	return fmt.Sprintf(`{"name":%q,"dist-tags":{"latest":"1.0.0"},"versions":{%s}}`, name, strings.Join(all, ","))
+}
+
+// at returns a plugin for a registry that answers so, and its base URL.
+func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	r, err := open(sdktest.Configured(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, server.URL
+}
+
+func claim(baseURL, identifier, version string) sdk.Claim {
+	return sdk.Claim{
+		ServerName: serverName, RegistryType: "npm", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{"public": public, "whole packages only": wholeOnly} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
+				r, base := at(t, handler)
+				busy := claim(base, "busy", "1.0.0")
+				return sdktest.Ownership{
+					Plugin: r, Owned: claim(base, "@example/weather", "1.0.0"), Transient: &busy,
+					Refused: map[string]sdk.Claim{
+						"no such package":  claim(base, "no-such", "1.0.0"),
+						"no such version":  claim(base, "@example/weather", "3.0.0"),
+						"not claimed":      claim(base, "@example/weather", "1.1.0"),
+						"longer name":      claim(base, "@example/weather", "1.2.0"),
+						"version missing":  claim(base, "@example/weather", ""),
+						"base not allowed": claim("https://elsewhere.example", "@example/weather", "1.0.0"),
+					},
+				}
+			})
+		})
+	}
+}
+
+func TestMisbehaviour(t *testing.T) {
+	t.Parallel()
+	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
+		TellsWait: true,
+		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
+		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "@example/weather", "1.0.0") },
+	})
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, public)
+	for want, c := range map[string]sdk.Claim{
+		"":                                  claim(base+"/", "weather", "2.0.0-rc.1"),
+		`there is no npm package "no-such"`: claim(base, "no-such", "1.0.0"),
+		`npm package "@example/weather" has no version "3.0.0"`:          claim(base, "@example/weather", "3.0.0"),
+		`npm package "@example/weather" has no version "9.9.9"`:          claim(base, "@example/weather", "9.9.9"),
+		`npm package "hollow" has no version "1.0.0"`:                    claim(base, "hollow", "1.0.0"),
+		`needs "mcpName": "com.example/weather"`:                         claim(base, "@example/weather", "1.1.0"),
+		`1.3.0 does not claim the server`:                                claim(base, "@example/weather", "1.3.0"),
+		`claims "com.example/weather-pro" by its mcpName, not "com.exam`: claim(base, "@example/weather", "1.2.0"),
+		`claims " com.example/weather"`:                                  claim(base, "@example/weather", "1.4.0"),
+	} {
+		err := r.Check(t.Context(), c)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Check(%s %s) = %v, want %q", c.Identifier, c.Version, err, want)
+		}
+	}
+	if err := r.Check(t.Context(), claim(base, "moved", "2.0.0-rc.1")); err != nil {
+		t.Errorf("redirect on the same host: Check = %v, want none", err)
+	}
+	var busy *registryclient.Error
+	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+	}
+}
+
+// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
+func TestTricksAreNotAsked(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	for _, identifier := range []string{
+		"", ".", "..", "-", "@", "@/", "@a", "@a/", "@/a", "a/b", "@a/b/c", "@../a", "@a/..", "@a/.b", "_a", ".a", "a b", "a%2fb", "a?b", "a#b", "a\\b",
+		"@a@b/c", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
+	} {
+		refused(t, r, claim(base, identifier, "1.0.0"))
+	}
+	for _, version := range []string{
+		"", "1", "1.0", "latest", "next", "^1.0.0", "1.0.0/..", "../1.0.0", "1.0.0?x", "1.0.0-", "1.0.0 ", "v1.0.0", "1.0.0-a/b", "1.0.0\n",
+		"1.0.0-" + strings.Repeat("a", maxVersion),
+	} {
+		refused(t, r, claim(base, "weather", version))
+	}
+}
+
+// refused wants the sentence of a refusal, which differs from a failure only across the protocol; a failure names the host.
+func refused(t *testing.T, r registry, c sdk.Claim) {
+	t.Helper()
+	var failure *registryclient.Error
+	if err := r.Check(context.Background(), c); err == nil || errors.As(err, &failure) {
+		t.Errorf("Check(%q %q) = %v, want a refusal", c.Identifier, c.Version, err)
+	}
+}
+
+func TestPublicRegistryIsTheDefault(t *testing.T) {
+	t.Parallel()
+	r, err := open(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claimed := range []string{"", "https://registry." + domain, "https://REGISTRY." + domain + ":443/"} {
+		if b, err := r.client.Base(claimed); err != nil || b.URL() != "https://registry."+domain {
+			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
+		}
+	}
+	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+	}
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+const server = "io.github.example/weather"
+
+// far answers as the public feed does.
+type far struct {
+	*httptest.Server
+	versions map[string][]string // by package id in lower case
+	readmes  map[string]string   // by id and version
+	// before answers a request itself and returns true, or leaves it to the feed.
+	before func(w http.ResponseWriter, r *http.Request) bool
+	index  string // the service index, with %s for the address of the server
+}
+
+const index = `{"version":"3.0.0","resources":[
+	{"@id":"%[1]s/query","@type":"SearchQueryService","comment":"not used"},
+	{"@id":"%[1]s/v3-flatcontainer/","@type":"PackageBaseAddress/3.0.0"},
+	{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":"ReadmeUriTemplate/6.13.0"}]}`
+
+func newFar(t *testing.T) *far {
+	t.Helper()
+	f := &far{index: index, versions: map[string][]string{
+		"example.weather": {"0.9.0", "1.0.0", "1.1.0-beta"}, "example.plain": {"1.0.0"}, "example.prefix": {"1.0.0"},
+		"example.noreadme": {"1.0.0"}, "example.none": {},
+	}, readmes: map[string]string{
+		"example.weather/1.0.0":      "# Weather\n\n<!-- mcp-name: " + server + " -->\n",
+		"example.weather/1.1.0-beta": "mcp-name: " + server,
+		"example.weather/0.9.0":      "# Weather, not yet a tool server",
+		"example.plain/1.0.0":        "# Plain, by " + server,
+		"example.prefix/1.0.0":       "mcp-name: " + server + "-pro\n",
+	}}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *far) serve(w http.ResponseWriter, r *http.Request) {
+	if f.before != nil && f.before(w, r) {
+		return
+	}
+	if r.URL.Path == "/v3/index.json" {
+		_, _ = fmt.Fprintf(w, f.index, f.URL)
+		return
+	}
+	if id, ok := between(r.URL.Path, "/v3-flatcontainer/", "/index.json"); ok && f.versions[id] != nil {
+		_ = json.NewEncoder(w).Encode(map[string]any{"versions": f.versions[id]})
+		return
+	}
+	for _, folder := range []string{"/readmes/", "/v3-flatcontainer/"} {
+		if key, ok := between(r.URL.Path, folder, "/readme"); ok && f.readmes[key] != "" {
+			_, _ = w.Write([]byte(f.readmes[key]))
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+func between(path, before, after string) (string, bool) {
+	path, begins := strings.CutPrefix(path, before)
+	path, ends := strings.CutSuffix(path, after)
+	return path, begins && ends
+}
+
+func (f *far) plugin(t *testing.T) gallery {
+	t.Helper()
+	configured := fmt.Sprintf(`[{"baseUrl":%q},{"baseUrl":%q}]`, f.URL+"/v3/index.json", f.URL)
+	client, err := registryclient.Open(registryclient.Config{
+		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: func(string) string { return configured },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gallery{client: client}
+}
+
+func (f *far) claim(id, version string) sdk.Claim {
+	return sdk.Claim{
+		ServerName: server, RegistryType: "nuget", RegistryBaseURL: f.URL + "/v3/index.json", Identifier: id, Version: version,
+	}
+}
+
+// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+func refused(err error) bool {
+	var failure *registryclient.Error
+	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
+}
+
+func wantRefusal(t *testing.T, err error, text string) {
+	t.Helper()
+	if !refused(err) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Check = %v, want a refusal with %q", err, text)
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
+		f := newFar(t)
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			throttled := strings.Contains(r.URL.Path, "/throttled/")
+			if throttled {
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return throttled
+		}
+		transient := f.claim("throttled", "1.0.0")
+		unlisted := f.claim("Example.Weather", "1.0.0")
+		unlisted.RegistryBaseURL = "https://nuget.example.com/v3/index.json"
+		return sdktest.Ownership{
+			Plugin: f.plugin(t),
+			Owned:  f.claim("Example.Weather", "1.0.0"),
+			Refused: map[string]sdk.Claim{
+				"no such package": f.claim("Example.Absent", "1.0.0"),
+				"no such version": f.claim("Example.Weather", "2.0.0"),
+				"not claimed":     f.claim("Example.Weather", "0.9.0"),
+				"no readme":       f.claim("Example.NoReadme", "1.0.0"),
+				"not allowed":     unlisted,
+			},
+			Transient: &transient,
+		}
+	})
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	f := newFar(t)
+	plugin := f.plugin(t)
+	for name, c := range map[string]struct {
+		id, version string
+		want        string // of the refusal; empty for none
+	}{
+		"claimed":               {"Example.Weather", "1.0.0", ""},
+		"claimed in lower id":   {"example.weather", "1.0.0", ""},
+		"version not normal":    {"Example.Weather", "1.0", ""},
+		"pre-release":           {"Example.Weather", "1.1.0-Beta+build", ""},
+		"no package":            {"Example.Absent", "1.0.0", `there is no NuGet package "Example.Absent"`},
+		"no versions":           {"Example.None", "1.0.0", "there is no NuGet package"},
+		"no version":            {"Example.Weather", "1.0.1", `has no version "1.0.1"`},
+		"not claimed":           {"Example.Plain", "1.0.0", "does not have"},
+		"not by this version":   {"Example.Weather", "0.9.0", "does not have"},
+		"ours is a prefix":      {"Example.Prefix", "1.0.0", "does not have"},
+		"no readme":             {"Example.NoReadme", "1.0.0", "has no readme"},
+		"version missing":       {"Example.Weather", "", "is missing"},
+		"not a version":         {"Example.Weather", "one", "is not a version"},
+		"version with a path":   {"Example.Weather", "1.0.0/../../x", "is not a version"},
+		"id with a path":        {"../query", "1.0.0", "is not the id"},
+		"id with a placeholder": {"{lower_version}", "1.0.0", "is not the id"},
+		"id too long":           {strings.Repeat("x", maxID+1), "1.0.0", "is not the id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := plugin.Check(t.Context(), f.claim(c.id, c.version))
+			if c.want != "" {
+				wantRefusal(t, err, c.want)
+			} else if err != nil {
+				t.Errorf("Check = %v, want none", err)
+			}
+		})
+	}
+	short := f.claim("Example.Weather", "1.0.0")
+	short.RegistryBaseURL = f.URL + "/"
+	if err := plugin.Check(t.Context(), short); err != nil {
+		t.Errorf("base URL without the index: Check = %v, want none", err)
+	}
+}
+
+func TestServiceIndexes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		index   string
+		refused bool
+		want    string // empty for none
+	}{
+		"types in lists": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":["PackageBaseAddress/3.0.0"]},
+			{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":["ReadmeUriTemplate/6.13.0","Other"]}]}`, false, ""},
+		"no template": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"}]}`, false, ""},
+		"no packages": {`{"resources":[{"@id":"%[1]s/x","@type":"SearchQueryService"}]}%.0[1]s`, false, "names no PackageBaseAddress"},
+		"other host":  {`{"resources":[{"@id":"https://api.example.com/x","@type":"PackageBaseAddress/3.0.0"}]}%.0[1]s`, true, "outside of the registry"},
+		"readme elsewhere": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"},
+			{"@id":"http://169.254.169.254/{lower_id}","@type":"ReadmeUriTemplate/6.13.0"}]}`, true, "outside of the registry"},
+		"malformed":   {`{"resources":%.0[1]s`, false, "cannot be read"},
+		"wrong types": {`{"resources":[{"@id":1,"@type":{}}]}%.0[1]s`, false, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFar(t)
+			f.index = c.index
+			err := f.plugin(t).Check(t.Context(), f.claim("Example.Weather", "1.0.0"))
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("Check = %v, want none", err)
+			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
+			}
+		})
+	}
+}
+
+func TestHostileAndBrokenFeeds(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a host that no check may reach was reached")
+	}))
+	t.Cleanup(elsewhere.Close)
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	big := strings.Repeat(" ", registryclient.DefaultMaxBytes+1)
+	for name, c := range map[string]struct {
+		at      string // the end of the path that is answered otherwise
+		answer  http.HandlerFunc
+		refused bool
+		want    string
+	}{
+		"index throttled":    {"/v3/index.json", answer(429, ""), false, "429"},
+		"index not there":    {"/v3/index.json", answer(404, ""), true, "404"},
+		"index oversized":    {"/v3/index.json", answer(200, big), true, "more than"},
+		"index elsewhere":    {"/v3/index.json", http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP, true, "redirects"},
+		"versions throttled": {"weather/index.json", answer(429, ""), false, "429"},
+		"versions down":      {"weather/index.json", answer(503, ""), false, "503"},
+		"versions malformed": {"weather/index.json", answer(200, "<html>"), false, "cannot be read"},
+		"versions elsewhere": {"weather/index.json", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP, true, "redirects"},
+		"readme throttled":   {"/readme", answer(429, ""), false, "429"},
+		"readme denied":      {"/readme", answer(403, ""), true, "denies"},
+		"readme oversized":   {"/readme", answer(200, big), true, "more than"},
+		"readme elsewhere":   {"/readme", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP, true, "redirects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFar(t)
+			f.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, c.at) {
+					return false
+				}
+				c.answer(w, r)
+				return true
+			}
+			err := f.plugin(t).Check(t.Context(), f.claim("Example.Weather", "1.0.0"))
+			if err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
+			}
+		})
+	}
+}
+
+func TestSlowFeed(t *testing.T) {
+	t.Parallel()
+	f := newFar(t)
+	f.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		<-r.Context().Done()
+		return true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := f.plugin(t).Check(ctx, f.claim("Example.Weather", "1.0.0"))
+	if refused(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Check = %v, want the end of the context", err)
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+)
+
+const server = "io.github.example/weather"
+
+// far is a registry that tests fill and then break.
+type far struct {
+	*httptest.Server
+	host  string
+	asked atomic.Int64
+	// before answers a request itself and returns true, or leaves it to the registry.
+	before func(w http.ResponseWriter, r *http.Request) bool
+}
+
+func newFar(t *testing.T) *far {
+	t.Helper()
+	f := &far{}
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.asked.Add(1)
+		if f.before == nil || !f.before(w, r) {
+			inner.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(f.Close)
+	f.host = strings.TrimPrefix(f.URL, "http://")
+	return f
+}
+
+// plugin returns a plugin for which f is configured.
+func (f *far) plugin(t *testing.T, credentials ...string) registries {
+	t.Helper()
+	entry := map[string]string{"baseUrl": f.URL}
+	for i := 0; i+1 < len(credentials); i += 2 {
+		entry[credentials[i]] = credentials[i+1]
+	}
+	configured, err := json.Marshal([]any{entry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openPlugin(t, string(configured))
+}
+
+func openPlugin(t *testing.T, configured string) registries {
+	t.Helper()
+	client, err := registryclient.Open(registryclient.Config{Environment: func(variable string) string {
+		return map[string]string{registryclient.Variable: configured}[variable]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registries{client: client}
+}
+
+func labelled(t *testing.T, labels map[string]string) v1.Image {
+	t.Helper()
+	image, err := mutate.Config(empty.Image, v1.Config{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// push stores an image for one platform, or a list for as many as there are values, and returns its digest. An empty value is an
+// image without the label.
+func (f *far) push(t *testing.T, repository, tag string, values ...string) string {
+	t.Helper()
+	reference, err := name.ParseReference(f.host + "/" + repository + ":" + tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []v1.Image
+	for i, value := range values {
+		labels := map[string]string{"number": fmt.Sprint(i)}
+		if value != "" {
+			labels[label] = value
+		}
+		images = append(images, labelled(t, labels))
+	}
+	if len(images) == 1 {
+		if err := remote.Write(reference, images[0]); err != nil {
+			t.Fatal(err)
+		}
+		digest, err := images[0].Digest()
+		return must(t, digest, err).String()
+	}
+	var index v1.ImageIndex = empty.Index
+	for i, image := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: fmt.Sprint("a", i)}},
+		})
+	}
+	if err := remote.WriteIndex(reference, index); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := index.Digest()
+	return must(t, digest, err).String()
+}
+
+func must[T any](t *testing.T, value T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// claim names an image of f.
+func (f *far) claim(image string) sdk.Claim {
+	return sdk.Claim{ServerName: server, RegistryType: "oci", Identifier: f.host + "/" + image}
+}
+
+// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+func refused(err error) bool {
+	var failure *registryclient.Error
+	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
+}
+
+// wantRefusal checks that err is a verdict whose sentence has the text.
+func wantRefusal(t *testing.T, err error, text string) {
+	t.Helper()
+	if !refused(err) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Check = %v, want a refusal with %q", err, text)
+	}
+}
+
+// wantFailure checks that err is none.
+func wantFailure(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || refused(err) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Check = %v, want a failure without a verdict, with %q", err, text)
+	}
+}

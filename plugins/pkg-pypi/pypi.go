@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/mcpname"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+)
+
+// Bounds, in bytes.
+const (
+	maxName    = 200
+	maxVersion = 128
+	maxRelease = 8 << 20
+)
+
+var (
+	// nameForm is the one of the packaging specification "Names and normalization".
+	nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	// versionForm has the characters of the packaging specification "Version specifiers"; the registry judges the rest.
+	versionForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.!+_-]*$`)
+)
+
+// registry checks claims of Python packages.
+type registry struct{ client *registryclient.Client }
+
+func open(environment func(string) string) (registry, error) {
+	client, err := registryclient.Open(registryclient.Config{Defaults: []string{"https://pypi.org"}, Environment: environment})
+	return registry{client}, err
+}
+
+// RegistryTypes implements [sdk.Ownership].
+func (registry) RegistryTypes() []string { return []string{"pypi"} }
+
+// Check implements [sdk.Ownership].
+func (r registry) Check(ctx context.Context, c sdk.Claim) error {
+	if err := wellFormed(c); err != nil {
+		return err
+	}
+	at, err := r.client.Base(c.RegistryBaseURL)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := registryclient.Within(ctx)
+	defer cancel()
+	description, err := describe(ctx, at, c)
+	if err != nil {
+		return registryclient.Verdict(err)
+	}
+	return claims(description, c)
+}
+
+func wellFormed(c sdk.Claim) error {
+	switch {
+	case len(c.Identifier) > maxName || !nameForm.MatchString(c.Identifier):
+		return sdk.Refuse("identifier %.80q is not the name of a PyPI package", c.Identifier)
+	case c.Version == "":
+		return sdk.Refuse("PyPI package %q needs a version", c.Identifier)
+	case len(c.Version) > maxVersion || !versionForm.MatchString(c.Version):
+		return sdk.Refuse("version %.80q of PyPI package %q is not a version", c.Version, c.Identifier)
+	}
+	return nil
+}
+
+// describe returns the description of the version.
+func describe(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
+	var release struct {
+		Info *struct {
+			Description string `json:"description"`
+		} `json:"info"`
+	}
+	project := "pypi/" + url.PathEscape(c.Identifier)
+	err := at.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{MaxBytes: maxRelease}, &release)
+	switch {
+	case registryclient.Is(err, registryclient.NotFound):
+		return "", missing(ctx, at, project, c)
+	case err != nil:
+		return "", err
+	case release.Info == nil:
+		return "", fmt.Errorf("%s answers without the metadata of PyPI package %q", at.URL(), c.Identifier)
+	}
+	return release.Info.Description, nil
+}
+
+// missing tells what is: the package or its version.
+func missing(ctx context.Context, at *registryclient.Base, project string, c sdk.Claim) error {
+	there, err := at.Exists(ctx, project+"/json", registryclient.Options{})
+	switch {
+	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
+		return err
+	case err == nil && !there:
+		return sdk.Refuse("there is no PyPI package %q", c.Identifier)
+	}
+	return sdk.Refuse("PyPI package %q has no version %q", c.Identifier, c.Version)
+}
+
+func claims(description string, c sdk.Claim) error {
+	if mcpname.Claims(description, c.ServerName) {
+		return nil
+	}
+	if names := mcpname.Names(description); len(names) > 0 {
+		return sdk.Refuse("PyPI package %q version %s claims %.80q in its description, not %q", c.Identifier, c.Version, names[0], c.ServerName)
+	}
+	return sdk.Refuse("PyPI package %q version %s does not claim the server: its description needs \"mcp-name: %s\"",
+		c.Identifier, c.Version, c.ServerName)
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+)
+
+const serverName = "com.example/weather"
+
+// projects are those of the fake registry: by normalized name, the descriptions by version.
+var projects = map[string]map[string]string{
+	"example-weather": {
+		"1.0.0":    "# Weather\n\n<!-- mcp-name: com.example/weather -->\n",
+		"1.1.0":    "# Weather\n\nIt rains.",
+		"1.2.0":    "mcp-name: com.example/weather-pro",
+		"1.3.0":    "mcp-name: com.example/rain\n\nmcp-name: com.example/weather",
+		"2.0rc1+a": "mcp-name: com.example/weather",
+	},
+	"bare": {"1.0.0": ""},
+}
+
+// public answers as the public registry does, which redirects names to their normalized form. "busy" is throttled.
+func public(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) < 3 || len(parts) > 4 || parts[0] != "pypi" || parts[len(parts)-1] != "json" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	name := strings.ReplaceAll(strings.ToLower(parts[1]), "_", "-")
+	releases, there := projects[name]
+	switch {
+	case name == "busy":
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case name != parts[1]:
+		http.Redirect(w, r, strings.Replace(r.URL.EscapedPath(), parts[1], name, 1), http.StatusMovedPermanently)
+	case !there:
+		notFound(w)
+	case len(parts) == 3:
+		answer(w, name, "")
+	default:
+		description, there := releases[parts[2]]
+		if !there {
+			notFound(w)
+			return
+		}
+		answer(w, name, description)
+	}
+}
+
+func notFound(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = io.WriteString(w, `{"message": "Not Found"}`) // whether it arrives is what the check shows
+}
+
+func answer(w http.ResponseWriter, name, description string) {
+	var text any = description
+	if description == "" {
+		text = nil
+	}
+	info := map[string]any{"name": name, "description": text, "description_content_type": "text/markdown", "yanked": false}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"info": info, "last_serial": 1, "urls": []any{}}) // as above
+}
+
+func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	r, err := open(sdktest.Configured(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, server.URL
+}
+
+func claim(baseURL, identifier, version string) sdk.Claim {
+	return sdk.Claim{
+		ServerName: serverName, RegistryType: "pypi", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
+		r, base := at(t, public)
+		busy := claim(base, "busy", "1.0.0")
+		return sdktest.Ownership{
+			Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy,
+			Refused: map[string]sdk.Claim{
+				"no such package":  claim(base, "no-such", "1.0.0"),
+				"no such version":  claim(base, "example-weather", "3.0.0"),
+				"not claimed":      claim(base, "example-weather", "1.1.0"),
+				"longer name":      claim(base, "example-weather", "1.2.0"),
+				"no description":   claim(base, "bare", "1.0.0"),
+				"version missing":  claim(base, "example-weather", ""),
+				"base not allowed": claim("https://elsewhere.example", "example-weather", "1.0.0"),
+			},
+		}
+	})
+}
+
+func TestMisbehaviour(t *testing.T) {
+	t.Parallel()
+	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
+		TellsWait: true,
+		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
+		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+	})
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, public)
+	for want, c := range map[string]sdk.Claim{
+		"":                                   claim(base+"/", "example-weather", "1.3.0"),
+		`there is no PyPI package "no-such"`: claim(base, "no-such", "1.0.0"),
+		`PyPI package "Example_Weather" has no version "3.0.0"`:                 claim(base, "Example_Weather", "3.0.0"),
+		`version 1.1.0 does not claim the server: its description needs "mcp-n`: claim(base, "example-weather", "1.1.0"),
+		`claims "com.example/weather-pro" in its description, not "com.example`: claim(base, "example-weather", "1.2.0"),
+	} {
+		err := r.Check(t.Context(), c)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Check(%s %s) = %v, want %q", c.Identifier, c.Version, err, want)
+		}
+	}
+	for _, c := range []sdk.Claim{claim(base, "Example_Weather", "1.0.0"), claim(base, "example-weather", "2.0rc1+a")} {
+		if err := r.Check(t.Context(), c); err != nil {
+			t.Errorf("Check(%s %s) = %v, want none", c.Identifier, c.Version, err)
+		}
+	}
+	var busy *registryclient.Error
+	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+	}
+}
+
+// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
+func TestTricksAreNotAsked(t *testing.T) {
+	t.Parallel()
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	var tricks []sdk.Claim
+	for _, identifier := range []string{
+		"", ".", "..", "../x", "a/b", "a/../b", "-a", "a-", ".a", "_a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", "a[extra]",
+		strings.Repeat("a", maxName+1),
+	} {
+		tricks = append(tricks, claim(base, identifier, "1.0.0"))
+	}
+	for _, version := range []string{
+		"", ".", "..", "../1", "1/json", "1.0 ", "1?x", "1#x", "==1.0", ">=1", "1.0\n", "1%2e", strings.Repeat("1", maxVersion+1),
+	} {
+		tricks = append(tricks, claim(base, "example-weather", version))
+	}
+	for _, c := range tricks {
+		var failure *registryclient.Error
+		if err := r.Check(t.Context(), c); err == nil || errors.As(err, &failure) {
+			t.Errorf("Check(%q %q) = %v, want a refusal", c.Identifier, c.Version, err)
+		}
+	}
+}
+
+func TestPublicRegistryIsTheDefault(t *testing.T) {
+	t.Parallel()
+	r, err := open(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claimed := range []string{"", "https://pypi.org", "https://PyPI.org:443/"} {
+		if b, err := r.client.Base(claimed); err != nil || b.URL() != "https://pypi.org" {
+			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
+		}
+	}
+	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+	}
+}
