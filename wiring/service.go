@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
@@ -127,8 +128,12 @@ func (l limiter) storeCheck() ratelimitapi.Check {
 // addAPI takes the address of the API listener.
 func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error) {
 	health := rest.NewHealth(a.probes(parts)...)
+	docs, err := apidocs.New()
+	if err != nil {
+		return nil, err
+	}
 	app := rest.New(a.Config, rest.Dependencies{
-		Parts: a.parts(parts), Health: health, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
+		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
 	})
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", a.Config.Address())

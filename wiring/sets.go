@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -43,6 +44,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
@@ -57,7 +59,7 @@ import (
 // settingsSet gives each part its own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "REST", "Methods", "Registry", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"Service", "REST", "Methods", "Registry", "Packages", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
 		"SQLite", "Valkey", "PerSecond", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
 )
 
@@ -102,6 +104,9 @@ var secretSet = wire.NewSet(
 // peopleSet gives the operator's side of accounts.
 var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"))
 
+// transferSet gives the operator's side of the registry.
+var transferSet = wire.NewSet(transfer.New, wire.Struct(new(transfer.Ports), "*"))
+
 // authSet gives the use cases of authentication.
 var authSet = wire.NewSet(
 	jwt.Open, wire.Bind(new(tokens.Signer), new(*jwt.Issuer)), wire.Bind(new(tokens.Verifier), new(*jwt.Issuer)),
@@ -129,14 +134,23 @@ func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
 // authentication.
 var registrySet = wire.NewSet(
 	cursorSealer, browse.New,
-	publishConfig, publish.New, wire.Struct(new(publish.Ports), "Transactions", "Writer", "Reader", "Grants", "Authority", "Clock"),
+	publishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), packageChecks,
 	writeTrust, inprocess.NewAuthority, wire.Bind(new(authority.Authority), new(*inprocess.Authority)),
 )
 
 func writeTrust(r settings.Registry) auth.TrustLevel { return r.Level() }
 
-func publishConfig(r settings.Registry) publish.Config {
-	return publish.Config{WritesOff: !r.WritesOn(), Checks: publish.ChecksOff}
+func publishConfig(r settings.Registry, p settings.Packages) publish.Config {
+	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level()}
+}
+
+// packageChecks asks the ownership plugins, which are not started where checks
+// are off.
+func packageChecks(p settings.Packages, host *pluginhost.Host) ownership.Checker {
+	if p.Level() == publish.ChecksOff {
+		return nil
+	}
+	return host.Ownership()
 }
 
 // methodsSet gives the methods listing.

@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -93,7 +94,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		return nil, nil, err
 	}
 	browser := browse.New(servers, sealer)
-	config3 := publishConfig(registry)
+	packages := s.Packages
+	config3 := publishConfig(registry, packages)
 	runner := transactions(db)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
@@ -109,12 +111,21 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
+	pluginhostConfig := s.Plugins
+	host, cleanup3, err := pluginhost.Open(pluginhostConfig, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	ownershipChecker := packageChecks(packages, host)
 	publishPorts := publish.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
 		Grants:       grants,
 		Authority:    authority,
+		Ownership:    ownershipChecker,
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
@@ -139,6 +150,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	argonConfig := s.Passwords
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -159,6 +171,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -172,13 +185,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  runner,
-	}
-	pluginhostConfig := s.Plugins
-	host, cleanup3, err := pluginhost.Open(pluginhostConfig, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
@@ -323,7 +329,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	browser := browse.New(servers, sealer)
-	config3 := publishConfig(registry)
+	packages := s.Packages
+	config3 := publishConfig(registry, packages)
 	runner := transactions(db)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
@@ -346,12 +353,23 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
+	pluginhostConfig := s.Plugins
+	host, cleanup5, err := pluginhost.Open(pluginhostConfig, log)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	ownershipChecker := packageChecks(packages, host)
 	publishPorts := publish.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
 		Grants:       grants,
 		Authority:    authority,
+		Ownership:    ownershipChecker,
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
@@ -376,6 +394,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	argonConfig := s.Passwords
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -398,6 +417,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -413,15 +433,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  runner,
-	}
-	pluginhostConfig := s.Plugins
-	host, cleanup5, err := pluginhost.Open(pluginhostConfig, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
@@ -602,10 +613,21 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		return nil, nil, err
 	}
 	grants := relational.NewGrants(db)
+	registry := s.Registry
+	relationalConfig := serverConfig(registry)
+	servers := relational.NewServers(db, relationalConfig)
+	ports := transfer.Ports{
+		Transactions: runner,
+		Writer:       servers,
+		Reader:       servers,
+		Clock:        clock,
+	}
+	mover := transfer.New(ports)
 	operator := &Operator{
 		People:   peopleService,
 		Accounts: accounts,
 		Grants:   grants,
+		Transfer: mover,
 	}
 	return operator, func() {
 		cleanup()
@@ -621,5 +643,5 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, chooseRecords, wire.Struct(new(Operator), "*"),
+	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, wire.Struct(new(Operator), "*"),
 )

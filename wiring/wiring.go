@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -40,6 +41,7 @@ type Operator struct {
 	People   *people.Service
 	Accounts accountstore.Store
 	Grants   grantstore.Store
+	Transfer *transfer.Mover
 }
 
 // OpenOperator opens the records, and brings their schema up to date as a

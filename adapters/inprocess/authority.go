@@ -55,6 +55,9 @@ func (a *Authority) Record(ctx context.Context, act authority.Act) error {
 	if act.Reason != "" {
 		details["reason"] = act.Reason
 	}
+	if act.Warning != "" {
+		details["warning"] = act.Warning
+	}
 	if act.Caller.Address.IsValid() {
 		details["ipAddress"] = act.Caller.Address.String()
 	}

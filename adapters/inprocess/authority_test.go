@@ -90,6 +90,7 @@ func TestRecordOfAnAct(t *testing.T) {
 	for _, act := range []authority.Act{
 		{Caller: caller, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"},
 		{Caller: caller, Action: "edit", ServerName: "com.example/a", Reason: "no grant"},
+		{Caller: caller, Action: "warned", ServerName: "com.example/a", Warning: "packages not checked out"},
 	} {
 		if err := a.Record(ctx, act); err != nil {
 			t.Fatal(err)
@@ -106,9 +107,10 @@ func TestRecordOfAnAct(t *testing.T) {
 			found = true
 			_, versioned := e.Details["version"]
 			_, refused := e.Details["reason"]
+			warning, _ := e.Details["warning"].(string)
 			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
 				e.Details["userId"] != "anna" || e.Details["sessionId"] != "s" || e.Details["trustLevel"] != "FULL_TRUST" ||
-				e.Details["serverName"] != "com.example/a" {
+				e.Details["serverName"] != "com.example/a" || warning != act.Warning {
 				t.Errorf("event %+v of act %+v", e, act)
 			}
 		}

@@ -42,10 +42,16 @@ type Part interface {
 	WriteFault(c *fiber.Ctx, f *fault.Error) error
 }
 
+// Pages are routes that belong to no part: they count against no limit.
+type Pages interface {
+	Mount(r fiber.Router)
+}
+
 // Dependencies is what the listener needs of the rest of the service.
 type Dependencies struct {
 	Parts    []Part
 	Health   *Health
+	Pages    Pages // nil for none
 	Throttle throttle.Throttle
 	Clock    clock.Clock
 	Log      *logrus.Entry
@@ -87,10 +93,25 @@ func New(cfg Config, d Dependencies) *Server {
 	if d.Health != nil {
 		d.Health.mount(s.app)
 	}
+	if d.Pages != nil {
+		d.Pages.Mount(s.app)
+	}
 	for _, p := range d.Parts {
 		p.Mount(s.app)
 	}
 	return s
+}
+
+// Route is a method, and a path as Fiber writes it.
+type Route struct{ Method, Path string }
+
+// Routes returns all routes, each method of a path for itself.
+func (s *Server) Routes() []Route {
+	var list []Route
+	for _, r := range s.app.GetRoutes(true) {
+		list = append(list, Route{r.Method, r.Path})
+	}
+	return list
 }
 
 // adjustServer changes what Fiber has no setting for. Methods that it does not

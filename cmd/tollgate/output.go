@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -27,8 +28,19 @@ type table struct {
 	value  any // what --output json prints
 }
 
+// check refuses a form that there is not, before a command does its work.
+func (o *output) check() error {
+	if o.format != "json" && o.format != "table" {
+		return fmt.Errorf("--output %q is neither table nor json", o.format)
+	}
+	return nil
+}
+
 // print writes a table in the form that the operator asked for.
 func (o *output) print(w io.Writer, t table) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	switch o.format {
 	case "json":
 		e := json.NewEncoder(w)
@@ -38,10 +50,8 @@ func (o *output) print(w io.Writer, t table) error {
 			return fmt.Errorf("print: %w", err)
 		}
 		return nil
-	case "table":
-		return printTable(w, t)
 	default:
-		return fmt.Errorf("--output %q is neither table nor json", o.format)
+		return printTable(w, t)
 	}
 }
 
@@ -56,4 +66,15 @@ func printTable(w io.Writer, t table) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// printable keeps what strangers wrote from steering a terminal or leaving its
+// cell.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }

@@ -27,7 +27,7 @@ func newRoot(p process) *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.AddCommand(
-		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newPlugins(p),
+		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newPlugins(p),
 		newSettings(p),
 	)
 	return root

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"slices"
+
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -46,6 +48,25 @@ func (d Draft) Document() (Document, error) {
 	if refusal := d.check().refusal("document"); refusal != "" {
 		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
 	}
+	return d.asDocument()
+}
+
+// Tolerated returns the document of a draft that may break rules, as documents
+// of other registries do: only its name and version must keep theirs, and no
+// property may stand twice in one object. Anything else wrong with it is
+// passed over; what is not is fault.Invalid as of Document.
+func (d Draft) Tolerated() (Document, error) {
+	r := d.check()
+	if r.more == 0 { // past that many, nothing is passed over
+		r.found = slices.DeleteFunc(r.found, func(l located) bool { return l.Type != IssueJSON })
+	}
+	if refusal := r.refusal("document"); refusal != "" {
+		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
+	}
+	return d.asDocument()
+}
+
+func (d Draft) asDocument() (Document, error) {
 	name, err := ParseName(d.Name())
 	if err != nil {
 		return Document{}, err
@@ -107,8 +128,8 @@ func remotesOf(root *node) []RemoteURL {
 	seen := make(map[RemoteURL]bool)
 	remotes := root.list("remotes")
 	for i := range remotes {
-		address, _ := remotes[i].str("url")
-		if u := remoteURL(address); !seen[u] {
+		address, ok := remotes[i].str("url")
+		if u := remoteURL(address); ok && !seen[u] {
 			seen[u] = true
 			all = append(all, u)
 		}

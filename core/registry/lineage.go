@@ -28,7 +28,7 @@ func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s was published before, and a version is published once", quote(version.value), l.name)
 	}
 	if len(l.now) >= MaxVersions {
-		return Release{}, fault.Newf(fault.Conflict, "", "server %s has %d versions already, and no more are allowed", l.name, MaxVersions)
+		return Release{}, errFull(l.name)
 	}
 	at := l.stamp(now)
 	l.now = append(l.now, Release{
@@ -130,17 +130,23 @@ func (l *Lineage) apply(i int, u StatusUpdate, at time.Time) bool {
 
 // elect gives the latest flag to the version that outranks all others.
 func (l *Lineage) elect(at time.Time) {
+	best := l.best()
+	for i := range l.now {
+		if r := &l.now[i]; r.Latest != (i == best) {
+			r.Latest, r.UpdatedAt = i == best, at
+		}
+	}
+}
+
+// best returns the version that outranks all others; there is one at least.
+func (l *Lineage) best() int {
 	best, bestRank := 0, rank(l.now[0])
 	for i := 1; i < len(l.now); i++ {
 		if r := rank(l.now[i]); r.over(bestRank) {
 			best, bestRank = i, r
 		}
 	}
-	for i := range l.now {
-		if r := &l.now[i]; r.Latest != (i == best) {
-			r.Latest, r.UpdatedAt = i == best, at
-		}
-	}
+	return best
 }
 
 // stamp returns the time of a change: now, in microseconds, but later than all
@@ -173,6 +179,10 @@ func (l *Lineage) find(version Version) int {
 		}
 	}
 	return -1
+}
+
+func errFull(name Name) error {
+	return fault.Newf(fault.Conflict, "", "server %s has %d versions already, and no more are allowed", name, MaxVersions)
 }
 
 func errNoVersion() error { return fault.New(fault.NotFound, "", "server version not found") }

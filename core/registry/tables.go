@@ -32,7 +32,7 @@ var serverShape = shape{"ServerDetail", []property{
 	{"name", true, text(nameProblem)},
 	{"description", true, text(length(1, 100))},
 	{"title", false, text(length(1, 100))},
-	{"repository", false, object(repositoryShape, repositoryURL)},
+	{"repository", false, repository},
 	{"version", true, text(versionProblem)},
 	{"websiteUrl", false, text(uri(web...))},
 	{"icons", false, listOf(object(iconShape))},
@@ -111,6 +111,18 @@ var argumentShape = shape{"Argument", with(inputProperties,
 
 func with(properties []property, more ...property) []property {
 	return append(append([]property(nil), properties...), more...)
+}
+
+// repository is the check of Repository. Real documents often have an empty
+// one where they mean none, so that is said.
+func repository(r *report, at place, v *node) {
+	if v.kind != kindObject || len(v.members) > 0 {
+		object(repositoryShape, repositoryURL)(r, at, v)
+		return
+	}
+	for _, name := range []string{"url", "source"} {
+		r.add(v, at.key(name).under("Repository/"+name), schemaProblem("required", "is required, or leave repository out where there is none"))
+	}
 }
 
 // pattern is the rule of a string that has a form, described in words.

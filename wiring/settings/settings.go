@@ -29,6 +29,7 @@ type Settings struct {
 	REST         rest.Config
 	Methods      methodsapi.Config
 	Registry     Registry
+	Packages     Packages
 	Auth         Auth
 	Limits       Limits
 	Passwords    argon.Config
@@ -131,8 +132,15 @@ func (s *Settings) complete() error {
 		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
 	}
 	s.Tokens.DataDir = s.SQLite.Dir
+	var err error
+	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
+		return err
+	}
 	if s.Auth.OTPLogFile != "" {
-		s.Plugins.Env = map[string][]string{DevelopmentCourier: {"OTP_LOG_FILE=" + s.Auth.OTPLogFile}}
+		if s.Plugins.Env == nil {
+			s.Plugins.Env = map[string][]string{}
+		}
+		s.Plugins.Env[DevelopmentCourier] = []string{"OTP_LOG_FILE=" + s.Auth.OTPLogFile}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -52,7 +53,7 @@ func New(cfg Config, r Reader, w Writer) *API {
 func (a *API) Mount(r fiber.Router) {
 	for _, prefix := range prefixes() {
 		for path, read := range map[string]fiber.Handler{servers: a.list, versions: a.versions, version: a.version} {
-			r.Get(prefix+path, forBrowsers, read)
+			r.Get(prefix+path, forBrowsers, representation.Negotiate, read)
 			r.Options(prefix+path, forBrowsers, preflight)
 		}
 		r.Put(prefix+version, a.replace)

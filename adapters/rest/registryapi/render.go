@@ -74,12 +74,24 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 		b = append(b, `,"statusMessage":`...)
 		b = appendString(b, r.StatusMessage)
 	}
-	b = appendTime(append(b, `,"statusChangedAt":`...), r.StatusChangedAt)
-	b = appendTime(append(b, `,"publishedAt":`...), r.PublishedAt)
-	b = appendTime(append(b, `,"updatedAt":`...), r.UpdatedAt)
+	b = append(b, `,"statusChangedAt":`...)
+	begin := len(b)
+	b = appendTime(b, r.StatusChangedAt)
+	written := b[begin:] // most versions have one time alone
+	b = appendTimeAgain(append(b, `,"publishedAt":`...), r.PublishedAt, r.StatusChangedAt, written)
+	b = appendTimeAgain(append(b, `,"updatedAt":`...), r.UpdatedAt, r.StatusChangedAt, written)
 	b = append(b, `,"isLatest":`...)
 	b = strconv.AppendBool(b, r.Latest)
 	return append(b, "}}}"...)
+}
+
+// appendTimeAgain appends a time as appendTime does; known has been written
+// before.
+func appendTimeAgain(b []byte, t, known time.Time, written []byte) []byte {
+	if t.Equal(known) {
+		return append(b, written...)
+	}
+	return appendTime(b, t)
 }
 
 // appendTime appends a time as RFC 3339 in UTC with six decimals (decisions
@@ -88,25 +100,20 @@ func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
-	b = appendDigits(append(b, '"'), year, 4)
-	b = appendDigits(append(b, '-'), int(month), 2)
-	b = appendDigits(append(b, '-'), day, 2)
-	b = appendDigits(append(b, 'T'), hour, 2)
-	b = appendDigits(append(b, ':'), minute, 2)
-	b = appendDigits(append(b, ':'), second, 2)
-	b = appendDigits(append(b, '.'), t.Nanosecond()/int(time.Microsecond), 6)
-	return append(b, 'Z', '"')
+	micro := t.Nanosecond() / int(time.Microsecond)
+	text := [...]byte{
+		'"', tens(year / 100), ones(year / 100), tens(year), ones(year), '-', tens(int(month)), ones(int(month)), '-', tens(day), ones(day),
+		'T', tens(hour), ones(hour), ':', tens(minute), ones(minute), ':', tens(second), ones(second),
+		'.', tens(micro / 10_000), ones(micro / 10_000), tens(micro / 100), ones(micro / 100), tens(micro), ones(micro), 'Z', '"',
+	}
+	return append(b, text[:]...)
 }
 
-// appendDigits appends the last n digits of a number, at most six.
-func appendDigits(b []byte, number, n int) []byte {
-	var digits [6]byte
-	for i := n - 1; i >= 0; i-- {
-		digits[i] = byte('0' + number%10)
-		number /= 10
-	}
-	return append(b, digits[:n]...)
-}
+// tens returns the last digit but one of a number.
+func tens(n int) byte { return '0' + byte(n/10%10) }
+
+// ones returns the last digit of a number.
+func ones(n int) byte { return '0' + byte(n%10) }
 
 // appendString appends a JSON string.
 func appendString(b []byte, s string) []byte {

@@ -35,7 +35,7 @@ func (a *API) replace(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := target(c)
+	t, err := a.optionalTarget(c)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *API) replace(c *fiber.Ctx) error {
 }
 
 func (a *API) delete(c *fiber.Ctx) error {
-	t, err := target(c)
+	t, err := a.optionalTarget(c)
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,14 @@ func (a *API) optional(c *fiber.Ctx) (publish.Request, error) {
 		return publish.Request{}, nil
 	}
 	return withBody(c)
+}
+
+// optionalTarget is target for such a write.
+func (a *API) optionalTarget(c *fiber.Ctx) (publish.Target, error) {
+	if a.config.WritesOff {
+		return publish.Target{}, nil
+	}
+	return target(c)
 }
 
 // withBody reads a request with its JSON body.

@@ -1,0 +1,246 @@
+package exportfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// drain reads a source to its end, each entry as one line.
+func drain(t *testing.T, s *Source) []string {
+	t.Helper()
+	var lines []string
+	for {
+		e, err := s.Next(t.Context())
+		switch {
+		case errors.Is(err, io.EOF):
+			return lines
+		case err != nil:
+			return append(lines, "error "+err.Error())
+		case e.Broken != nil:
+			lines = append(lines, e.Origin+" broken: "+e.Broken.Error())
+		case e.Unreadable != nil:
+			lines = append(lines, e.Origin+" unreadable: "+e.Unreadable.Error())
+		default:
+			lines = append(lines, e.Origin+" "+string(e.Document))
+		}
+	}
+}
+
+func read(t *testing.T, text string) []string {
+	t.Helper()
+	s, err := Open(Stdin, iotest.HalfReader(strings.NewReader(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := drain(t, s)
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "standard input")
+	}
+	return lines
+}
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	large := `"` + strings.Repeat("x", maxRecord) + `"`
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a document":         {` {"name" : "a", "n": [1, {"}": "\"]"}], "t":true } `, []string{` {"name":"a","n":[1, {"}": "\"]"}],"t":true}`}},
+		"an empty object":    {`{}`, []string{` {}`}},
+		"a record":           {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
+		"a list":             {`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
+		"an empty list":      {`{"servers":[]}`, nil},
+		"documents in a row": {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
+		"servers is no list": {`{"servers":{"a":1}}`, []string{` {"servers":{"a":1}}`}},
+		"bad records": {`{"servers":[1,{"server":{"a":1}},{"a" 2},null,{"c":3}]}`, []string{
+			`, record 1 unreadable: the record is no JSON object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage`,
+			`, record 2 {"a":1}`,
+			`, record 3 unreadable: the record is no JSON object: invalid character '2' after object key`,
+			`, record 4 unreadable: the record is no JSON object`,
+			`, record 5 {"c":3}`,
+		}},
+		"a bad status": {`{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"yesterday"}}}`, []string{
+			` unreadable: _meta of the record holds a status or time that cannot be read: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`}},
+		"bad _meta":           {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is no JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`}},
+		"one too large":       {`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`}},
+		"all too large":       {`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()}},
+		"too large beside":    {`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`}},
+		"nothing":             {` `, []string{` broken: is empty`}},
+		"a number":            {`7`, []string{` broken: is not a JSON object or array: it begins with '7'`}},
+		"no comma":            {`[{"a":1} {"b":2}]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: '{' stands where ',' should`}},
+		"a comma too many":    {`[{"a":1},]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: a value is missing before ']'`}},
+		"a member too few":    {`{"a":1,}`, []string{` broken: is not JSON: a value is missing before '}'`}},
+		"no colon":            {`{"a" 1}`, []string{` broken: is not JSON: '1' stands where ':' should`}},
+		"more behind":         {`{"a":1}{"b":2}`, []string{` {"a":1}`, ` broken: goes on behind its JSON, with '{'`}},
+		"cut in a record":     {`{"servers":[{"a":1},{"b":"`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
+		"cut behind a record": {`{"servers":[{"a":1}`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
+		"cut in an object":    {`{"a":1`, []string{` broken: ends in the middle of its JSON`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := read(t, c.text); !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	s, _ := Open(Stdin, strings.NewReader(`{"server":{"a":1},"_meta":{"other":{},"`+officialKey+`":{"status":"deprecated","statusMessage":"use 2",
+		"publishedAt":"2026-01-02T03:04:05.123456+01:00","updatedAt":"2026-01-02T03:04:05Z","statusChangedAt":null,"isLatest":true,"id":7}}}`))
+	e, err := s.Next(t.Context())
+	want := recordsource.Recorded{
+		Status: "deprecated", StatusMessage: "use 2",
+		PublishedAt: time.Date(2026, 1, 2, 2, 4, 5, 123456000, time.UTC), UpdatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	if err != nil || e.Unreadable != nil || e.Recorded != want {
+		t.Errorf("recorded is %+v, %v, want %+v", e.Recorded, errors.Join(err, e.Unreadable), want)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Open(dir, nil); err == nil {
+		t.Error("an empty folder is no error")
+	}
+	for name, text := range map[string]string{
+		"b.json": `{"b":1}`, "a/z.JSON": `[{"z":1}]`, "c.json": `{`, "d.json": `{"d":1}`, "notes.txt": "x",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(link, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		link + `/a/z.JSON, record 1 {"z":1}`, link + `/b.json {"b":1}`,
+		link + `/c.json broken: ends in the middle of its JSON`, link + `/d.json {"d":1}`,
+	}
+	if got := drain(t, s); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if read, size := s.Progress(); read != size || size != 24 {
+		t.Errorf("Progress = %d, %d", read, size)
+	}
+	if _, err := Open(filepath.Join(dir, "missing.json"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	var empty bytes.Buffer
+	if err := NewWriter(&empty).Close(); err != nil || empty.String() != "{\"servers\":[\n]}\n" {
+		t.Errorf("an empty export is %q, %v", &empty, err)
+	}
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))
+	for _, r := range []registry.Record{
+		{Release: registry.Release{Status: registry.StatusActive, PublishedAt: at, UpdatedAt: at, StatusChangedAt: at, Latest: true}, Document: []byte(`{"a":"<é\u2028"}`)},
+		{Release: registry.Release{Status: registry.StatusDeleted, StatusMessage: "<gone> \" é", PublishedAt: at, UpdatedAt: at, StatusChangedAt: at}, Document: []byte(`{"b":1}`)},
+	} {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const times = `"statusChangedAt":"2026-01-02T02:04:05.000006Z","publishedAt":"2026-01-02T02:04:05.000006Z","updatedAt":"2026-01-02T02:04:05.000006Z"`
+	want := "{\"servers\":[\n" +
+		`{"server":{"a":"<é\u2028"},"_meta":{"` + officialKey + `":{"status":"active",` + times + `,"isLatest":true}}}` + ",\n" +
+		`{"server":{"b":1},"_meta":{"` + officialKey + `":{"status":"deleted","statusMessage":"<gone> \" é",` + times + `,"isLatest":false}}}` + "\n]}\n"
+	if out.String() != want {
+		t.Errorf("got  %s\nwant %s", &out, want)
+	}
+	if got := read(t, out.String()); !slices.Equal(got, []string{`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`}) {
+		t.Errorf("it reads back as %q", got)
+	}
+	if err := w.Write(registry.Record{}); err == nil {
+		if err = NewWriter(failing{}).Close(); err == nil {
+			t.Error("a failed write is not told")
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "export.json")
+	put := func(text string, fails error) error {
+		return WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, fails)
+		})
+	}
+	if err := put("first", nil); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("disk full")
+	if err := put("second", full); !errors.Is(err, full) {
+		t.Errorf("WriteFile = %v, want the writer's error", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "first" {
+		t.Errorf("after a failure the file holds %q, %v", text, err)
+	}
+	info, _ := os.Stat(path)
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 || info.Mode().Perm() != publicMode {
+		t.Errorf("left are %v, mode %v", entries, info.Mode())
+	}
+}
+
+// FuzzText: no text panics or loops, and from JSON come the records that are
+// in it.
+func FuzzText(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		in := newText(bytes.NewReader(text))
+		var got [][]byte
+		for {
+			record, err := in.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if errors.Is(err, errTooLarge) {
+				continue
+			}
+			if err != nil {
+				if json.Valid(text) && len(text) > 0 && slices.Contains([]byte("{["), bytes.TrimSpace(text)[0]) {
+					t.Fatalf("%q: %v", text, err)
+				}
+				return
+			}
+			got = append(got, record)
+		}
+		var list []json.RawMessage
+		if json.Unmarshal(text, &list) == nil && len(list) != len(got) {
+			t.Fatalf("%q gives %d records, not %d", text, len(got), len(list))
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package exportfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// officialKey is the key of _meta under which a registry tells what it knows
+// of a version (decisions 1.1).
+const officialKey = "io.modelcontextprotocol.registry/official"
+
+// official is what stands there. isLatest is not read: each registry finds it
+// by its own rule.
+type official struct {
+	Status          string     `json:"status"`
+	StatusMessage   string     `json:"statusMessage,omitempty"`
+	StatusChangedAt *time.Time `json:"statusChangedAt,omitempty"`
+	PublishedAt     *time.Time `json:"publishedAt,omitempty"`
+	UpdatedAt       *time.Time `json:"updatedAt,omitempty"`
+}
+
+// entry makes an entry of the bytes of a record: {"server", "_meta"}, or a
+// document alone.
+func entry(origin string, raw []byte) recordsource.Entry {
+	e := recordsource.Entry{Origin: origin}
+	var members map[string]json.RawMessage // exact names, as structs would not have
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		e.Unreadable = fmt.Errorf("the record is no JSON object%s", because(err))
+		return e
+	}
+	server, wrapped := members["server"]
+	if !wrapped {
+		e.Document = raw
+		return e
+	}
+	recorded, err := recordedIn(members["_meta"])
+	if err != nil {
+		e.Unreadable = err
+		return e
+	}
+	e.Document, e.Recorded = server, recorded
+	return e
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
+	var byKey map[string]json.RawMessage
+	if len(meta) > 0 {
+		if err := json.Unmarshal(meta, &byKey); err != nil {
+			return recordsource.Recorded{}, fmt.Errorf("_meta of the record is no JSON object: %w", err)
+		}
+	}
+	var o official
+	if raw, ok := byKey[officialKey]; ok {
+		if err := json.Unmarshal(raw, &o); err != nil {
+			return recordsource.Recorded{}, fmt.Errorf("_meta of the record holds a status or time that cannot be read: %w", err)
+		}
+	}
+	return recordsource.Recorded{
+		Status: o.Status, StatusMessage: o.StatusMessage,
+		StatusChangedAt: instant(o.StatusChangedAt), PublishedAt: instant(o.PublishedAt), UpdatedAt: instant(o.UpdatedAt),
+	}, nil
+}
+
+func instant(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

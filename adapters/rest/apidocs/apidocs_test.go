@@ -1,0 +1,201 @@
+package apidocs_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gofiber/fiber/v2"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+)
+
+func docs(t *testing.T) *apidocs.Docs {
+	t.Helper()
+	d, err := apidocs.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestDocumentIsValid wants a library to find nothing wrong with the document,
+// its examples included.
+func TestDocumentIsValid(t *testing.T) {
+	document := load(t)
+	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
+		t.Errorf("version of OpenAPI is %s", document.OpenAPI)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func load(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(apidocs.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// TestDocumentHasAllRoutes compares the document with the routes of the
+// listener, in both directions. HEAD answers as GET, and is not told apart.
+func TestDocumentHasAllRoutes(t *testing.T) {
+	server := rest.New(rest.Config{}, rest.Dependencies{
+		Parts: []rest.Part{
+			registryapi.New(registryapi.Config{}, nil, nil), authapi.New(authapi.UseCases{}),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil),
+		},
+		Health: rest.NewHealth(), Pages: docs(t),
+	})
+	served := map[string]bool{}
+	for _, r := range server.Routes() {
+		if r.Method != "HEAD" {
+			served[r.Method+" "+r.Path] = true
+		}
+	}
+	parameter := regexp.MustCompile(`\{([a-zA-Z]+)\}`)
+	described := map[string]bool{}
+	for path, item := range load(t).Paths.Map() {
+		paths := []string{parameter.ReplaceAllString(path, ":$1")}
+		switch path {
+		case "/v2/{path}": // of any depth
+			paths = []string{"/v2/*"}
+		case "/v2/api/methods.{format}":
+			paths = []string{"/v2/api/methods.json", "/v2/api/methods.xml"}
+		}
+		for method := range item.Operations() {
+			for _, p := range paths {
+				described[method+" "+p] = true
+			}
+		}
+	}
+	for route := range served {
+		if !described[route] {
+			t.Errorf("%s is served and not described", route)
+		}
+	}
+	for route := range described {
+		if !served[route] {
+			t.Errorf("%s is described and not served", route)
+		}
+	}
+}
+
+// TestPrefixesAreTheSame wants each path below /v0 described as the one below
+// /v0.1.
+func TestPrefixesAreTheSame(t *testing.T) {
+	var document struct{ Paths map[string]map[string]any }
+	if err := yaml.Unmarshal(apidocs.Document(), &document); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for path, item := range document.Paths {
+		rest, ok := strings.CutPrefix(path, "/v0/")
+		if !ok {
+			continue
+		}
+		for _, o := range item {
+			if operation, ok := o.(map[string]any); ok {
+				operation["operationId"] = strings.TrimSuffix(operation["operationId"].(string), "V0")
+			}
+		}
+		if !reflect.DeepEqual(item, document.Paths["/v0.1/"+rest]) {
+			t.Errorf("%s and its likeness differ", path)
+		}
+		compared++
+	}
+	if compared != 7 {
+		t.Errorf("compared %d paths", compared)
+	}
+}
+
+// TestEveryOperationIsWhole wants what readers and generators need of each.
+func TestEveryOperationIsWhole(t *testing.T) {
+	ids := map[string]bool{}
+	for path, item := range load(t).Paths.Map() {
+		for method, o := range item.Operations() {
+			if o.OperationID == "" || ids[o.OperationID] || o.Summary == "" || len(o.Tags) != 1 || o.Responses.Default() == nil {
+				t.Errorf("%s %s is incomplete or not alone", method, path)
+			}
+			ids[o.OperationID] = true
+			if (o.Security != nil) != (o.Responses.Status(401) != nil && !slices.Contains([]string{"login", "refresh", "verifyStepUp", "resendStepUp"}, o.OperationID)) {
+				t.Errorf("%s %s: 401 and the need of a token do not fit", method, path)
+			}
+		}
+	}
+}
+
+func get(t *testing.T, path string, headers ...string) (status int, header func(string) string, body string) {
+	t.Helper()
+	app := fiber.New()
+	docs(t).Mount(app)
+	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := app.Test(r, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header.Get, string(text)
+}
+
+func TestForms(t *testing.T) {
+	status, header, text := get(t, "/openapi.yaml")
+	if status != 200 || header("Content-Type") != "application/yaml" || text != string(apidocs.Document()) {
+		t.Errorf("YAML: %d %s", status, header("Content-Type"))
+	}
+	var fromYAML, fromJSON any
+	if err := yaml.Unmarshal([]byte(text), &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	status, header, text = get(t, "/openapi.json")
+	if status != 200 || header("Content-Type") != "application/json" || header("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("JSON: %d %s", status, header("Content-Type"))
+	}
+	if err := json.Unmarshal([]byte(text), &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	asJSON, err := json.Marshal(fromYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again any
+	if err := json.Unmarshal(asJSON, &again); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again, fromJSON) {
+		t.Error("YAML and JSON say different things")
+	}
+	if !strings.HasPrefix(text, `{"openapi":"3.1.0","info":`) {
+		t.Errorf("members have lost their order: %.60s", text)
+	}
+	for _, path := range []string{"/openapi.yaml", "/openapi.json", "/docs"} {
+		_, header, _ := get(t, path, "Accept-Encoding", "gzip")
+		if header("Content-Encoding") != "gzip" {
+			t.Errorf("%s is not compressed", path)
+		}
+		if status, _, body := get(t, path, "Accept-Encoding", "gzip", "If-None-Match", header("ETag")); status != 304 || body != "" {
+			t.Errorf("%s with its tag: %d", path, status)
+		}
+	}
+}

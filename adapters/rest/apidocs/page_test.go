@@ -1,0 +1,118 @@
+package apidocs_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// TestPage wants a page that shows every operation and schema, all of whose
+// links lead somewhere, and that nothing from outside could change.
+func TestPage(t *testing.T) {
+	status, header, text := get(t, "/docs")
+	if status != 200 || header("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d %s", status, header("Content-Type"))
+	}
+	ids, links := readPage(t, text)
+	document := load(t)
+	for path, item := range document.Paths.Map() {
+		for method, o := range item.Operations() {
+			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids[id] || !strings.Contains(text, "<code>"+path+"</code>") {
+				t.Errorf("%s %s is not on the page", method, path)
+			}
+		}
+	}
+	for name := range document.Components.Schemas {
+		if !ids["schema-"+name] {
+			t.Errorf("schema %s is not on the page", name)
+		}
+	}
+	for _, link := range links {
+		target, inside := strings.CutPrefix(link, "#")
+		if inside && !ids[target] || !inside && link != "/openapi.yaml" && link != "/openapi.json" {
+			t.Errorf("link to %s leads nowhere", link)
+		}
+	}
+}
+
+// readPage returns the ids and links of a page, and fails where it loads or
+// runs anything.
+func readPage(t *testing.T, text string) (ids map[string]bool, links []string) {
+	t.Helper()
+	ids = map[string]bool{}
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	for {
+		if tokens.Next() == html.ErrorToken {
+			if !errors.Is(tokens.Err(), io.EOF) {
+				t.Fatal(tokens.Err())
+			}
+			return ids, links
+		}
+		token := tokens.Token()
+		switch token.Data {
+		case "script", "link", "img", "iframe", "object", "embed", "base", "form":
+			if token.Type != html.TextToken {
+				t.Errorf("the page has <%s>", token.Data)
+			}
+		}
+		for _, a := range token.Attr {
+			switch {
+			case a.Key == "id" && ids[a.Val]:
+				t.Errorf("id %s is not alone", a.Val)
+			case a.Key == "id":
+				ids[a.Val] = true
+			case a.Key == "href":
+				links = append(links, a.Val)
+			case a.Key == "src" || a.Key == "style" || strings.HasPrefix(a.Key, "on"):
+				t.Errorf("the page has %s=%q", a.Key, a.Val)
+			}
+		}
+	}
+}
+
+// TestPolicy wants the page's style to be the only thing that it may use.
+func TestPolicy(t *testing.T) {
+	_, header, text := get(t, "/docs")
+	style := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(text)
+	if style == nil || strings.Contains(style[1], "url(") || strings.Contains(style[1], "@import") {
+		t.Fatalf("style is %v", style)
+	}
+	sum := sha256.Sum256([]byte(style[1]))
+	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	if got := header("Content-Security-Policy"); got != want {
+		t.Errorf("policy is %s, want %s", got, want)
+	}
+}
+
+// TestPageSaysWhatIsInTheDocument looks at a row of each kind.
+func TestPageSaysWhatIsInTheDocument(t *testing.T) {
+	_, _, text := get(t, "/docs")
+	text = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")
+	text = html.UnescapeString(strings.Join(strings.Fields(text), " "))
+	for _, want := range []string{
+		"limit query integer Most entries of a page 1 to 100; default 30",
+		"name required string Reverse-DNS namespace, a slash and the server's name 3 to 200 characters; pattern ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$; such as com.example/weather",
+		"packages array of Package How to install the server",
+		"repository Repository Where the source is",
+		"metadata.count required integer Entries of this page at least 0",
+		"server required Document",
+		"ServerDetail or ImportedDocument",
+		"theme string Left out means any theme one of light, dark",
+		"variables object of Input",
+		"requiresMFA required boolean always false",
+		`"status": "deprecated"`,
+		"Needs an access token. Also as /v0/publish .",
+		"422 The document breaks rules",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package registryapi_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+)
+
+// reads are the three reads, below both prefixes.
+func reads() []string {
+	var list []string
+	for _, prefix := range []string{"/v0.1", "/v0"} {
+		list = append(list, prefix+"/servers", prefix+"/servers/com.example%2Fserver/versions",
+			prefix+"/servers/com.example%2Fserver/versions/latest")
+	}
+	return list
+}
+
+func TestReadsHaveValidators(t *testing.T) {
+	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}}
+	s.page.Records = s.records
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, path := range reads() {
+		fresh := call(t, "GET", url+path, "")
+		tag := fresh.header.Get("ETag")
+		if fresh.status != 200 || tag == "" || fresh.header.Get("Vary") != "Accept-Encoding" || fresh.header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %v", path, fresh.status, fresh.header)
+		}
+		for _, method := range []string{"GET", "HEAD"} {
+			a := call(t, method, url+path, "", "If-None-Match", `"other", W/`+tag)
+			if a.status != http.StatusNotModified || a.body != "" {
+				t.Errorf("%s %s: %d %s", method, path, a.status, a.body)
+			}
+			for name, want := range map[string]string{
+				"ETag": tag, "Access-Control-Allow-Origin": "*", "X-RateLimit-Limit": "10000", "Vary": "Accept-Encoding",
+				"Content-Type": "", "Content-Encoding": "",
+			} {
+				if got := a.header.Get(name); got != want {
+					t.Errorf("%s %s: %s is %q, want %q", method, path, name, got, want)
+				}
+			}
+		}
+	}
+	before := call(t, "GET", url+reads()[2], "").header.Get("ETag")
+	s.records[0].StatusMessage = "changed"
+	if a := call(t, "GET", url+reads()[2], "", "If-None-Match", before); a.status != 200 || a.header.Get("ETag") == before {
+		t.Errorf("a changed version is %d with ETag %s", a.status, a.header.Get("ETag"))
+	}
+}
+
+func TestOnlyReadsHaveValidators(t *testing.T) {
+	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, path := range reads() {
+		a := call(t, "GET", url+path, "", "If-None-Match", "*", "Accept-Encoding", "gzip")
+		if a.status != 404 || a.header.Get("ETag") != "" || a.header.Get("Content-Encoding") != "" || a.body == "" {
+			t.Errorf("%s: %d %v", path, a.status, a.header)
+		}
+	}
+	s.err, s.records = nil, []registry.Record{record(t, "com.example/server", "1.0.0")}
+	a := call(t, "POST", url+"/v0.1/publish", "{}", "If-None-Match", "*")
+	if a.status != 200 || a.header.Get("ETag") != "" {
+		t.Errorf("publish: %d %v", a.status, a.header)
+	}
+}
+
+func TestLongReadsAreCompressed(t *testing.T) {
+	s := &registryStub{}
+	for i := range 20 {
+		s.records = append(s.records, record(t, fmt.Sprintf("com.example/server-%d", i), "1.0.0"))
+	}
+	s.page = browse.Page{Records: s.records}
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, path := range reads() {
+		long := !strings.HasSuffix(path, "latest")
+		plain := call(t, "GET", url+path, "", "Accept-Encoding", "gzip;q=0")
+		packed := call(t, "GET", url+path, "", "Accept-Encoding", "br, gzip")
+		if plain.header.Get("Content-Encoding") != "" || (packed.header.Get("Content-Encoding") == "gzip") != long {
+			t.Fatalf("%s: %v, %v", path, plain.header, packed.header)
+		}
+		if (plain.header.Get("ETag") != packed.header.Get("ETag")) != long {
+			t.Errorf("%s: ETags %s, %s", path, plain.header.Get("ETag"), packed.header.Get("ETag"))
+		}
+		if long && unpack(t, packed.body) != plain.body {
+			t.Errorf("%s: another body", path)
+		}
+		head := call(t, "HEAD", url+path, "", "Accept-Encoding", "gzip")
+		if head.header.Get("Content-Length") != fmt.Sprint(len(packed.body)) {
+			t.Errorf("HEAD %s: length %s of %d", path, head.header.Get("Content-Length"), len(packed.body))
+		}
+	}
+}
+
+func unpack(t *testing.T, body string) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(plain)
+}

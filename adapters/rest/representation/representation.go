@@ -1,0 +1,111 @@
+// Package representation sends an answer to a read in the form that its caller
+// can use: not at all where the caller has it already, and compressed where
+// that is worth it (RFC 9110, 8.8.3, 12.5.3 and 13.1.2). It knows nothing of
+// what the answers say, and it touches no failures.
+package representation
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// MinSize is the size in bytes from which on answers are compressed. Shorter
+// ones take about one packet either way.
+const MinSize = 2 << 10
+
+// What decides over the answer's form, and what caches do with it: they may
+// keep it, and ask each time whether it is still the one.
+const (
+	vary         = fiber.HeaderAcceptEncoding
+	cacheControl = "no-cache"
+)
+
+// Negotiate is for before the handlers of a read. It gives an answer of 200 its
+// validator and turns it into 304 where the caller has it, or compresses it.
+// HEAD gets the headers of GET.
+func Negotiate(c *fiber.Ctx) error {
+	if err := c.Next(); err != nil {
+		return err
+	}
+	response := c.Response()
+	if response.StatusCode() != http.StatusOK {
+		return nil
+	}
+	body := response.SwapBody(nil)
+	compress := worthCompressing(len(body)) && acceptsGzip(c)
+	tag := appendTag(make([]byte, 0, tagSize), body, compress)
+	switch {
+	case notModified(c, tag):
+		body = body[:0]
+	case compress:
+		body = appendedOnly(body)
+	}
+	response.SwapBody(body)
+	return nil
+}
+
+func worthCompressing(size int) bool { return size > MinSize }
+
+// notModified sets the headers of an answer by its validator, and tells whether
+// the caller has it already; then nothing is left of it.
+func notModified(c *fiber.Ctx, tag []byte) bool {
+	header := &c.Response().Header
+	header.SetBytesV(fiber.HeaderETag, tag)
+	header.Set(fiber.HeaderVary, vary)
+	header.Set(fiber.HeaderCacheControl, cacheControl)
+	if matches(c.Request().Header.PeekAll(fiber.HeaderIfNoneMatch), tag) {
+		c.Status(http.StatusNotModified)
+		header.Del(fiber.HeaderContentType)
+		return true
+	}
+	if isGzip(tag) {
+		header.SetContentEncoding(codingGzip)
+	}
+	return false
+}
+
+// appendedOnly compresses a body into its own buffer, behind itself, and moves
+// the result to the front. The work is done by as many workers as there are
+// cores.
+func appendedOnly(body []byte) []byte {
+	size := len(body)
+	all := fasthttp.AppendGzipBytesLevel(slices.Grow(body, size/2), body, fasthttp.CompressBestSpeed)
+	return all[:copy(all, all[size:])]
+}
+
+// Fixed is an answer that is always the same, ready to be sent.
+type Fixed struct {
+	contentType string
+	plain, gzip form
+}
+
+type form struct{ body, tag []byte }
+
+// NewFixed returns an answer of 200 with the content type and body given, which
+// must not change afterwards.
+func NewFixed(contentType string, body []byte) *Fixed {
+	f := &Fixed{contentType: contentType, plain: form{body, appendTag(nil, body, false)}}
+	f.gzip = f.plain
+	if worthCompressing(len(body)) {
+		f.gzip = form{
+			fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressDefaultCompression), appendTag(nil, body, true),
+		}
+	}
+	return f
+}
+
+// Send answers a read.
+func (f *Fixed) Send(c *fiber.Ctx) error {
+	chosen := &f.plain
+	if acceptsGzip(c) {
+		chosen = &f.gzip
+	}
+	c.Set(fiber.HeaderContentType, f.contentType)
+	if !notModified(c, chosen.tag) {
+		c.Response().SetBodyRaw(chosen.body)
+	}
+	return nil
+}

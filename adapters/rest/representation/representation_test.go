@@ -1,0 +1,212 @@
+package representation_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+)
+
+var (
+	short = strings.Repeat("s", representation.MinSize)
+	long  = strings.Repeat("long ", representation.MinSize)
+)
+
+type answer struct {
+	status int
+	header map[string]string
+	body   string
+	raw    int
+}
+
+// reader answers what the tests ask for, by Negotiate and by Fixed.
+func reader() *fiber.App {
+	app := fiber.New()
+	for path, body := range map[string]string{"/short": short, "/long": long, "/empty": ""} {
+		app.Get(path, representation.Negotiate, func(c *fiber.Ctx) error {
+			c.Set("X-Other", "kept")
+			return c.SendString(body)
+		})
+		app.Get("/fixed"+path, representation.NewFixed("text/plain; charset=utf-8", []byte(body)).Send)
+	}
+	app.Get("/failing", representation.Negotiate, func(*fiber.Ctx) error { return errors.New("a failure") })
+	app.Get("/missing", representation.Negotiate, func(c *fiber.Ctx) error { return c.Status(404).SendString(long) })
+	return app
+}
+
+func call(t *testing.T, method, path string, headers ...string) answer {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := reader().Test(r, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer{status: response.StatusCode, header: map[string]string{}, body: string(raw), raw: len(raw)}
+	for name := range response.Header {
+		a.header[name] = response.Header.Get(name)
+	}
+	if len(raw) > 0 && a.header["Content-Encoding"] == "gzip" {
+		z, err := gzip.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.body = string(plain)
+	}
+	return a
+}
+
+var tagForm = regexp.MustCompile(`^"[0-9a-f]{16}(-gzip)?"$`)
+
+func TestCodings(t *testing.T) {
+	for coding, compressed := range map[string]bool{
+		"": false, "gzip": true, "GZip": true, "x-gzip": true, "*": true, "br": false, "deflate, gzip;q=1.0, *;q=0.5": true,
+		"gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0, *": false, "*;q=0": false, "identity": false,
+		"gzip;q=0.001": true, "identity;q=0, gzip": true, "gzip;q=0.5, identity": false, "gzip;q=2": false, "gzip;q=x": false,
+		"gzip;level=9": false, "gzipped": false, "notgzip": false, "br;q=1, gzip;q=0.8": true, ",,gzip,": true, "gzip;q=NaN": false,
+	} {
+		for _, path := range []string{"/long", "/fixed/long", "/short", "/fixed/short"} {
+			want := compressed && strings.HasSuffix(path, "long")
+			a := call(t, "GET", path, "Accept-Encoding", coding)
+			if got := a.header["Content-Encoding"] == "gzip"; a.status != 200 || got != want {
+				t.Errorf("%q %s: %d, compressed %v, want %v", coding, path, a.status, got, want)
+			}
+			if body := map[bool]string{true: long, false: short}[strings.HasSuffix(path, "long")]; a.body != body || want && a.raw >= len(body)/2 {
+				t.Errorf("%q %s: another body, %d bytes", coding, path, a.raw)
+			}
+			tag := a.header["Etag"]
+			if !tagForm.MatchString(tag) || strings.HasSuffix(tag, `-gzip"`) != want {
+				t.Errorf("%q %s: ETag %s", coding, path, tag)
+			}
+			if a.header["Vary"] != "Accept-Encoding" || a.header["Cache-Control"] != "no-cache" || a.header["Content-Type"] == "" {
+				t.Errorf("%q %s: headers %v", coding, path, a.header)
+			}
+		}
+	}
+}
+
+func TestCodingsOnTwoLines(t *testing.T) {
+	a := call(t, "GET", "/long", "Accept-Encoding", "br", "Accept-Encoding", "gzip")
+	if a.header["Content-Encoding"] != "gzip" {
+		t.Errorf("headers %v", a.header)
+	}
+}
+
+func TestIfNoneMatch(t *testing.T) {
+	for _, path := range []string{"/long", "/fixed/long", "/short", "/fixed/short", "/empty"} {
+		for _, coding := range []string{"", "gzip"} {
+			fresh := call(t, "GET", path, "Accept-Encoding", coding)
+			tag := fresh.header["Etag"]
+			for sent, same := range map[string]bool{
+				tag: true, "W/" + tag: true, `"other", ` + tag: true, `"a,b" , W/"x",` + tag + `, "y"`: true, "*": true, " * ": true,
+				"": false, `"other"`: false, strings.Trim(tag, `"`): false, tag[:len(tag)-1]: false, `"*"`: false, "**": false,
+				"w/" + tag: false, `x, ` + tag: false, strings.ToUpper(tag) + "x": false,
+			} {
+				a := call(t, "GET", path, "Accept-Encoding", coding, "If-None-Match", sent)
+				if !same {
+					if a.status != 200 || a.body != fresh.body {
+						t.Errorf("%s %q, %q: %d", path, coding, sent, a.status)
+					}
+					continue
+				}
+				if a.status != 304 || a.body != "" || a.header["Content-Type"] != "" || a.header["Content-Encoding"] != "" {
+					t.Errorf("%s %q, %q: %d %q %v", path, coding, sent, a.status, a.body, a.header)
+				}
+				for _, name := range []string{"Etag", "Vary", "Cache-Control", "X-Other"} {
+					if a.header[name] != fresh.header[name] {
+						t.Errorf("%s %q, %q: %s is %q", path, coding, sent, name, a.header[name])
+					}
+				}
+			}
+		}
+	}
+	if a := call(t, "GET", "/long", "If-None-Match", `"x"`, "If-None-Match", call(t, "GET", "/long").header["Etag"]); a.status != 304 {
+		t.Errorf("on two lines: %d", a.status)
+	}
+}
+
+// TestOtherFormIsNotTheOne wants the tag of one coding not taken for another.
+func TestOtherFormIsNotTheOne(t *testing.T) {
+	plain, packed := call(t, "GET", "/long"), call(t, "GET", "/long", "Accept-Encoding", "gzip")
+	if plain.header["Etag"] == packed.header["Etag"] {
+		t.Error("two forms have one tag")
+	}
+	if a := call(t, "GET", "/long", "If-None-Match", packed.header["Etag"]); a.status != 200 || a.body != long {
+		t.Errorf("plain form by the tag of the compressed one: %d", a.status)
+	}
+	if a := call(t, "GET", "/short"); a.header["Etag"] == plain.header["Etag"] {
+		t.Error("two bodies have one tag")
+	}
+}
+
+func TestHead(t *testing.T) {
+	for _, path := range []string{"/long", "/fixed/long", "/short"} {
+		for _, coding := range []string{"", "gzip"} {
+			get, head := call(t, "GET", path, "Accept-Encoding", coding), call(t, "HEAD", path, "Accept-Encoding", coding)
+			if head.status != 200 || head.body != "" {
+				t.Errorf("HEAD %s: %d", path, head.status)
+			}
+			for name, want := range get.header {
+				if name != "Date" && head.header[name] != want {
+					t.Errorf("HEAD %s: %s is %q, want %q", path, name, head.header[name], want)
+				}
+			}
+			if a := call(t, "HEAD", path, "Accept-Encoding", coding, "If-None-Match", get.header["Etag"]); a.status != 304 {
+				t.Errorf("HEAD %s with its tag: %d", path, a.status)
+			}
+		}
+	}
+}
+
+func TestFailuresAreLeftAlone(t *testing.T) {
+	for path, status := range map[string]int{"/failing": 500, "/missing": 404} {
+		a := call(t, "GET", path, "Accept-Encoding", "gzip", "If-None-Match", "*")
+		if a.status != status || a.header["Etag"] != "" || a.header["Content-Encoding"] != "" || a.header["Vary"] != "" || a.body == "" {
+			t.Errorf("%s: %d %v", path, a.status, a.header)
+		}
+	}
+}
+
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range [][2]string{{"gzip", `"x"`}, {"gzip;q=0.5,*;q=", `W/"a", *`}, {";;,=", `"`}, {"q=;gzip", `W/W/"a"`}, {"*;q=1e9", `,,"",`}} {
+		f.Add(seed[0], seed[1])
+	}
+	fixed := representation.NewFixed("text/plain", []byte(long))
+	app := fiber.New()
+	f.Fuzz(func(t *testing.T, coding, tags string) {
+		c := app.AcquireCtx(&fasthttp.RequestCtx{})
+		defer app.ReleaseCtx(c)
+		c.Request().Header.Set("Accept-Encoding", coding)
+		c.Request().Header.Set("If-None-Match", tags)
+		if err := fixed.Send(c); err != nil {
+			t.Fatal(err)
+		}
+		compressed := string(c.Response().Header.Peek("Content-Encoding")) == "gzip"
+		if compressed && !strings.ContainsAny(strings.ToLower(coding), "*z") {
+			t.Errorf("%q is taken for gzip", coding)
+		}
+		if status := c.Response().StatusCode(); status == 304 && !strings.ContainsAny(tags, `"*`) {
+			t.Errorf("%q names an answer", tags)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// maxDocument is the most bytes of one document, as of a request of the API
+// (decisions 0).
+const maxDocument = 1 << 20
+
+func newRegistry(p process) *cobra.Command {
+	c := &cobra.Command{Use: "registry", Short: "Check documents, and move whole registries in and out"}
+	c.AddCommand(newRegistryValidate(p), newRegistryImport(p), newRegistryExport(p))
+	return c
+}
+
+// finding is one issue as the validate endpoint tells it (decisions 1.6).
+type finding struct {
+	Type      string `json:"type"`
+	Path      string `json:"path"`
+	Message   string `json:"message"`
+	Severity  string `json:"severity"`
+	Reference string `json:"reference"`
+}
+
+// verdict is what validation found in one file.
+type verdict struct {
+	File   string    `json:"file"`
+	Valid  bool      `json:"valid"`
+	Issues []finding `json:"issues"`
+}
+
+func newRegistryValidate(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check server documents against the rules",
+		Long: "Check server documents against the rules that the registry has for them, and say\n" +
+			"the same as publishing would. A FILE of - is standard input. Exits with 1 when a\n" +
+			"document breaks a rule or cannot be read; a warning is no broken rule.",
+		Example: "  tollgate registry validate server.json\n" +
+			"  tollgate registry validate --output json servers/*.json",
+		Args: cobra.MinimumNArgs(1),
+	}
+	o := addOutput(c)
+	c.RunE = func(_ *cobra.Command, names []string) error {
+		verdicts := make([]verdict, 0, len(names))
+		bad := 0
+		for _, name := range names {
+			v := validate(p, name)
+			if !v.Valid {
+				bad++
+			}
+			verdicts = append(verdicts, v)
+		}
+		if err := o.print(p.stdout, verdictTable(verdicts)); err != nil {
+			return err
+		}
+		if bad > 0 {
+			return fmt.Errorf("%d of %d documents are not valid", bad, len(names))
+		}
+		return nil
+	}
+	return c
+}
+
+func verdictTable(verdicts []verdict) table {
+	t := table{header: []string{"FILE", "SEVERITY", "PATH", "MESSAGE", "RULE"}, value: verdicts}
+	for _, v := range verdicts {
+		for _, i := range v.Issues {
+			t.rows = append(t.rows, []string{v.File, i.Severity, printable(i.Path), printable(i.Message), i.Reference})
+		}
+		if v.Valid {
+			t.rows = append(t.rows, []string{v.File, "ok", "", "", ""})
+		}
+	}
+	return t
+}
+
+func validate(p process, name string) verdict {
+	v := verdict{File: name, Valid: true, Issues: []finding{}}
+	text, err := readDocument(p, name)
+	if err != nil {
+		v.refuse(err)
+		return v
+	}
+	draft, err := registry.ParseDraft(text)
+	if err != nil {
+		v.refuse(err)
+		return v
+	}
+	for _, i := range draft.Issues() {
+		v.Issues = append(v.Issues, finding{string(i.Type), i.Path, i.Message, string(i.Severity), i.Reference})
+		v.Valid = v.Valid && i.Severity != registry.SeverityError
+	}
+	return v
+}
+
+// refuse notes that there is no document to check.
+func (v *verdict) refuse(err error) {
+	v.Valid = false
+	v.Issues = append(v.Issues, finding{
+		Type: string(registry.IssueJSON), Message: sentence(err), Severity: string(registry.SeverityError), Reference: "json",
+	})
+}
+
+func readDocument(p process, name string) ([]byte, error) {
+	in := p.stdin
+	if name != exportfile.Stdin {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if len(text) > maxDocument {
+		return nil, errors.New("the document is larger than 1 MiB")
+	}
+	return text, nil
+}

@@ -1,0 +1,52 @@
+package transfer
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// clockSkew is how far another registry's clock may be ahead of ours. A time
+// further off would push the times of all later changes of the server.
+const clockSkew = 24 * time.Hour
+
+// released returns the release that a record describes. Without a status it is
+// active; without a publication time it is published now.
+func released(doc registry.Document, r recordsource.Recorded, now time.Time) (registry.Release, error) {
+	status := registry.StatusActive
+	if r.Status != "" {
+		var err error
+		if status, err = registry.ParseStatus(r.Status); err != nil {
+			return registry.Release{}, err
+		}
+	}
+	if _, err := registry.NewStatusUpdate(status, r.StatusMessage); err != nil {
+		return registry.Release{}, err
+	}
+	for _, t := range []struct {
+		name string
+		time time.Time
+	}{{"publishedAt", r.PublishedAt}, {"updatedAt", r.UpdatedAt}, {"statusChangedAt", r.StatusChangedAt}} {
+		if err := possible(t.name, t.time, now); err != nil {
+			return registry.Release{}, err
+		}
+	}
+	return registry.Release{
+		Name: doc.Name(), Version: doc.Version(), Status: status, StatusMessage: r.StatusMessage,
+		StatusChangedAt: r.StatusChangedAt, PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt,
+	}, nil
+}
+
+func possible(name string, t, now time.Time) error {
+	switch {
+	case t.IsZero():
+		return nil
+	case t.Before(time.Unix(0, 0)):
+		return fault.Newf(fault.Invalid, "", "%s lies before 1970", name)
+	case t.After(now.Add(clockSkew)):
+		return fault.Newf(fault.Invalid, "", "%s lies in the future", name)
+	}
+	return nil
+}

@@ -1,0 +1,314 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+var (
+	now  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	past = now.AddDate(-1, 0, 0)
+)
+
+type clock struct{}
+
+func (clock) Now() time.Time { return now }
+
+// world is a mover over an empty registry in memory.
+type world struct {
+	*transfer.Mover
+	servers *records.Servers
+	runner  *runner
+}
+
+func newWorld() *world {
+	db := records.New()
+	w := &world{servers: records.NewServers(db, true), runner: &runner{db: db}}
+	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Clock: clock{}})
+	return w
+}
+
+// runner counts transactions, runs each one twice when the database asks for
+// it, and fails from one of them on.
+type runner struct {
+	db     *records.Database
+	n      int
+	twice  bool
+	failAt int
+}
+
+var errAway = fault.New(fault.Unavailable, "", "the database is away")
+
+func (r *runner) Atomically(ctx context.Context, do func(context.Context) error) error {
+	if r.n++; r.n == r.failAt {
+		return errAway
+	}
+	if r.twice {
+		_ = r.db.Atomically(ctx, func(ctx context.Context) error { return errors.Join(do(ctx), errAway) })
+	}
+	return r.db.Atomically(ctx, do)
+}
+
+// source gives entries, and then an error.
+type source struct {
+	entries []recordsource.Entry
+	fails   error
+}
+
+func (s *source) Next(context.Context) (recordsource.Entry, error) {
+	if len(s.entries) == 0 {
+		if s.fails != nil {
+			return recordsource.Entry{}, s.fails
+		}
+		return recordsource.Entry{}, io.EOF
+	}
+	e := s.entries[0]
+	s.entries = s.entries[1:]
+	return e, nil
+}
+
+func document(name, version string, more ...string) string {
+	return fmt.Sprintf(`{"name":%q,"description":"Forecasts","version":%q%s}`, name, version, strings.Join(append([]string{""}, more...), ","))
+}
+
+func remote(url string) string {
+	return `"remotes":[{"type":"sse","url":"` + url + `"}]`
+}
+
+// alone is a document without a record of it; of is one recorded after a
+// number of days.
+func alone(doc string) recordsource.Entry {
+	return recordsource.Entry{Origin: "test", Document: []byte(doc)}
+}
+
+func of(day int, doc string) recordsource.Entry {
+	e := alone(doc)
+	at := past.AddDate(0, 0, day)
+	e.Recorded = recordsource.Recorded{Status: "active", PublishedAt: at, UpdatedAt: at, StatusChangedAt: at}
+	return e
+}
+
+// run imports and returns the outcomes, each as one line.
+func (w *world) run(t *testing.T, lenient bool, entries ...recordsource.Entry) (transfer.Counts, []string) {
+	t.Helper()
+	var told []string
+	counts, err := w.Import(t.Context(), &source{entries: entries}, transfer.Options{Lenient: lenient, Observe: func(o transfer.Outcome) {
+		told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts, told
+}
+
+// all exports everything.
+func (w *world) all(t *testing.T) []registry.Record {
+	t.Helper()
+	var all []registry.Record
+	n, err := w.Export(t.Context(), func(r registry.Record) error {
+		all = append(all, r)
+		return nil
+	})
+	if err != nil || n != len(all) {
+		t.Fatalf("Export = %d, %v with %d records", n, err, len(all))
+	}
+	return all
+}
+
+func requireEqual(t *testing.T, got, want []registry.Record) {
+	t.Helper()
+	if !slices.EqualFunc(got, want, func(a, b registry.Record) bool {
+		return a.Release == b.Release && string(a.Document) == string(b.Document)
+	}) {
+		t.Errorf("the registry holds %+v, want %+v", got, want)
+	}
+}
+
+func TestImportTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	deprecated := of(2, document("com.example/b", "1.0.0"))
+	deprecated.Recorded.Status, deprecated.Recorded.StatusMessage = "deprecated", "use 2"
+	deprecated.Recorded.StatusChangedAt = past.AddDate(0, 0, 3)
+	deprecated.Recorded.UpdatedAt = past.AddDate(0, 0, 4)
+	entries := []recordsource.Entry{
+		of(1, document("com.example/a", "1.0.0")), deprecated, of(4, document("com.example/b", "2.0.0")),
+		of(1, document("com.example/a", "0.9.0")), // apart from its other version
+		alone(document("com.example/c", "1.0.0")),
+	}
+	if counts, told := w.run(t, false, entries...); counts != (transfer.Counts{Taken: 5}) {
+		t.Fatalf("first import: %+v %q", counts, told)
+	}
+	stored := w.all(t)
+	if got := stored[2]; got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" || got.Latest ||
+		!got.StatusChangedAt.Equal(past.AddDate(0, 0, 3)) || !got.UpdatedAt.Equal(past.AddDate(0, 0, 4)) || !got.PublishedAt.Equal(past.AddDate(0, 0, 2)) {
+		t.Errorf("what was recorded is %+v", got)
+	}
+	if got := stored[4]; got.Status != registry.StatusActive || !got.PublishedAt.Equal(now) || !got.Latest {
+		t.Errorf("a document alone is %+v, want it active, published now", got)
+	}
+	transactions := w.runner.n
+	if counts, told := w.run(t, false, entries...); counts != (transfer.Counts{Skipped: 5}) {
+		t.Errorf("second import: %+v %q", counts, told)
+	}
+	requireEqual(t, w.all(t), stored)
+	if w.runner.n != transactions {
+		t.Error("an import that has nothing to do locks")
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	t.Parallel()
+	change := func(f func(*recordsource.Entry)) recordsource.Entry {
+		e := of(1, document("com.example/a", "1.0.0"))
+		f(&e)
+		return e
+	}
+	recorded := func(f func(*recordsource.Recorded)) recordsource.Entry {
+		return change(func(e *recordsource.Entry) { f(&e.Recorded) })
+	}
+	for name, c := range map[string]struct {
+		entry recordsource.Entry
+		want  string
+	}{
+		"no JSON":          {alone(`{`), "refused @ body is not valid JSON: unexpected end of JSON input"},
+		"a broken rule":    {alone(document("com.example/a", "1.0.0", `"title":""`)), "refused com.example/a@1.0.0 document breaks a rule: title must not be empty"},
+		"no version":       {alone(`{"name":"com.example/a","description":"x"}`), "refused com.example/a@ document breaks a rule: version is required"},
+		"unreadable":       {change(func(e *recordsource.Entry) { e.Unreadable = errors.New("too large") }), "refused @ too large"},
+		"broken":           {change(func(e *recordsource.Entry) { e.Broken = errors.New("ends early") }), "refused @ ends early"},
+		"unknown status":   {recorded(func(r *recordsource.Recorded) { r.Status = "gone" }), `refused com.example/a@1.0.0 status must be active, deprecated or deleted, not "gone"`},
+		"message":          {recorded(func(r *recordsource.Recorded) { r.StatusMessage = "x" }), "refused com.example/a@1.0.0 statusMessage goes with deprecated or deleted only, not with active"},
+		"from the future":  {recorded(func(r *recordsource.Recorded) { r.UpdatedAt = now.AddDate(0, 0, 2) }), "refused com.example/a@1.0.0 updatedAt lies in the future"},
+		"from before time": {recorded(func(r *recordsource.Recorded) { r.PublishedAt = time.Unix(-1, 0) }), "refused com.example/a@1.0.0 publishedAt lies before 1970"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			counts, told := w.run(t, false, of(1, document("com.example/a", "0.1.0")), c.entry, of(2, document("com.example/a", "0.2.0")))
+			if counts.Taken != 2 || counts.Refused != 1 || (counts.Broken == 1) != (name == "broken") || !slices.Contains(told, c.want) {
+				t.Errorf("%+v %q, want the others taken and %q", counts, told, c.want)
+			}
+		})
+	}
+}
+
+func TestImportLenient(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	counts, told := w.run(t, true,
+		of(1, document("com.example/a", "1.0.0", `"repository":{}`)), of(2, document("com.example/a", "^1.0.0")))
+	if counts != (transfer.Counts{Taken: 1, Refused: 1}) {
+		t.Errorf("%+v %q", counts, told)
+	}
+}
+
+func TestImportConflicts(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.run(t, false, of(1, document("com.example/a", "1.0.0", remote("https://a.example/mcp"))))
+	gone := of(9, document("com.example/a", "1.0.0", remote("https://a.example/mcp")))
+	gone.Recorded.Status = "deleted"
+	_, told := w.run(t, false,
+		gone,
+		of(1, document("com.example/a", "1.0.0", remote("https://a.example/other"))),
+		of(1, document("com.example/b", "1.0.0")),
+		of(2, document("com.example/b", "2.0.0", remote("https://A.example:443/mcp"))),
+		of(3, document("com.example/b", "3.0.0")),
+		of(3, document("com.example/b", "3.0.0")),
+		of(3, document("com.example/b", "3.0.0", `"title":"Other"`)),
+	)
+	want := []string{
+		"skipped com.example/a@1.0.0 is active here and deleted in the import",
+		"refused com.example/a@1.0.0 the version is here already with another document, and a version is published once",
+		"refused com.example/b@2.0.0 the remote URL https://a.example/mcp belongs to another server",
+		"taken com.example/b@1.0.0",
+		"taken com.example/b@3.0.0",
+		"skipped com.example/b@3.0.0",
+		"refused com.example/b@3.0.0 the version is here already with another document, and a version is published once",
+	}
+	slices.Sort(told)
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	for _, r := range w.all(t)[1:] {
+		if !r.UpdatedAt.Equal(r.PublishedAt) {
+			t.Errorf("%+v lost its update time beside a refused one", r)
+		}
+	}
+}
+
+func TestImportIsRunAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.runner.twice = true
+	if counts, told := w.run(t, false, of(1, document("com.example/a", "1.0.0")), of(2, document("com.example/a", "2.0.0"))); counts.Taken != 2 || len(told) != 2 {
+		t.Errorf("%+v %q, want each told once", counts, told)
+	}
+}
+
+func TestImportEndsEarly(t *testing.T) {
+	t.Parallel()
+	entries := []recordsource.Entry{of(1, document("com.example/a", "1.0.0")), of(1, document("com.example/b", "1.0.0")), of(1, document("com.example/c", "1.0.0"))}
+	w := newWorld()
+	lost := errors.New("connection lost")
+	counts, err := w.Import(t.Context(), &source{entries, lost}, transfer.Options{})
+	if !errors.Is(err, lost) || counts.Taken != 3 || len(w.all(t)) != 3 {
+		t.Errorf("a source that breaks off: %+v, %v, want all before taken", counts, err)
+	}
+	w = newWorld()
+	w.runner.failAt = 2
+	counts, err = w.Import(t.Context(), &source{entries: entries}, transfer.Options{})
+	if !fault.Is(err, fault.Unavailable) || counts.Taken != 1 || len(w.all(t)) != 1 {
+		t.Errorf("a database that goes away: %+v, %v, want one taken", counts, err)
+	}
+}
+
+// TestExportIsOrdered: all pages, deleted versions too, and what export gives
+// makes the same registry again.
+func TestExportIsOrdered(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	var entries []recordsource.Entry
+	for i := range 250 {
+		e := of(i%40, document(fmt.Sprintf("com.example/s%d", i%7), fmt.Sprintf("%d.0.0", i)))
+		if i%3 == 0 {
+			e.Recorded.Status = "deleted"
+		}
+		entries = append(entries, e)
+	}
+	w.run(t, false, entries...)
+	all := w.all(t)
+	if len(all) != 250 || !slices.IsSortedFunc(all, func(a, b registry.Record) int {
+		return strings.Compare(a.Name.String()+"\x00"+a.Version.String(), b.Name.String()+"\x00"+b.Version.String())
+	}) {
+		t.Errorf("export of %d records is not all of them in order", len(all))
+	}
+	again := newWorld()
+	var moved []recordsource.Entry
+	for _, r := range all {
+		moved = append(moved, recordsource.Entry{Document: r.Document, Recorded: recordsource.Recorded{
+			Status: string(r.Status), StatusMessage: r.StatusMessage,
+			PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt, StatusChangedAt: r.StatusChangedAt,
+		}})
+	}
+	again.run(t, false, moved...)
+	requireEqual(t, again.all(t), all)
+
+	full := errors.New("disk full")
+	if n, err := w.Export(t.Context(), func(registry.Record) error { return full }); !errors.Is(err, full) || n != 0 {
+		t.Errorf("Export = %d, %v, want the writer's error", n, err)
+	}
+}

@@ -1,0 +1,128 @@
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+)
+
+// Packages holds the settings of the checks that a package belongs to its
+// server (decisions 1.7).
+type Packages struct {
+	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (kept, and audited) or off"`
+	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: by registryType, a list of baseUrl with username and password, or token"`
+}
+
+// maxRegistriesFile bounds the file of PACKAGE_REGISTRIES.
+const maxRegistriesFile = 1 << 20
+
+// packagePlugin begins the names of ownership plugins; the registryType
+// follows.
+const packagePlugin = "pkg-"
+
+// Validate names the setting that is malformed, in the file too.
+func (p Packages) Validate() error {
+	if _, err := publish.ParseChecks(p.Checks); err != nil {
+		return fmt.Errorf("PACKAGE_CHECKS: %q is none of enforce, warn, off", p.Checks)
+	}
+	return nil
+}
+
+// Level returns what becomes of a document whose packages do not claim it.
+func (p Packages) Level() publish.Checks {
+	level, _ := publish.ParseChecks(p.Checks) // Validate has refused any other
+	return level
+}
+
+// privateRegistry is one package registry that the file names.
+type privateRegistry struct {
+	BaseURL  string `json:"baseUrl" yaml:"baseUrl"`
+	Username string `json:"username,omitempty" yaml:"username"`
+	Password string `json:"password,omitempty" yaml:"password"`
+	Token    string `json:"token,omitempty" yaml:"token"`
+}
+
+// environment returns what each plugin is to be told, by its name: only the
+// registries of its own type, so that no credentials reach another.
+func (p Packages) environment() (map[string][]string, error) {
+	if p.Registries == "" {
+		return nil, nil
+	}
+	byType, err := readRegistries(p.Registries)
+	if err != nil {
+		return nil, fmt.Errorf("PACKAGE_REGISTRIES: %s: %w", p.Registries, err)
+	}
+	environ := make(map[string][]string, len(byType))
+	for kind, list := range byType {
+		encoded, err := json.Marshal(list)
+		if err != nil {
+			return nil, fmt.Errorf("PACKAGE_REGISTRIES: %w", err)
+		}
+		environ[packagePlugin+kind] = []string{"TOLLGATE_PACKAGE_REGISTRIES=" + string(encoded)}
+	}
+	return environ, nil
+}
+
+func readRegistries(path string) (map[string][]privateRegistry, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if info.Size() > maxRegistriesFile {
+		return nil, fmt.Errorf("is larger than %d bytes", maxRegistriesFile)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	return parseRegistries(content)
+}
+
+// parseRegistries reads YAML, and so JSON. Its errors never show a value,
+// which may be a password.
+func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
+	byType := map[string][]privateRegistry{}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&byType); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New("is not a list of baseUrl, username, password and token for each registryType")
+	}
+	kinds := make([]string, 0, len(byType))
+	for kind := range byType {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		for i, r := range byType[kind] {
+			if err := r.validate(); err != nil {
+				return nil, fmt.Errorf("%s[%d]: %w", kind, i, err)
+			}
+		}
+	}
+	return byType, nil
+}
+
+func (r privateRegistry) validate() error {
+	u, err := url.Parse(r.BaseURL)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("baseUrl is not an http or https URL")
+	case u.User != nil:
+		return errors.New("baseUrl must not hold credentials: they are fields of their own")
+	case r.Token != "" && (r.Username != "" || r.Password != ""):
+		return errors.New("give token, or username and password")
+	case strings.ContainsAny(r.Username+r.Password+r.Token, "\r\n\x00"):
+		return errors.New("credentials must not hold line ends")
+	}
+	return nil
+}
