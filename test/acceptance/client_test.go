@@ -49,7 +49,7 @@ func call(t *testing.T, method, address string, body any, header ...string) answ
 }
 
 // try is call for where a connection may fail. header holds names and values
-// in turn.
+// in turn. Every answer of the API is checked against its description.
 func try(method, address string, body any, header ...string) (answer, error) {
 	var content io.Reader
 	switch b := body.(type) {
@@ -84,7 +84,13 @@ func try(method, address string, body any, header ...string) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("read answer: %w", err)
 	}
-	return answer{status: resp.StatusCode, header: resp.Header, body: read}, nil
+	a := answer{status: resp.StatusCode, header: resp.Header, body: read}
+	if a.header.Get("X-Request-Id") != "" { // the API listener, which names each request
+		if err := asDescribed(req, a); err != nil {
+			return answer{}, err
+		}
+	}
+	return a, nil
 }
 
 // person is somebody who signs in, with what the last sign-in gave.
