@@ -65,6 +65,7 @@ type Server struct {
 	clock    clock.Clock
 	proxies  Proxies
 	log      *logrus.Entry
+	unused   unusedConns
 }
 
 // New returns the listener with all parts mounted. It does not listen yet.
@@ -140,7 +141,7 @@ func (s *Server) adjustServer() {
 
 // Serve answers on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.app.Listener(lingeringListener{l}); err != nil {
+	if err := s.app.Listener(listener{l, &s.unused}); err != nil {
 		return fmt.Errorf("serve API: %w", err)
 	}
 	return nil
@@ -149,10 +150,15 @@ func (s *Server) Serve(l net.Listener) error {
 // Shutdown closes the listener and waits for the calls in flight, until ctx is
 // done at the latest.
 func (s *Server) Shutdown(ctx context.Context) error {
-	finished := make(chan error, 1)
-	go func() { finished <- s.app.Shutdown() }()
+	var err error
+	finished := make(chan struct{})
+	go func() {
+		err = s.app.Shutdown()
+		close(finished)
+	}()
+	go s.unused.closeUntil(finished)
 	select {
-	case err := <-finished:
+	case <-finished:
 		if err != nil {
 			return fmt.Errorf("shut API down: %w", err)
 		}

@@ -13,42 +13,60 @@ const (
 	lingerBytes = 16 << 20
 )
 
-// lingeringListener makes connections that can be closed without taking the
-// answer away from a client that is still sending. Closed with bytes unread, a
-// connection is reset, and a client may then never see why it was refused.
-type lingeringListener struct{ net.Listener }
+// listener makes connections that can be closed without taking the answer away
+// from a client that is still sending. Closed with bytes unread, a connection is
+// reset, and a client may then never see why it was refused. It also knows the
+// connections that nothing has been asked on.
+type listener struct {
+	net.Listener
+	unused *unusedConns
+}
 
 // Accept returns the next connection.
-func (l lingeringListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
+func (l listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &lingeringConn{Conn: c}, nil
+	c := &conn{Conn: accepted, unused: l.unused}
+	l.unused.add(c)
+	return c, nil
 }
 
-type lingeringConn struct {
+type conn struct {
 	net.Conn
 	lingers atomic.Bool
+	unused  *unusedConns
+	first   heading // of the first request; only Read looks at it
+}
+
+// Read reads what the client sent. One goroutine at a time calls it.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !c.first.found && n > 0 && c.first.look(p[:n]) {
+		c.unused.remove(c)
+	}
+	return n, err
 }
 
 // linger makes the connection take in what the client still sends when it is
 // closed, within bounds.
 func linger(c net.Conn) {
-	if l, ok := c.(*lingeringConn); ok {
+	if l, ok := c.(*conn); ok {
 		l.lingers.Store(true)
 	}
 }
 
 // Close closes the connection.
-func (c *lingeringConn) Close() error {
+func (c *conn) Close() error {
+	c.unused.remove(c)
 	if c.lingers.Load() {
 		c.drain()
 	}
 	return c.Conn.Close()
 }
 
-func (c *lingeringConn) drain() {
+func (c *conn) drain() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return

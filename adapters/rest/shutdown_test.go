@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -46,6 +47,31 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 		t.Errorf("the call in flight: %d %s", a.status, a.body)
 	}
 	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShutdownClosesUnusedConnections does not wait for connections that never
+// sent a request, or sent half a header.
+func TestShutdownClosesUnusedConnections(t *testing.T) {
+	s := serve(t, config(), nil)
+	for _, begun := range []string{"", "GET /v0.1/ec"} {
+		var dial net.Dialer
+		c, err := dial.DialContext(t.Context(), "tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte(begun)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != http.StatusOK {
+		t.Fatal(a.status)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), config().ReadTimeout/2)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
 }
