@@ -109,7 +109,7 @@ func emptied[B ~[]byte](b []byte) B {
 }
 
 // forChange makes a query lock the rows that it selects against other changes
-// until the transaction ends. Unlike forUpdate it lets others add rows that
+// until the transaction ends. Unlike FOR UPDATE it lets others add rows that
 // refer to them: a transaction that has added a session and goes on to change
 // the account would otherwise wait for the next one that does the same, and
 // that one for it.

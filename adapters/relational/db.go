@@ -19,6 +19,8 @@ type DB struct {
 	reader  *bun.DB
 	writer  *bun.DB
 	dialect Dialect
+
+	statements statements
 }
 
 // New returns a database over two pools: read for what needs no transaction,
@@ -54,15 +56,6 @@ func (d *DB) write(ctx context.Context, do func(ctx context.Context, tx bun.IDB)
 	return d.Atomically(ctx, func(ctx context.Context) error {
 		return do(ctx, d.carried(ctx).tx)
 	})
-}
-
-// forUpdate makes a query lock the rows that it selects until the transaction
-// ends. SQLite has one writer at a time and needs no such lock.
-func (d *DB) forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
-	if d.dialect.Name == PostgreSQL {
-		return q.For("UPDATE")
-	}
-	return q
 }
 
 // exec runs a statement and tells how many rows it changed. Its errors are

@@ -1,6 +1,12 @@
 package relational
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/uptrace/bun"
+)
 
 // MigrateTo applies the first n migrations, for tests of databases that an
 // older program left.
@@ -10,4 +16,60 @@ func (d *DB) MigrateTo(ctx context.Context, n int) ([]string, error) { return d.
 func (d *DB) Execute(ctx context.Context, statement string) error {
 	_, err := d.writer.ExecContext(ctx, statement)
 	return err
+}
+
+// Plans runs reads in a transaction and returns the database's plan of each of
+// their queries.
+func (d *DB) Plans(ctx context.Context, reads func(ctx context.Context) error) (map[string]string, error) {
+	seen := &queries{}
+	watched := &DB{reader: d.reader, writer: d.writer.WithQueryHook(seen), dialect: d.dialect}
+	err := watched.Atomically(ctx, func(ctx context.Context) error {
+		return reads(context.WithValue(ctx, carrier{d}, watched.carried(ctx)))
+	})
+	plans := make(map[string]string, len(seen.texts))
+	for _, text := range seen.texts {
+		if err == nil && strings.Contains(text, "SELECT") {
+			plans[text], err = d.plan(ctx, text)
+		}
+	}
+	return plans, err
+}
+
+func (d *DB) plan(ctx context.Context, text string) (string, error) {
+	explain := "EXPLAIN "
+	if d.dialect.Name == SQLite {
+		explain = "EXPLAIN QUERY PLAN "
+	}
+	rows, err := d.writer.DB.QueryContext(ctx, explain+text)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for rows.Next() {
+		into := make([]any, len(columns))
+		for i := range into {
+			into[i] = new(sql.RawBytes)
+		}
+		var line string
+		into[len(into)-1] = &line // the plan's words come last
+		if err := rows.Scan(into...); err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), rows.Err()
+}
+
+// queries keeps the texts of the queries that Bun runs.
+type queries struct{ texts []string }
+
+func (*queries) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (q *queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
+	q.texts = append(q.texts, e.Query)
 }

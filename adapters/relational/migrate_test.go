@@ -37,13 +37,47 @@ func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
 				t.Fatalf("an empty database waits for %q (%v)", all, err)
 			}
 			for k := range len(all) + 1 {
-				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k) })
+				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k, kind) })
 			}
 		})
 	}
 }
 
-func migrateFrom(t *testing.T, db *relational.DB, all []string, k int) {
+// published are rows that every version of the schema takes.
+func published(kind string) []string {
+	at, document := "'2026-01-02T03:04:05.678901Z'", `'\x7b7d'`
+	if kind == "sqlite" {
+		at, document = "1767323045678901", "x'7b7d'"
+	}
+	return []string{
+		"INSERT INTO grants (holder, action, pattern) VALUES ('somebody', 'edit', '*')",
+		"INSERT INTO servers (name) VALUES ('com.example/old')",
+		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+			VALUES ('com.example/old', '1.0 é', 'deprecated', 'use another', ` + at + "," + at + "," + at + ", " + map[string]string{"sqlite": "1", "postgres": "true"}[kind] + ", " + document + ")",
+		"INSERT INTO remote_owners (url, name) VALUES ('https://old.example/mcp', 'com.example/old')",
+		"INSERT INTO remotes (name, version, url, claim) VALUES ('com.example/old', '1.0 é', 'https://old.example/mcp', 'https://old.example/mcp')",
+	}
+}
+
+// requirePublished wants the rows of published as they were.
+func requirePublished(t *testing.T, db *relational.DB) {
+	t.Helper()
+	servers := relational.NewServers(db, relational.Config{RemoteURLUnique: true})
+	name, err := registry.ParseName("com.example/old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := servers.Latest(t.Context(), name, false)
+	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated || got.StatusMessage != "use another" ||
+		!got.PublishedAt.Equal(epoch) || !got.UpdatedAt.Equal(epoch) || !got.Latest || string(got.Document) != "{}" {
+		t.Errorf("the version of before is %+v (%v)", got, err)
+	}
+	if err := publish(t, db, servers, "com.example/new", "https://old.example/mcp"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another server took the address of before: %v", err)
+	}
+}
+
+func migrateFrom(t *testing.T, db *relational.DB, all []string, k int, kind string) {
 	t.Helper()
 	if got, err := db.MigrateTo(t.Context(), k); err != nil || !slices.Equal(got, all[:k]) {
 		t.Fatalf("the first %d are %q (%v)", k, got, err)
@@ -52,8 +86,10 @@ func migrateFrom(t *testing.T, db *relational.DB, all []string, k int) {
 		t.Errorf("pending after %d are %q (%v)", k, got, err)
 	}
 	if k > 0 {
-		if err := db.Execute(t.Context(), "INSERT INTO grants (holder, action, pattern) VALUES ('somebody', 'edit', '*')"); err != nil {
-			t.Fatal(err)
+		for _, statement := range published(kind) {
+			if err := db.Execute(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if got, err := db.Migrate(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
@@ -64,6 +100,9 @@ func migrateFrom(t *testing.T, db *relational.DB, all []string, k int) {
 	}
 	if got, err := relational.NewGrants(db).Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
 		t.Errorf("the grants of before are %v (%v)", got, err)
+	}
+	if k > 0 {
+		requirePublished(t, db)
 	}
 	if _, err := relational.NewServers(db, relational.Config{}).List(t.Context(), serverstore.Query{Limit: 1, Search: "abc"}); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package relational_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -167,4 +168,40 @@ func anything(t *testing.T) registry.Pattern {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// TestSearchGoesPastNamesWithoutRows looks for servers of which all but the
+// last have only versions that the page leaves out.
+func TestSearchGoesPastNamesWithoutRows(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			servers := relational.NewServers(db, relational.Config{})
+			const hidden = 8
+			for i := range hidden + 1 {
+				name, err := registry.ParseName(fmt.Sprintf("com.example/server-%d", i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				version, err := registry.ParseVersion("1.0.0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				status := registry.StatusDeleted
+				if i == hidden {
+					status = registry.StatusActive
+				}
+				r := registry.Release{Name: name, Version: version, Status: status, StatusChangedAt: epoch, PublishedAt: epoch, UpdatedAt: epoch, Latest: true}
+				if err := saveLocked(t, db, servers, serverstore.Change{Release: r, Document: []byte("{}")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, text := range []string{"SERVER", "r-"} {
+				got, err := servers.List(t.Context(), serverstore.Query{Search: text, Limit: 2})
+				if err != nil || len(got) != 1 || got[0].Name.String() != "com.example/server-8" {
+					t.Errorf("%q finds %+v, %v", text, got, err)
+				}
+			}
+		})
+	}
 }

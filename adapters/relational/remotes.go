@@ -2,7 +2,10 @@ package relational
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -54,55 +57,67 @@ func (s *Servers) saveRemotesOf(ctx context.Context, tx bun.Tx, name string, cha
 			return err
 		}
 	}
+	// What follows is one journey to the database, however much there is to do.
+	var last strings.Builder
+	var args []any
 	if s.uniqueURLs && len(living) > 0 {
-		if err := s.claim(ctx, tx, name, living); err != nil {
+		claimed, err := s.own(ctx, tx, name, living)
+		if err != nil {
 			return err
 		}
+		if claimed {
+			last.WriteString("UPDATE remotes SET claim = url WHERE name = ? AND version IN (?) AND claim IS NULL; ")
+			args = append(args, name, bun.List(living))
+		}
 	}
-	_, err := s.db.exec(ctx, tx, `DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (
-		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`, name)
+	last.WriteString(`DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (
+		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`)
+	_, err := s.db.exec(ctx, tx, last.String(), append(args, name)...)
 	return err
 }
 
 // replaceRemotes stores the addresses of a new document, none of them claimed.
 func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
 	name, version := c.Release.Name.String(), c.Release.Version.String()
-	if _, err := s.db.exec(ctx, tx, "DELETE FROM remotes WHERE name = ? AND version = ?", name, version); err != nil {
-		return err
-	}
+	text := strings.Builder{}
+	text.WriteString("DELETE FROM remotes WHERE name = ? AND version = ?")
+	args := []any{name, version}
 	urls := slices.Clone(c.Remotes)
 	slices.Sort(urls)
-	for _, url := range slices.Compact(urls) {
-		_, err := s.db.exec(ctx, tx, "INSERT INTO remotes (name, version, url) VALUES (?, ?, ?)", name, version, string(url))
-		if err != nil {
-			return err
+	for i, url := range slices.Compact(urls) {
+		if i == 0 {
+			text.WriteString("; INSERT INTO remotes (name, version, url) VALUES (?, ?, ?)")
+		} else {
+			text.WriteString(", (?, ?, ?)")
 		}
+		args = append(args, name, version, indexable(url))
 	}
-	return nil
-}
-
-// claim claims the addresses of the versions that are not claimed yet, each in
-// the same order in every transaction.
-func (s *Servers) claim(ctx context.Context, tx bun.Tx, name string, versions []string) error {
-	var urls []string
-	err := s.db.scan(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
-		name, bun.List(versions))
-	if err != nil || len(urls) == 0 {
-		return err
-	}
-	for _, url := range urls {
-		if err := s.own(ctx, tx, name, url); err != nil {
-			return err
-		}
-	}
-	_, err = s.db.exec(ctx, tx, "UPDATE remotes SET claim = url WHERE name = ? AND version IN (?) AND claim IS NULL", name, bun.List(versions))
+	_, err := s.db.exec(ctx, tx, text.String(), args...)
 	return err
 }
 
-// own makes the server the owner of the address, or finds that another one
+// own makes the server the owner of the addresses of the versions that are not
+// claimed yet, each in the same order in every transaction, and tells whether
+// there are any.
+func (s *Servers) own(ctx context.Context, tx bun.Tx, name string, versions []string) (any bool, err error) {
+	var urls []string
+	err = s.db.scan(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
+		name, bun.List(versions))
+	if err != nil {
+		return false, err
+	}
+	for _, url := range urls {
+		if err := s.ownOne(ctx, tx, name, url); err != nil {
+			return false, err
+		}
+	}
+	return len(urls) > 0, nil
+}
+
+// ownOne makes the server the owner of the address, or finds that another one
 // has it. The row of the owner is written in either case, so that who takes an
 // address waits for who is giving it up at the same time.
-func (s *Servers) own(ctx context.Context, tx bun.Tx, name, url string) error {
+func (s *Servers) ownOne(ctx context.Context, tx bun.Tx, name, url string) error {
 	var owner string
 	err := s.db.scan(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
 		ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING name`, url, name)
@@ -125,6 +140,26 @@ func (s *Servers) own(ctx context.Context, tx bun.Tx, name, url string) error {
 	return nil
 }
 
+// maxIndexed is the greatest length in bytes of an address that is stored as it
+// is: with name and version beside it, PostgreSQL can index no longer one.
+const maxIndexed = 1000
+
+// hashed begins what stands for a longer address. No address begins so.
+const hashed = "sha256:"
+
+// indexable returns what stands for an address in the tables: itself, or its
+// hash.
+func indexable(url registry.RemoteURL) string {
+	if len(url) <= maxIndexed {
+		return string(url)
+	}
+	sum := sha256.Sum256([]byte(url))
+	return hashed + hex.EncodeToString(sum[:])
+}
+
 func taken(url string) error {
-	return fault.Newf(fault.Conflict, "", "the remote URL %s belongs to another server", registry.RemoteURL(url))
+	if strings.HasPrefix(url, hashed) {
+		return fault.Newf(fault.Conflict, "", "a remote URL of more than %d bytes belongs to another server", maxIndexed)
+	}
+	return fault.Newf(fault.Conflict, "", "the remote URL %s belongs to another server", url)
 }

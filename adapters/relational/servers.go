@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -37,30 +38,51 @@ func NewServers(db *DB, c Config) *Servers {
 	return &Servers{db: db, uniqueURLs: c.RemoteURLUnique}
 }
 
-const (
-	releaseColumns = "v.name, v.version, v.status, v.status_message, v.status_changed_at, v.published_at, v.updated_at, v.is_latest"
-	recordQuery    = "SELECT " + releaseColumns + ", v.document FROM versions AS v WHERE "
-	notDeleted     = " AND v.status <> 'deleted'"
-)
-
 // List answers serverstore.Reader.
 func (s *Servers) List(ctx context.Context, q serverstore.Query) ([]registry.Record, error) {
 	db := s.db.read(ctx)
+	found, err := s.search(ctx, db, q)
+	if err != nil {
+		return nil, err
+	}
+	// A page needs no more names than it has rows, as long as each has one.
+	names := q.Limit + 1
+	records, err := s.list(ctx, db, q, found.first(names))
+	if err != nil || !found.byName || len(records) == q.Limit {
+		return records, err
+	}
+	if more, err := s.exceeds(ctx, db, found.rows, found.args, names); err != nil || !more {
+		return records, err
+	}
+	return s.list(ctx, db, q, found.first(math.MaxInt32))
+}
+
+// list returns the page of a listing whose names meet a condition.
+func (s *Servers) list(ctx context.Context, db bun.IDB, q serverstore.Query, c condition) ([]registry.Record, error) {
 	w, err := s.selection(ctx, db, q)
 	if err != nil {
 		return nil, err
 	}
-	// At most one version of a name is latest, so that its order is the name's.
-	order := " ORDER BY v.name, v.version LIMIT ?"
-	if q.LatestOnly {
-		order = " ORDER BY v.name LIMIT ?"
+	if c.text != "" {
+		w.and(c.text, c.args...)
 	}
-	return s.records(ctx, db, w.String()+order, append(w.args, q.Limit), q.Limit)
+	// At most one version of a name is latest, so that its order is the name's.
+	order := " ORDER BY v.name, v.version"
+	if q.LatestOnly {
+		order = " ORDER BY v.name"
+	}
+	// SQLite prepares a statement anew for each value of a limit that is nothing
+	// but a placeholder.
+	limit := " LIMIT CAST(? AS bigint)"
+	return s.page(ctx, query{w.String() + order + limit, append(w.args, q.Limit), w.fixed}, q.Limit)
 }
+
+// someVersions is how many versions of a server are made room for at first.
+const someVersions = 8
 
 // Versions answers serverstore.Reader.
 func (s *Servers) Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error) {
-	return s.records(ctx, s.db.read(ctx), visible("v.name = ?", deleted)+" ORDER BY v.published_at DESC", []any{name.String()}, 0)
+	return s.records(ctx, query{visible("v.name = ?", deleted) + " ORDER BY v.published_at DESC", []any{name.String()}, true}, someVersions)
 }
 
 // Version answers serverstore.Reader.
@@ -77,11 +99,11 @@ func visible(condition string, deleted bool) string {
 	if deleted {
 		return condition
 	}
-	return condition + notDeleted
+	return condition + " AND v.status <> 'deleted'"
 }
 
 func (s *Servers) one(ctx context.Context, condition string, args ...any) (registry.Record, error) {
-	found, err := s.records(ctx, s.db.read(ctx), condition, args, 1)
+	found, err := s.records(ctx, query{condition, args, true}, 1)
 	if err != nil {
 		return registry.Record{}, err
 	}
@@ -91,74 +113,11 @@ func (s *Servers) one(ctx context.Context, condition string, args ...any) (regis
 	return found[0], nil
 }
 
-// records runs a query of whole records that returns about n of them.
-func (s *Servers) records(ctx context.Context, db bun.IDB, condition string, args []any, n int) ([]registry.Record, error) {
-	rows, err := db.QueryContext(ctx, recordQuery+condition, args...)
-	if err != nil {
-		return nil, s.db.fault(err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	all := make([]registry.Record, 0, n)
-	var row releaseRow
-	into := append(row.into(), nil)
-	for rows.Next() {
-		var r registry.Record
-		into[len(into)-1] = &r.Document
-		if err := rows.Scan(into...); err != nil {
-			return nil, s.db.fault(err)
-		}
-		if r.Release, err = row.release(); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, s.db.fault(rows.Err())
-}
-
-// releaseRow is what releaseColumns select.
-type releaseRow struct {
-	name, version, status, message string
-	changed, published, updated    instant
-	latest                         bool
-}
-
-// into returns where to scan the columns.
-func (r *releaseRow) into() []any {
-	return []any{&r.name, &r.version, &r.status, &r.message, &r.changed, &r.published, &r.updated, &r.latest}
-}
-
-// release builds the release of a row, by the rules of its parts: a row that
-// breaks them was changed by someone else, which is a defect and no fault of
-// the caller.
-func (r *releaseRow) release() (registry.Release, error) {
-	name, err := registry.ParseName(r.name)
-	if err != nil {
-		return registry.Release{}, spoiltRow(err)
-	}
-	version, err := registry.ParseVersion(r.version)
-	if err != nil {
-		return registry.Release{}, spoiltRow(err)
-	}
-	status, err := registry.ParseStatus(r.status)
-	if err != nil {
-		return registry.Release{}, spoiltRow(err)
-	}
-	return registry.Release{
-		Name: name, Version: version, Status: status, StatusMessage: r.message,
-		StatusChangedAt: r.changed.Time, PublishedAt: r.published.Time, UpdatedAt: r.updated.Time,
-		Latest: r.latest,
-	}, nil
-}
-
-// spoiltRow tells of a stored value that breaks a rule of the model.
-func spoiltRow(err error) error {
-	return fault.Wrap(fault.Internal, "", "a record of the database breaks a rule", err)
-}
-
 // selection is the condition of a listing with its arguments.
 type selection struct {
 	strings.Builder
-	args []any
+	args  []any
+	fixed bool // no value decides by which index the rows are found
 }
 
 func (w *selection) and(condition string, args ...any) {
@@ -172,7 +131,7 @@ func (w *selection) and(condition string, args ...any) {
 // selection returns the condition that selects the page. It begins where the
 // page does, also at the start, so that the order comes from an index.
 func (s *Servers) selection(ctx context.Context, db bun.IDB, q serverstore.Query) (*selection, error) {
-	w := &selection{args: make([]any, 0, 8)}
+	w := &selection{args: make([]any, 0, 8), fixed: q.Search == "" && q.UpdatedSince.IsZero()}
 	w.and("(v.name, v.version) > (?, ?)", q.AfterName, q.AfterVersion)
 	if q.LatestOnly {
 		w.and("v.is_latest")
@@ -182,13 +141,6 @@ func (s *Servers) selection(ctx context.Context, db bun.IDB, q serverstore.Query
 	}
 	if q.Version != (registry.Version{}) {
 		w.and("v.version = ?", q.Version.String())
-	}
-	if q.Search != "" {
-		condition, args, err := s.search(ctx, db, q)
-		if err != nil {
-			return nil, err
-		}
-		w.and(condition, args...)
 	}
 	if !q.UpdatedSince.IsZero() {
 		condition, err := s.since(ctx, db, at(q.UpdatedSince))
@@ -208,27 +160,59 @@ const few = 2000
 // minTrigram is the shortest text that SQLite's index of trigrams finds.
 const minTrigram = 3
 
-// search returns the condition that the name has the text in it, its letters
+// condition is a condition with its arguments.
+type condition struct {
+	text string
+	args []any
+}
+
+// search is how the names are found that have a text in them.
+type search struct {
+	byName bool      // the names are looked up first, with rows
+	rows   string    // FROM and WHERE of the names
+	args   []any     // of rows
+	walk   condition // where they are not: what to ask of each name, empty = nothing
+}
+
+// first returns the condition that a version's name is among the first n that
+// were found.
+func (f search) first(n int) condition {
+	if !f.byName {
+		return f.walk
+	}
+	return condition{
+		"v.name IN (SELECT name FROM (SELECT servers.name AS name " + f.rows + " ORDER BY servers.name LIMIT ?) AS found)",
+		append(slices.Clone(f.args), n),
+	}
+}
+
+// search returns how to find the names that have the text in them, its letters
 // in any case.
-func (s *Servers) search(ctx context.Context, db bun.IDB, q serverstore.Query) (condition string, args []any, err error) {
+func (s *Servers) search(ctx context.Context, db bun.IDB, q serverstore.Query) (search, error) {
+	if q.Search == "" {
+		return search{}, nil
+	}
 	pattern := "%" + likeEscaper.Replace(q.Search) + "%"
 	if s.db.dialect.Name == PostgreSQL {
-		return `v.name IN (SELECT name FROM servers WHERE lower(name) LIKE lower(? COLLATE "C") ESCAPE '\' AND name >= ?)`,
-			[]any{pattern, q.AfterName}, nil
+		return search{
+			byName: true, args: []any{pattern, q.AfterName},
+			rows: `FROM servers WHERE lower(servers.name) LIKE lower(? COLLATE "C") ESCAPE '\' AND servers.name >= ?`,
+		}, nil
 	}
-	matching := `FROM servers WHERE name LIKE ? ESCAPE '\' AND name >= ?`
-	args = []any{pattern, q.AfterName}
+	walk := condition{`v.name LIKE ? ESCAPE '\'`, []any{pattern}}
+	f := search{byName: true, walk: walk, args: []any{pattern, q.AfterName}, rows: `FROM servers WHERE servers.name LIKE ? ESCAPE '\' AND servers.name >= ?`}
+	candidates, args := f.rows, f.args
 	if utf8.RuneCountInString(q.Search) >= minTrigram {
+		phrase := `"` + strings.ReplaceAll(q.Search, `"`, `""`) + `"`
 		// A cross join, in SQLite, is one whose order stays as it is written.
-		matching = `FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid
+		f.rows = `FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid
 			WHERE servers.name LIKE ? ESCAPE '\' AND servers.name >= ? AND server_parts MATCH ?`
-		args = append(args, `"`+strings.ReplaceAll(q.Search, `"`, `""`)+`"`)
+		f.args = append(f.args, phrase)
+		candidates, args = "FROM server_parts WHERE server_parts MATCH ?", []any{phrase}
 	}
-	many, err := s.exceeds(ctx, db, matching, args)
-	if many {
-		return `v.name LIKE ? ESCAPE '\'`, args[:1], err
-	}
-	return "v.name IN (SELECT servers.name " + matching + ")", args, err
+	many, err := s.exceeds(ctx, db, candidates, args, few)
+	f.byName = !many
+	return f, err
 }
 
 // likeEscaper makes the signs of LIKE plain.
@@ -240,16 +224,16 @@ func (s *Servers) since(ctx context.Context, db bun.IDB, t instant) (condition s
 	if s.db.dialect.Name == PostgreSQL {
 		return "v.updated_at > ?", nil
 	}
-	many, err := s.exceeds(ctx, db, "FROM versions WHERE updated_at > ?", []any{t})
+	many, err := s.exceeds(ctx, db, "FROM versions WHERE updated_at > ?", []any{t}, few)
 	if many {
 		return "+v.updated_at > ?", err // the sign keeps the index of updates out
 	}
 	return "v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", err
 }
 
-// exceeds tells whether there are more than a few rows.
-func (s *Servers) exceeds(ctx context.Context, db bun.IDB, rows string, args []any) (bool, error) {
-	var n int
-	err := s.db.scan(ctx, db, &n, "SELECT count(*) FROM (SELECT 1 "+rows+" LIMIT ?)", append(slices.Clone(args), few+1)...)
-	return n > few, err
+// exceeds tells whether there are more than n rows.
+func (s *Servers) exceeds(ctx context.Context, db bun.IDB, rows string, args []any, n int) (bool, error) {
+	var found int
+	err := s.db.scan(ctx, db, &found, "SELECT count(*) FROM (SELECT 1 "+rows+" LIMIT ?) AS found", append(slices.Clone(args), n+1)...)
+	return found > n, err
 }

@@ -25,38 +25,29 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 	}
 	// A first publication has no row to lock: it makes one, and a second one at
 	// the same time waits here for the first to end.
-	_, err := s.db.exec(ctx, t.tx, "INSERT INTO servers (name) VALUES (?) ON CONFLICT (name) DO NOTHING", name.String())
-	if err != nil {
-		return nil, err
+	text := "INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING"
+	if s.db.dialect.Name == PostgreSQL { // SQLite has one writer at a time
+		text += "; SELECT name FROM servers WHERE name = ?0 FOR UPDATE"
 	}
-	var locked string
-	row := t.tx.NewSelect().Table("servers").Column("name").Where("name = ?", name.String())
-	if err := s.db.forUpdate(row).Scan(ctx, &locked); err != nil {
-		return nil, s.db.fault(err)
+	if _, err := s.db.exec(ctx, t.tx, text, name.String()); err != nil {
+		return nil, err
 	}
 	return s.releases(ctx, t.tx, name)
 }
 
 func (s *Servers) releases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
-	rows, err := db.QueryContext(ctx, "SELECT "+releaseColumns+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
+	var facts []string
+	err := s.db.scan(ctx, db, &facts, "SELECT facts FROM versions WHERE name = ? ORDER BY published_at", name.String())
 	if err != nil {
-		return nil, s.db.fault(err)
+		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	all := make([]registry.Release, 0, 8)
-	var row releaseRow
-	into := row.into()
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return nil, s.db.fault(err)
-		}
-		r, err := row.release()
-		if err != nil {
+	all := make([]registry.Release, len(facts))
+	for i, text := range facts {
+		if all[i], err = parseFacts(text); err != nil {
 			return nil, err
 		}
-		all = append(all, r)
 	}
-	return all, s.db.fault(rows.Err())
+	return all, nil
 }
 
 // Save answers serverstore.Writer. The publication time, which never changes,
@@ -130,17 +121,18 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 // document for the publication that is stored.
 func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
 	r := c.Release
-	err := mustChange(s.db.exec(ctx, tx, `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?,
-		is_latest = ?, document = ? WHERE name = ? AND version = ? AND published_at = ?`,
-		string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.UpdatedAt),
-		r.Latest, c.Document, r.Name.String(), r.Version.String(), at(r.PublishedAt)))
-	if !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	_, err = s.db.exec(ctx, tx, `INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	changed, err := s.db.exec(ctx, tx, `INSERT INTO versions
+			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (name, version) DO UPDATE SET status = excluded.status, status_message = excluded.status_message,
+			status_changed_at = excluded.status_changed_at, updated_at = excluded.updated_at,
+			is_latest = excluded.is_latest, document = excluded.document
+		WHERE versions.published_at = excluded.published_at`,
 		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.PublishedAt), at(r.UpdatedAt),
 		r.Latest, c.Document)
+	if err == nil && changed == 0 {
+		return fault.New(fault.Conflict, "", rules[0].sentence)
+	}
 	return err
 }
 

@@ -20,16 +20,17 @@ import (
 
 // candidate is one thing to measure: calls to one process.
 type candidate struct {
-	name  string
-	floor *candidate // what it is compared with; nil for a floor
-	pid   int
-	call  func(worker, n int) error
-	costs []float64 // CPU of the process per call in µs, one a round
-	rates []float64 // calls per second, one a round
+	name   string
+	floors []*candidate // what it is compared with; none for a floor
+	pid    int
+	debug  string // where its process can be profiled; empty for a floor
+	call   func(worker, n int) error
+	costs  []float64 // CPU of the process per call in µs, one a round
+	rates  []float64 // calls per second, one a round
 }
 
 // grpcCandidate calls ShouldRateLimit with one descriptor over 1,000 values.
-func grpcCandidate(name, address string, pid int, p plan, floor *candidate) (*candidate, error) {
+func grpcCandidate(name, address string, pid int, p plan, floors ...*candidate) (*candidate, error) {
 	clients := make([]ratelimit.RateLimitServiceClient, p.conns)
 	for i := range clients {
 		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -48,7 +49,7 @@ func grpcCandidate(name, address string, pid int, p plan, floor *candidate) (*ca
 		_, err := clients[worker%len(clients)].ShouldRateLimit(context.Background(), requests[n%len(requests)])
 		return err
 	}
-	return &candidate{name: name, floor: floor, pid: pid, call: call}, nil
+	return &candidate{name: name, floors: floors, pid: pid, call: call}, nil
 }
 
 // get is one GET request.
@@ -59,25 +60,33 @@ type get struct {
 }
 
 // httpCandidate sends one request again and again.
-func httpCandidate(name string, g get, pid int, floor *candidate) *candidate {
-	client := &fasthttp.HostClient{Addr: g.address, MaxConns: 1024}
-	call := func(int, int) error {
-		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-		defer fasthttp.ReleaseRequest(req)
-		defer fasthttp.ReleaseResponse(resp)
-		req.SetRequestURI("http://" + g.address + g.path)
-		if g.token != "" {
-			req.Header.Set("Authorization", "Bearer "+g.token)
-		}
-		if err := client.Do(req, resp); err != nil {
-			return err
-		}
-		if resp.StatusCode() != fasthttp.StatusOK {
-			return fmt.Errorf("%s answered %d: %s", g.path, resp.StatusCode(), resp.Body())
-		}
-		return nil
+func httpCandidate(name string, g get, pid int, floors ...*candidate) *candidate {
+	client := newClient(g.address)
+	call := func(int, int) error { return fetchOnce(client, g) }
+	return &candidate{name: name, floors: floors, pid: pid, call: call}
+}
+
+func newClient(address string) *fasthttp.HostClient {
+	return &fasthttp.HostClient{Addr: address, MaxConns: 1024, DisablePathNormalizing: true}
+}
+
+// fetchOnce sends a request and wants 200 for an answer.
+func fetchOnce(client *fasthttp.HostClient, g get) error {
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	req.URI().DisablePathNormalizing = true // a server's name has an encoded slash
+	req.SetRequestURI("http://" + g.address + g.path)
+	if g.token != "" {
+		req.Header.Set("Authorization", "Bearer "+g.token)
 	}
-	return &candidate{name: name, floor: floor, pid: pid, call: call}
+	if err := client.Do(req, resp); err != nil {
+		return err
+	}
+	if resp.StatusCode() != fasthttp.StatusOK {
+		return fmt.Errorf("%s answered %d: %s", g.path, resp.StatusCode(), resp.Body())
+	}
+	return nil
 }
 
 // round keeps the plan's number of calls in flight for its duration and adds

@@ -31,9 +31,9 @@ func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest
 	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK, Statuses: statuses}, nil
 }
 
-// serveFloor serves both floors until it is told to stop. It says where in the
-// way the service does.
-func serveFloor() error {
+// serveFloor serves the floors until it is told to stop, those of records where
+// it is given a database. It says where in the way the service does.
+func serveFloor(database string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	grpcListener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,6 +48,11 @@ func serveFloor() error {
 	ratelimit.RegisterRateLimitServiceServer(server, constant{})
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/", func(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) })
+	if database != "" {
+		if err := mountRecords(app, database); err != nil {
+			return err
+		}
+	}
 	failed := make(chan error, 2)
 	go func() { failed <- server.Serve(grpcListener) }()
 	go func() { failed <- app.Listener(httpListener) }()

@@ -1,6 +1,7 @@
 // Command load measures what the service spends on a call, beside a floor of
-// the same run: an empty gRPC handler, and a Fiber handler that returns a
-// constant. Floor and candidates take turns, so that a machine whose speed
+// the same run: an empty gRPC handler, a Fiber handler that returns a constant,
+// and for reads of the registry a Fiber handler that makes one prepared query
+// for the same rows and writes their bytes. Floors and candidates take turns, so that a machine whose speed
 // drifts treats them alike; what is printed are medians and ratios.
 //
 // With TEST_VALKEY_URL and TEST_DATABASE_URL set it measures the production
@@ -11,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -21,11 +23,23 @@ type plan struct {
 	warmup   time.Duration
 	workers  int
 	conns    int
+	only     string // part of the names of what is measured; empty = all
+	limit    uint64 // REGISTRY_RATE_LIMIT; 0 = none
+	profiles string // folder for CPU profiles; empty = none are taken
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == floorCommand {
-		exit(serveFloor())
+	if len(os.Args) > 1 {
+		switch args := os.Args[2:]; os.Args[1] {
+		case floorCommand:
+			exit(serveFloor(strings.Join(args, "")))
+		case generateCommand:
+			exit(generate(args))
+		case sizeCommand:
+			exit(measureSizes(args))
+		case publishCommand:
+			exit(measurePublication(args))
+		}
 	}
 	p := plan{}
 	flag.IntVar(&p.rounds, "rounds", 5, "interleaved rounds")
@@ -33,6 +47,9 @@ func main() {
 	flag.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
 	flag.IntVar(&p.workers, "workers", 32, "calls in flight")
 	flag.IntVar(&p.conns, "conns", 4, "gRPC connections")
+	flag.StringVar(&p.only, "only", "", "measure only what has this in its name, such as \"list of 100\"")
+	flag.Uint64Var(&p.limit, "registry-limit", 0, "REGISTRY_RATE_LIMIT of the services, 0 = reads are not counted")
+	flag.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 	flag.Parse()
 	exit(measure(p))
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,7 +20,7 @@ type bench struct {
 	dir        string
 	floorGRPC  *candidate
 	floorHTTP  *candidate
-	candidates []*candidate
+	candidates []*candidate // floors too
 	running    []*instance.Instance
 	starts     []string // how long each service took to be ready
 }
@@ -33,22 +36,40 @@ func measure(p plan) (err error) {
 	if err := instance.Build(".", b.dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
 		return err
 	}
-	if err := b.startFloor(); err != nil {
+	if err := b.startFloors(); err != nil {
 		return err
 	}
-	for _, e := range environments(b.dir) {
+	for _, e := range environments(b.dir, p) {
 		if err := b.startService(e); err != nil {
 			return err
 		}
 	}
+	chosen := b.chosen()
 	for range p.rounds {
-		for _, c := range append([]*candidate{b.floorGRPC, b.floorHTTP}, b.candidates...) {
+		for _, c := range chosen {
 			if err := c.round(p); err != nil {
 				return err
 			}
 		}
 	}
-	return b.print()
+	if err := b.profile(chosen); err != nil {
+		return err
+	}
+	return b.print(chosen)
+}
+
+// chosen returns the candidates that the plan asks for, with their floors.
+func (b *bench) chosen() []*candidate {
+	wanted := map[*candidate]bool{}
+	for _, c := range b.candidates {
+		if len(c.floors) > 0 && strings.Contains(c.name, b.plan.only) {
+			wanted[c] = true
+			for _, f := range c.floors {
+				wanted[f] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(b.candidates), func(c *candidate) bool { return !wanted[c] })
 }
 
 func (b *bench) stop() {
@@ -59,18 +80,28 @@ func (b *bench) stop() {
 	}
 }
 
-func (b *bench) startFloor() error {
+// startFloor runs this program as a floor.
+func (b *bench) startFloor(database string) (*instance.Instance, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	i, err := instance.Start(self, os.Environ(), floorCommand)
+	i, err := instance.Start(self, os.Environ(), floorCommand, database)
+	if err != nil {
+		return nil, err
+	}
+	b.running = append(b.running, i)
+	return i, nil
+}
+
+func (b *bench) startFloors() error {
+	i, err := b.startFloor("")
 	if err != nil {
 		return err
 	}
-	b.running = append(b.running, i)
-	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID(), nil)
-	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i.GRPC, i.PID(), b.plan, nil)
+	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID())
+	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i.GRPC, i.PID(), b.plan)
+	b.candidates = append(b.candidates, b.floorGRPC, b.floorHTTP)
 	return err
 }
 
@@ -93,27 +124,101 @@ func (b *bench) startService(e environment) error {
 	if err != nil {
 		return err
 	}
-	b.candidates = append(b.candidates, decision,
-		httpCandidate("registry, latest version, "+e.records, get{address: i.API, path: "/v0.1/servers/com.example%2Fs0/versions/latest"}, i.PID(), b.floorHTTP),
-		httpCandidate("registry, list of 100, "+e.records, get{address: i.API, path: "/v0.1/servers?limit=100"}, i.PID(), b.floorHTTP),
-		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP),
-	)
+	b.candidates = append(b.candidates, decision)
+	if err := b.addReads(e, i); err != nil {
+		return err
+	}
+	b.candidates = append(b.candidates,
+		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP))
+	for _, c := range b.candidates {
+		if c.pid == i.PID() {
+			c.debug = i.Debug
+		}
+	}
 	return nil
 }
 
-// print writes medians over the rounds, and ratios of CPU to the floor.
-func (b *bench) print() error {
+// addReads adds the reads of the registry, each beside a floor that reads the
+// same rows of the same database.
+func (b *bench) addReads(e environment, i *instance.Instance) error {
+	floor, err := b.startFloor(e.database)
+	if err != nil {
+		return err
+	}
+	rows := func(name, path string) *candidate {
+		c := httpCandidate("floor: "+name+", "+e.records, get{address: floor.API, path: path}, floor.PID())
+		b.candidates = append(b.candidates, c)
+		return c
+	}
+	read := func(name, path string, floors ...*candidate) {
+		c := httpCandidate(name+", "+e.records, get{address: i.API, path: "/v0.1/servers" + path}, i.PID(), append(floors, b.floorHTTP)...)
+		b.candidates = append(b.candidates, c)
+	}
+	read("get latest", "/com.example%2Fs0/versions/latest", rows("rows of get latest", floorLatest), rows("documents of get latest", floorLatestDocuments))
+	read("list of 100", "?limit=100", rows("rows of list of 100", floorList), rows("documents of list of 100", floorListDocuments))
+	read("20 versions", "/com.example%2Fs0/versions", rows("rows of 20 versions", floorVersions))
+	read("search of 11 among 319", "?limit=100&search=s29")
+	return nil
+}
+
+// profile keeps a CPU profile of each candidate's process under its load.
+func (b *bench) profile(chosen []*candidate) error {
+	if b.plan.profiles == "" {
+		return nil
+	}
+	for _, c := range chosen {
+		if c.debug == "" {
+			continue
+		}
+		failed := make(chan error, 1)
+		go func() {
+			failed <- fetch(c.debug, filepath.Join(b.plan.profiles, strings.ReplaceAll(c.name, " ", "-")+".pprof"))
+		}()
+		again := *c // its numbers do not count
+		long := b.plan
+		long.duration = profiled + time.Second
+		if err := again.round(long); err != nil {
+			return err
+		}
+		if err := <-failed; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// profiled is how long a profile is taken for.
+const profiled = 4 * time.Second
+
+func fetch(debug, path string) error {
+	resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", debug, int(profiled.Seconds())))
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing more is read
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	return nil
+}
+
+// print writes medians over the rounds, and ratios of CPU to the floors.
+func (b *bench) print(chosen []*candidate) error {
 	for _, s := range b.starts {
 		fmt.Println(s)
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(w, "\tCPU µs/call\tcalls/s\t× floor\t") // Flush tells of any failure
-	for _, c := range append([]*candidate{b.floorGRPC, b.floorHTTP}, b.candidates...) {
-		ratio := ""
-		if c.floor != nil {
-			ratio = fmt.Sprintf("%.2f", medianRatio(c.costs, c.floor.costs))
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "\tCPU µs/call\tcalls/s\t× its floors") // Flush tells of any failure
+	for _, c := range chosen {
+		ratios := make([]string, len(c.floors))
+		for i, f := range c.floors {
+			ratios[i] = fmt.Sprintf("%.2f × %s", medianRatio(c.costs, f.costs), strings.TrimPrefix(f.name, "floor: "))
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\t\n", c.name, median(c.costs), median(c.rates), ratio) // likewise
+		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates), strings.Join(ratios, "; ")) // likewise
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)

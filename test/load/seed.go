@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +22,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// seeded is how many servers a measured registry holds.
-const seeded = 300
+const (
+	seeded        = 300 // servers of a measured registry
+	firstVersions = 20  // versions of the first one
+)
 
 const rules = `domain: bench
 descriptors:
@@ -33,40 +37,43 @@ descriptors:
 type environment struct {
 	name, counters, records string
 	environ                 []string
+	database                string // a URL, or the folder of the file
 	otpLog                  string
 }
 
 // environments returns the environments that this machine has servers for.
-func environments(dir string) []environment {
-	list := []environment{newEnvironment(dir, "embedded", "in the process", "SQLite")}
+func environments(dir string, p plan) []environment {
+	list := []environment{newEnvironment(dir, p, "embedded", "in the process", "SQLite")}
 	valkey, database := os.Getenv("TEST_VALKEY_URL"), os.Getenv("TEST_DATABASE_URL")
 	if valkey == "" || database == "" {
 		return list
 	}
-	e := newEnvironment(dir, "production", "on Valkey", "PostgreSQL")
+	e := newEnvironment(dir, p, "production", "on Valkey", "PostgreSQL")
 	name := fmt.Sprintf("load_%d", time.Now().UnixNano())
 	own, err := newDatabase(database, name)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load: production is left out:", err)
 		return list
 	}
+	e.database = own
 	e.environ = append(e.environ, "DATABASE_URL="+own, "KVSTORE_URL="+valkey,
 		"CACHE_KEY_PREFIX="+name+"_", "OTP_EMAIL_PLUGIN=otp-log")
 	return append(list, e)
 }
 
-func newEnvironment(dir, name, counters, records string) environment {
+func newEnvironment(dir string, p plan, name, counters, records string) environment {
 	own := filepath.Join(dir, name)
 	e := environment{name: name, counters: counters, records: records, otpLog: filepath.Join(own, "otp.jsonl")}
+	e.database = filepath.Join(own, "data")
 	e.environ = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + own,
-		"DATA_DIR=" + filepath.Join(own, "data"),
+		"DATA_DIR=" + e.database,
 		"PLUGIN_DIR=" + filepath.Join(dir, "plugins"), "OTP_LOG_FILE=" + e.otpLog,
 		"RUNTIME_ROOT=" + own, "RUNTIME_WATCH_ROOT=false",
 		"HOST=127.0.0.1", "PORT=0", "RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0",
 		"GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
-		"LOG_FORMAT=json", "SHUTDOWN_DRAIN=0s",
-		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000", "REGISTRY_RATE_LIMIT=0",
+		"LOG_FORMAT=json", "SHUTDOWN_DRAIN=0s", "PACKAGE_CHECKS=off",
+		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000", "REGISTRY_RATE_LIMIT=" + strconv.FormatUint(p.limit, 10),
 	}
 	return e
 }
@@ -97,8 +104,27 @@ func (e environment) writeRules() error {
 	return nil
 }
 
-// seed makes an account, publishes servers and returns an access token.
+// seed publishes servers and returns an access token.
 func seed(dir string, e environment, i *instance.Instance) (string, error) {
+	token, err := signIn(dir, e, i)
+	if err != nil {
+		return "", err
+	}
+	for n := range seeded + firstVersions - 1 {
+		server, patch := max(0, n-firstVersions+1), min(n, firstVersions-1)
+		if server > 0 {
+			patch = 0
+		}
+		if err := post("http://"+i.API+"/v0.1/publish", token, document(server, patch), nil); err != nil {
+			return "", err
+		}
+	}
+	return token, nil
+}
+
+// signIn makes an account that may publish everything, signs it in with full
+// trust and returns an access token.
+func signIn(dir string, e environment, i *instance.Instance) (string, error) {
 	const email, password = "load@example.com", "Correct-Horse-7-Battery"
 	if err := operate(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
 		return "", err
@@ -123,20 +149,15 @@ func seed(dir string, e environment, i *instance.Instance) (string, error) {
 	if err := post(api+"/auth/step-up/verify", "", map[string]string{"challengeId": challenge.ChallengeID, "otp": code}, nil); err != nil {
 		return "", err
 	}
-	for n := range seeded {
-		if err := post(api+"/v0.1/publish", login.AccessToken, document(n), nil); err != nil {
-			return "", err
-		}
-	}
 	return login.AccessToken, nil
 }
 
 // document returns a server document of about the size that real ones have.
-func document(n int) map[string]any {
+func document(n, patch int) map[string]any {
 	name := fmt.Sprintf("com.example/s%d", n)
 	return map[string]any{
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
-		"name":    name, "version": "1.0.0", "title": "Server " + name,
+		"name":    name, "version": fmt.Sprintf("1.0.%d", patch), "title": "Server " + name,
 		"description": "A server that stands for the many that a registry holds",
 		"repository":  map[string]string{"url": "https://github.com/example/" + strings.ReplaceAll(name, "/", "-"), "source": "github"},
 		"remotes": []any{map[string]any{
@@ -159,6 +180,10 @@ func operate(dir string, e environment, stdin string, args ...string) error {
 }
 
 func post(address, token string, body, into any) error {
+	return postWith(http.DefaultClient, address, token, body, into)
+}
+
+func postWith(client *http.Client, address, token string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
@@ -171,7 +196,7 @@ func post(address, token string, body, into any) error {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("post: %w", err)
 	}
@@ -180,7 +205,8 @@ func post(address, token string, body, into any) error {
 		return fmt.Errorf("%s answered %s", address, resp.Status)
 	}
 	if into == nil {
-		return nil
+		_, err := io.Copy(io.Discard, resp.Body) // so that the connection is used again
+		return err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
 		return fmt.Errorf("read answer: %w", err)

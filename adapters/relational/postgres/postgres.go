@@ -24,11 +24,14 @@ import (
 // alone by its process before the server takes its locks away.
 const idleStatements = 3
 
+// maxIdle is how long a connection that nobody uses is kept.
+const maxIdle = 5 * time.Minute
+
 // Config says which database and how it is used.
 type Config struct {
 	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; empty = a SQLite file"`
 	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"most connections of this process, 2 to 1000"`
-	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"10" desc:"connections kept open while idle, 0 to DATABASE_MAX_CONNS"`
+	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"20" desc:"connections kept open while idle for less than five minutes, 0 to DATABASE_MAX_CONNS; fewer than are in use at once makes new ones all the time, each with its sign-in"`
 	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m and more"`
 	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long a new connection may take, 100ms to 1m"`
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, 100ms to 5m"`
@@ -141,5 +144,6 @@ func pool(c Config, config *pgdriver.Config) *bun.DB {
 	db.SetMaxOpenConns(c.MaxConns)
 	db.SetMaxIdleConns(c.MaxIdleConns)
 	db.SetConnMaxLifetime(c.ConnLifetime)
+	db.SetConnMaxIdleTime(maxIdle)
 	return bun.NewDB(db, pgdialect.New())
 }

@@ -1,6 +1,8 @@
 package serverstoretest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -98,4 +100,18 @@ func remoteURLShared(t *testing.T, o opened) {
 	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 3), address)) // the second version still has it
 	o.saved(t, state(status(second, registry.StatusDeleted, "", 4)))
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 3), address))
+}
+
+// remoteURLLong takes addresses of any length, also ones that no index could
+// hold and that differ at their end only.
+func remoteURLLong(t *testing.T, o opened) {
+	t.Helper()
+	long := "https://one.example/"
+	for sum := sha256.Sum256(nil); len(long) < 20_000; sum = sha256.Sum256(sum[:]) {
+		long += hex.EncodeToString(sum[:])
+	}
+	first, second := registry.RemoteURL(long+"/1"), registry.RemoteURL(long+"/2")
+	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0), first))
+	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 1), first))
+	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), second))
 }

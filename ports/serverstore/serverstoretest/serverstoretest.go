@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"a deleted version gives its URL up":   remoteURLGivenUp,
 		"another document gives the URL up":    remoteURLReplaced,
 		"two versions share their server's":    remoteURLShared,
+		"a remote URL may be long":             remoteURLLong,
 		"parallel publications of one version": parallelOne,
 		"parallel publications of versions":    parallelVersions,
 		"parallel claims of one URL":           parallelClaims,

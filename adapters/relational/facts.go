@@ -1,0 +1,97 @@
+package relational
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+var errFacts = errors.New("the column facts of a version has another form")
+
+// parseFacts reads the column facts of a version, whose form its migration
+// tells. A row that breaks a rule of the model was changed by someone else,
+// which is a defect and no fault of the caller.
+func parseFacts(text string) (registry.Release, error) {
+	f := factReader{rest: text}
+	var r registry.Release
+	name, status := f.word(), f.word()
+	r.Latest = f.number() == 1
+	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = f.instant(), f.instant(), f.instant()
+	version := f.take(f.number())
+	r.StatusMessage = f.rest
+	if f.failed {
+		return registry.Release{}, spoiltRow(errFacts)
+	}
+	var err error
+	if r.Name, err = registry.ParseName(name); err != nil {
+		return registry.Release{}, spoiltRow(err)
+	}
+	if r.Version, err = registry.ParseVersion(version); err != nil {
+		return registry.Release{}, spoiltRow(err)
+	}
+	if r.Status, err = registry.ParseStatus(status); err != nil {
+		return registry.Release{}, spoiltRow(err)
+	}
+	return r, nil
+}
+
+// factReader takes words off the front of a text.
+type factReader struct {
+	rest   string
+	failed bool
+}
+
+func (f *factReader) word() string {
+	end := strings.IndexByte(f.rest, ' ')
+	if end < 0 {
+		f.failed = true
+		return ""
+	}
+	word := f.rest[:end]
+	f.rest = f.rest[end+1:]
+	return word
+}
+
+// number reads a decimal number, digit by digit since a listing has hundreds.
+func (f *factReader) number() int64 {
+	word := f.word()
+	digits := strings.TrimPrefix(word, "-")
+	const most = 18 // digits that any int64 has room for
+	if digits == "" || len(digits) > most {
+		f.failed = true
+		return 0
+	}
+	var n int64
+	for _, d := range []byte(digits) {
+		if d < '0' || d > '9' {
+			f.failed = true
+			return 0
+		}
+		n = n*10 + int64(d-'0')
+	}
+	if len(digits) < len(word) {
+		return -n
+	}
+	return n
+}
+
+func (f *factReader) instant() time.Time { return time.UnixMicro(f.number()).UTC() }
+
+// take returns the next n bytes.
+func (f *factReader) take(n int64) string {
+	if f.failed || n < 0 || n > int64(len(f.rest)) {
+		f.failed = true
+		return ""
+	}
+	taken := f.rest[:n]
+	f.rest = f.rest[n:]
+	return taken
+}
+
+// spoiltRow tells of a stored value that breaks a rule of the model.
+func spoiltRow(err error) error {
+	return fault.Wrap(fault.Internal, "", "a record of the database breaks a rule", err)
+}

@@ -1,0 +1,92 @@
+package relational
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// query is a query of a reader with its arguments.
+type query struct {
+	text string
+	args []any
+	// fixed tells that the text is one of a few, and that one plan is good
+	// whatever the arguments are: such a query is worth preparing.
+	fixed bool
+}
+
+// rows runs a query on the transaction that ctx carries, else on the read
+// pool. Its errors are classified.
+func (d *DB) rows(ctx context.Context, q query) (*sql.Rows, error) {
+	var rows *sql.Rows
+	var err error
+	switch t := d.carried(ctx); {
+	case t != nil:
+		rows, err = t.tx.QueryContext(ctx, q.text, q.args...)
+	case q.fixed:
+		rows, err = d.statements.run(ctx, d, q)
+	default:
+		rows, err = d.reader.QueryContext(ctx, q.text, q.args...)
+	}
+	return rows, d.fault(err)
+}
+
+// statements are the prepared statements of the read pool, by their text. They
+// are closed with the pool.
+type statements struct {
+	mu     sync.RWMutex
+	byText map[string]*sql.Stmt
+}
+
+func (s *statements) run(ctx context.Context, d *DB, q query) (*sql.Rows, error) {
+	statement, err := s.of(ctx, d, q.text) //nolint:sqlclosecheck // it is kept for the next query
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, q.args...) //nolint:wrapcheck // the caller classifies it
+}
+
+func (s *statements) of(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
+	s.mu.RLock()
+	known := s.byText[text]
+	s.mu.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := d.reader.DB.PrepareContext(ctx, d.dialect.placeholders(text))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller classifies it
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.byText[text]; known != nil {
+		_ = made.Close() //nolint:sqlclosecheck // another caller was first; nothing has used this one
+		return known, nil
+	}
+	if s.byText == nil {
+		s.byText = map[string]*sql.Stmt{}
+	}
+	s.byText[text] = made
+	return made, nil
+}
+
+// placeholders writes the question marks of a query as the database does. No
+// text of this package has one that is anything else.
+func (d Dialect) placeholders(text string) string {
+	if d.Name != PostgreSQL {
+		return text
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(text, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		text = after
+	}
+}

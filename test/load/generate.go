@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+	sqlite "modernc.org/sqlite"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	sqlitefile "github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+)
+
+// generateCommand is the argument with which this program fills a database.
+const generateCommand = "generate"
+
+const (
+	versionsEach = 5     // of a generated server
+	seldom       = 1000  // one server of so many has the needle in its name
+	needle       = "qxz" // what a search looks for
+	batch        = 250   // rows of one INSERT
+)
+
+// generate reads the command's flags and fills the database that they name.
+func generate(args []string) error {
+	var n int
+	var database, dir string
+	flags := flag.NewFlagSet(generateCommand, flag.ExitOnError)
+	flags.IntVar(&n, "versions", 10_000, "versions to make, 5 of each server")
+	flags.StringVar(&database, "database", "", "postgres:// URL of the database to fill; it must hold no generated versions yet")
+	flags.StringVar(&dir, "data-dir", "", "folder of the SQLite file to fill, instead of -database")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if (database == "") == (dir == "") {
+		return errors.New("give one of -database and -data-dir")
+	}
+	return fill(database+dir, n)
+}
+
+// fill brings the schema up to date and inserts versions. What is inserted is
+// what publishing the same documents would have left.
+func fill(database string, n int) error {
+	ctx := context.Background()
+	db, err := openToFill(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // the transaction has told
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	f := filler{ctx: ctx, tx: tx, postgres: isPostgres(database), now: time.Now().UTC().Truncate(time.Microsecond)}
+	for first := 0; first*versionsEach < n; first += batch {
+		if err := f.servers(first, min(first+batch, n/versionsEach)); err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if !isPostgres(database) {
+		return nil
+	}
+	if _, err := db.ExecContext(ctx, "VACUUM ANALYZE"); err != nil { // as the server does by itself a minute later
+		return fmt.Errorf("analyze: %w", err)
+	}
+	return nil
+}
+
+func isPostgres(database string) bool { return strings.HasPrefix(database, "postgres") }
+
+// openToFill opens a database with its tables made.
+func openToFill(ctx context.Context, database string) (*sql.DB, error) {
+	var own *relational.DB
+	var closeOwn func()
+	var err error
+	if isPostgres(database) {
+		own, closeOwn, err = postgres.Open(ctx, postgres.Config{
+			URL: database, MaxConns: 2, MaxIdleConns: 2, ConnLifetime: time.Hour,
+			DialTimeout: time.Second, StatementTimeout: time.Minute, MigrationTimeout: time.Minute,
+		})
+	} else {
+		own, closeOwn, err = sqlitefile.Open(ctx, sqlitefile.Config{Dir: database, ReadConns: 1, BusyTimeout: time.Second})
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer closeOwn()
+	if _, err := own.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	if isPostgres(database) {
+		return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(database), pgdriver.WithTimeout(10*time.Minute))), nil
+	}
+	address := url.URL{
+		Scheme: "file", OmitHost: true, Path: filepath.Join(database, sqlitefile.File),
+		RawQuery: url.Values{"_pragma": {"synchronous(OFF)", "cache_size(-262144)"}}.Encode(),
+	}
+	connector, err := sqlite.NewConnector(address.String())
+	if err != nil {
+		return nil, fmt.Errorf("open the file: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// filler inserts generated servers.
+type filler struct {
+	ctx      context.Context
+	tx       *sql.Tx
+	postgres bool
+	now      time.Time
+}
+
+// servers inserts the servers of the numbers from first to before last.
+func (f *filler) servers(first, last int) error {
+	names, versions, owners, remotes := f.table("servers", 1), f.table("versions", 9), f.table("remote_owners", 2), f.table("remotes", 4)
+	names.columns = "name"
+	versions.columns = "name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document"
+	owners.columns, remotes.columns = "url, name", "name, version, url, claim"
+	for i := first; i < last; i++ {
+		g := generated(i)
+		names.add(g.name)
+		if g.remote != "" {
+			owners.add(g.remote, g.name)
+		}
+		for v := range versionsEach {
+			at := f.time(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).Add(time.Duration(v) * time.Minute))
+			version := "1." + strconv.Itoa(v) + ".0"
+			document, err := g.document(version)
+			if err != nil {
+				return err
+			}
+			versions.add(g.name, version, "active", "", at, at, at, f.flag(v == versionsEach-1), document)
+			if g.remote != "" {
+				remotes.add(g.name, version, g.remote, g.remote)
+			}
+		}
+	}
+	for _, t := range []*rows{names, versions, owners, remotes} {
+		if err := t.insert(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filler) time(t time.Time) any {
+	if f.postgres {
+		return t
+	}
+	return t.UnixMicro()
+}
+
+func (f *filler) flag(set bool) any {
+	switch {
+	case f.postgres:
+		return set
+	case set:
+		return 1
+	}
+	return 0
+}
+
+func (f *filler) table(name string, width int) *rows {
+	return &rows{filler: f, name: name, width: width}
+}
+
+// rows are rows to insert into one table.
+type rows struct {
+	*filler
+	name, columns string
+	width         int
+	values        []any
+}
+
+func (r *rows) add(values ...any) { r.values = append(r.values, values...) }
+
+// insert inserts the rows, a batch at a time.
+func (r *rows) insert() error {
+	for len(r.values) > 0 {
+		n := min(len(r.values), batch*r.width)
+		var text strings.Builder
+		fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", r.name, r.columns)
+		for i := range n {
+			switch {
+			case i == 0:
+				text.WriteByte('(')
+			case i%r.width == 0:
+				text.WriteString("),(")
+			default:
+				text.WriteByte(',')
+			}
+			text.WriteString("$" + strconv.Itoa(i+1))
+		}
+		text.WriteByte(')')
+		if _, err := r.tx.ExecContext(r.ctx, text.String(), r.values[:n]...); err != nil {
+			return fmt.Errorf("fill %s: %w", r.name, err)
+		}
+		r.values = r.values[n:]
+	}
+	return nil
+}
+
+// generatedServer is what the documents of a generated server have in common.
+type generatedServer struct {
+	n                  int
+	name, word, remote string
+}
+
+// generated returns a server by its number. The names of neighbours are far
+// apart in their order, as those of publishers are.
+func generated(n int) generatedServer {
+	words := [...]string{"weather", "calendar", "search", "files", "tickets", "payments", "mail", "maps", "notes", "metrics", "images", "deploy"}
+	word := words[n%len(words)]
+	middle := ""
+	if n%seldom == seldom/2 {
+		middle = "-" + needle
+	}
+	g := generatedServer{n: n, word: word}
+	g.name = fmt.Sprintf("io.github.org%05x/%s%s-%d", uint32(n)*2654435761>>12, word, middle, n)
+	if n%2 == 0 {
+		g.remote = fmt.Sprintf("https://%s-%d.example.com/mcp", word, n)
+	}
+	return g
+}
+
+// document returns a document between 0.7 and 3 KB, as published ones are.
+func (g generatedServer) document(version string) ([]byte, error) {
+	d := map[string]any{
+		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+		"name":    g.name, "version": version, "title": "The " + g.word + " server",
+		"description": "Reads and changes " + g.word + " on behalf of its user, number " + strconv.Itoa(g.n),
+		"websiteUrl":  "https://example.com/" + g.word + "/" + strconv.Itoa(g.n),
+		"repository":  map[string]string{"url": "https://github.com/example/" + g.word + "-" + strconv.Itoa(g.n), "source": "github"},
+	}
+	if g.remote != "" {
+		d["remotes"] = []any{map[string]any{"type": "streamable-http", "url": g.remote, "headers": variables("Authorization", 1+g.n%2)}}
+	} else {
+		d["packages"] = []any{map[string]any{
+			"registryType": "npm", "identifier": "@example/" + g.word + "-" + strconv.Itoa(g.n), "version": version,
+			"transport": map[string]string{"type": "stdio"}, "environmentVariables": variables("SETTING", 1+g.n%8),
+		}}
+	}
+	encoded, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return encoded, nil
+}
+
+func variables(name string, n int) []any {
+	all := make([]any, n)
+	for i := range all {
+		all[i] = map[string]any{
+			"name":        name + "_" + strconv.Itoa(i),
+			"description": "What the account page shows under keys; a new one can be made there, and the old one then ends",
+			"isRequired":  i == 0, "isSecret": true, "format": "string",
+		}
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// publishCommand is the argument with which this program measures publication.
+const publishCommand = "publish"
+
+// publication is a measurement of publishers at work.
+type publication struct {
+	publishers int
+	duration   time.Duration
+	profiles   string
+}
+
+// measurePublication reads the command's flags and prints how many versions a
+// second the services take, each publisher with servers of its own and one
+// request at a time.
+func measurePublication(args []string) (err error) {
+	var p publication
+	flags := flag.NewFlagSet(publishCommand, flag.ExitOnError)
+	flags.IntVar(&p.publishers, "publishers", 20, "publishers at work at once")
+	flags.DurationVar(&p.duration, "duration", 10*time.Second, "measured time")
+	flags.StringVar(&p.profiles, "profiles", "", "folder to keep a CPU profile of each service in")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tollgate-publish-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
+	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
+		return err
+	}
+	for _, e := range environments(dir, plan{}) {
+		if err := p.measure(dir, e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+func (p publication) measure(dir string, e environment) error {
+	if err := e.writeRules(); err != nil {
+		return err
+	}
+	i, err := instance.Start(filepath.Join(dir, "tollgate"), e.environ, "serve")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = i.Stop() }() // what it stored is not looked at
+	token, err := signIn(dir, e, i)
+	if err != nil {
+		return err
+	}
+	profiled := make(chan error, 1)
+	if p.profiles == "" {
+		profiled <- nil
+	} else {
+		go func() { profiled <- fetch(i.Debug, filepath.Join(p.profiles, "publish-"+e.name+".pprof")) }()
+	}
+	before, err := cpuTime(i.PID())
+	if err != nil {
+		return err
+	}
+	n, took, err := p.publish("http://"+i.API+"/v0.1/publish", token)
+	if err != nil {
+		return err
+	}
+	after, err := cpuTime(i.PID())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, %d publishers: %.0f publications/s, %d µs of the service's CPU each\n",
+		e.records, p.publishers, float64(n)/took.Seconds(), (after-before).Microseconds()/n)
+	return <-profiled
+}
+
+// publish publishes until the time is over and returns how many were taken.
+func (p publication) publish(address, token string) (n int64, took time.Duration, err error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: p.publishers}}
+	var done atomic.Int64
+	var failed atomic.Pointer[error]
+	var all sync.WaitGroup
+	began := time.Now()
+	for publisher := range p.publishers {
+		all.Go(func() {
+			for i := 0; time.Since(began) < p.duration && failed.Load() == nil; i++ {
+				// Ten versions of a server, then the next one.
+				d := document(publisher*1_000_000+i/10, i%10)
+				if err := postWith(client, address, token, d, nil); err != nil {
+					failed.Store(&err)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if f := failed.Load(); f != nil {
+		return 0, 0, *f
+	}
+	if done.Load() == 0 {
+		return 0, 0, errors.New("nothing was published in " + strconv.Itoa(int(p.duration.Seconds())) + " s")
+	}
+	return done.Load(), time.Since(began), nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// sizeCommand is the argument with which this program measures how reads grow
+// with the registry.
+const sizeCommand = "size"
+
+// sizes is a measurement of the same reads on a small and a large registry.
+type sizes struct {
+	plan         plan
+	small, large int
+	dir          string
+	calls        int
+}
+
+// measureSizes reads the command's flags and prints times and ratios.
+func measureSizes(args []string) (err error) {
+	s := sizes{}
+	flags := flag.NewFlagSet(sizeCommand, flag.ExitOnError)
+	flags.IntVar(&s.small, "small", 10_000, "versions of the small registry")
+	flags.IntVar(&s.large, "large", 1_000_000, "versions of the large registry")
+	flags.IntVar(&s.plan.rounds, "rounds", 5, "interleaved rounds")
+	flags.IntVar(&s.calls, "calls", 300, "calls of one read in one round, one after another")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if s.dir, err = os.MkdirTemp("", "tollgate-size-"); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(s.dir) }() // a temporary folder; what stays is the system's to sweep
+	if err := instance.Build(".", s.dir, false, "cmd/tollgate"); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintf(w, "\t%d\t%d\t×\t\n", s.small, s.large) // Flush tells of any failure
+	for _, records := range []string{"SQLite", "PostgreSQL"} {
+		if err := s.compare(w, records); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// compare measures one kind of database.
+func (s *sizes) compare(w *tabwriter.Writer, records string) error {
+	admin := os.Getenv("TEST_DATABASE_URL")
+	if records == "PostgreSQL" && admin == "" {
+		fmt.Fprintln(os.Stderr, "load: PostgreSQL is left out: TEST_DATABASE_URL is not set")
+		return nil
+	}
+	var both [2]*instance.Instance
+	for i, n := range []int{s.small, s.large} {
+		e := newEnvironment(s.dir, s.plan, fmt.Sprintf("%s-%d", records, n), "", records)
+		if records == "PostgreSQL" {
+			own, err := newDatabase(admin, fmt.Sprintf("size_%d_%d", n, time.Now().UnixNano()))
+			if err != nil {
+				return err
+			}
+			e.database = own
+			e.environ = append(e.environ, "DATABASE_URL="+own)
+		}
+		if err := e.writeRules(); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := fill(e.database, n); err != nil {
+			return fmt.Errorf("fill: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
+		running, err := instance.Start(filepath.Join(s.dir, "tollgate"), e.environ, "serve", "--only", "registry")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = running.Stop() }() // nothing depends on how it ends
+		both[i] = running
+	}
+	for _, r := range reads() {
+		if err := s.compareRead(w, records, r, both); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizedRead is one read: its path for the n-th call on a registry of so many
+// servers.
+type sizedRead struct {
+	name string
+	path func(n, servers int) string
+}
+
+func reads() []sizedRead {
+	any := func(n, servers int) string { return url.PathEscape(generated(n * 7919 % servers).name) }
+	return []sizedRead{
+		{"list of 100", func(int, int) string { return "?limit=100" }},
+		{"list of 100, latest only", func(int, int) string { return "?limit=100&version=latest" }},
+		{"list of 100, of one version", func(int, int) string { return "?limit=100&version=1.3.0" }},
+		{"get latest", func(n, s int) string { return "/" + any(n, s) + "/versions/latest" }},
+		{"versions", func(n, s int) string { return "/" + any(n, s) + "/versions" }},
+		{"search, 1 of 1000 matches, page of 10", func(int, int) string { return "?limit=10&search=" + needle }},
+		{"search, upper case, page of 10", func(int, int) string { return "?limit=10&search=" + strings.ToUpper(needle) }},
+		{"updated since, none", func(int, int) string { return "?limit=100&updated_since=2100-01-01T00:00:00Z" }},
+	}
+}
+
+func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, both [2]*instance.Instance) error {
+	var times [2][]float64
+	for range s.plan.rounds {
+		for i, n := range []int{s.small, s.large} {
+			took, err := s.time(both[i], r, n/versionsEach)
+			if err != nil {
+				return err
+			}
+			times[i] = append(times[i], took)
+		}
+	}
+	_, _ = fmt.Fprintf(w, "%s, %s\t%.0f µs\t%.0f µs\t%.2f\t\n", r.name, records, median(times[0]), median(times[1]), // Flush tells
+		medianRatio(times[1], times[0]))
+	return nil
+}
+
+// time returns the median time of a call in µs.
+func (s *sizes) time(i *instance.Instance, r sizedRead, servers int) (float64, error) {
+	client := newClient(i.API)
+	all := make([]float64, s.calls)
+	for n := range all {
+		began := time.Now()
+		if err := fetchOnce(client, get{address: i.API, path: "/v0.1/servers" + r.path(n, servers)}); err != nil {
+			return 0, err
+		}
+		all[n] = float64(time.Since(began).Nanoseconds()) / 1000
+	}
+	return median(all), nil
+}
