@@ -61,6 +61,38 @@ func TestUsersAndGrants(t *testing.T) {
 	}
 }
 
+func TestUserChanges(t *testing.T) {
+	dir := t.TempDir()
+	email := []string{"--email", "ada@example.com", "-o", "json"}
+	if r := command(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != exitOK {
+		t.Fatalf("user add: %+v", r)
+	}
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		shows string
+	}{
+		{"", []string{"lock"}, `"state": "locked"`},
+		{"", []string{"unlock"}, `"state": "active"`},
+		{"", []string{"disable"}, `"state": "disabled"`},
+		{"", []string{"enable"}, `"state": "active"`},
+		{"", []string{"set-phone", "--phone", "+441632960961"}, `"phone": "+441632960961"`},
+		{"Another-Horse-8-Battery", []string{"set-password", "--password-stdin"}, `"email": "ada@example.com"`},
+	} {
+		args := append(append([]string{"user"}, c.args...), email...)
+		if r := command(t, dir, c.stdin, args...); r.code != exitOK || !strings.Contains(r.stdout, c.shows) {
+			t.Errorf("%v: %+v", args, r)
+		}
+		args = append(append([]string{"user"}, c.args...), "--email", "none@example.com")
+		if r := command(t, dir, c.stdin, args...); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if r := command(t, dir, "", "user", "list"); !strings.Contains(r.stdout, "ada@example.com  Ada   active  +441632960961") {
+		t.Errorf("user list: %+v", r)
+	}
+}
+
 // TestWrongUse wants one sentence that names what is wrong.
 func TestWrongUse(t *testing.T) {
 	dir := t.TempDir()

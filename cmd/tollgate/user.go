@@ -22,7 +22,10 @@ const maxPasswordInput = 1024
 
 func newUser(p process) *cobra.Command {
 	c := &cobra.Command{Use: "user", Short: "People who may sign in"}
-	c.AddCommand(newUserAdd(p))
+	c.AddCommand(newUserAdd(p), newUserList(p), newUserSetPassword(p), newUserSetPhone(p))
+	for _, what := range changes() {
+		c.AddCommand(newUserChange(p, what))
+	}
 	return c
 }
 

@@ -324,3 +324,32 @@ func wantDocument(t *testing.T, r serverResponse, doc map[string]any, latest boo
 		t.Errorf("meta is %+v", meta)
 	}
 }
+
+// TestOperatorShutsOut wants what an operator decides to count at once, in the
+// service that runs.
+func TestOperatorShutsOut(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t)
+		p := e.newPerson(t, "ada@example.com")
+		p.login(t, s)
+		login := func() answer {
+			return call(t, "POST", s.api+"/auth/login", map[string]any{"email": p.email, "password": password, "deviceInfo": p.device})
+		}
+		e.tollgate(t, "", "user", "lock", "--email", p.email)
+		wantCode(t, login().want(t, http.StatusForbidden), "account_locked")
+		call(t, "GET", s.api+"/sessions", nil, p.bearer()...).want(t, http.StatusOK) // a lock leaves living sessions alone
+		e.tollgate(t, "", "user", "unlock", "--email", p.email)
+		p.login(t, s)
+
+		e.tollgate(t, "", "user", "disable", "--email", p.email)
+		wantCode(t, login().want(t, http.StatusUnauthorized), "invalid_credentials")
+		wantCode(t, call(t, "POST", s.api+"/auth/refresh", map[string]string{"refreshToken": p.refreshToken}).
+			want(t, http.StatusUnauthorized), "invalid_token")
+		for call(t, "GET", s.api+"/sessions", nil, p.bearer()...).status == http.StatusOK {
+			// A copy of the session passes for less than a second more.
+		}
+		wantCode(t, call(t, "GET", s.api+"/sessions", nil, p.bearer()...), "invalid_token")
+		e.tollgate(t, "", "user", "enable", "--email", p.email)
+		p.login(t, s)
+	})
+}

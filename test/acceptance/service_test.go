@@ -109,7 +109,7 @@ func newEnvironment(t *testing.T, name string) *environment {
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
 		"LOG_FORMAT=json",
 		"SHUTDOWN_DRAIN=0s",
-		"AUTH_RATE_LIMIT=100000",
+		"AUTH_RATE_LIMIT=100000", "API_RATE_LIMIT=1000000",
 		// Package registries are not in reach of tests; what checks do is tested with registries of its own.
 		"PACKAGE_CHECKS=off",
 	}
