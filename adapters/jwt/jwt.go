@@ -112,7 +112,8 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims,
 		return tokens.Claims{}, errInvalid()
 	}
 	d := digest(sha256.Sum256([]byte(t)))
-	if c, ok := i.verified.get(d); ok {
+	c, ok, seen := i.verified.get(d)
+	if ok {
 		if i.clock.Now().Before(c.ExpiresAt) {
 			return c, nil
 		}
@@ -122,7 +123,7 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims,
 	if err != nil {
 		return tokens.Claims{}, err
 	}
-	i.verified.put(d, c)
+	i.verified.put(d, c, seen)
 	return c, nil
 }
 

@@ -303,13 +303,29 @@ func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	v := newVerified()
 	for n := range 3 * maxVerified {
-		v.put(digest{byte(n), byte(n >> 8), byte(n >> 16)}, tokenstest.Claims(tokenstest.NewClock()))
+		v.put(digest{byte(n), byte(n >> 8), byte(n >> 16)}, tokenstest.Claims(tokenstest.NewClock()), 0)
 	}
 	if held := len(v.young) + len(v.old); held > 2*maxVerified {
 		t.Errorf("holds %d tokens, at most %d are allowed", held, 2*maxVerified)
 	}
 	last := 3*maxVerified - 1
-	if _, ok := v.get(digest{byte(last), byte(last >> 8), byte(last >> 16)}); !ok {
+	if _, ok, _ := v.get(digest{byte(last), byte(last >> 8), byte(last >> 16)}); !ok {
 		t.Error("the latest token is forgotten")
+	}
+}
+
+// A token that a key found good just before the key was taken away must not be remembered after.
+func TestNothingVerifiedBeforeForgettingIsKept(t *testing.T) {
+	v, d := newVerified(), digest{1}
+	_, _, seen := v.get(d)
+	v.forget()
+	v.put(d, tokenstest.Claims(tokenstest.NewClock()), seen)
+	if _, ok, _ := v.get(d); ok {
+		t.Error("a token verified with keys that are gone is remembered")
+	}
+	_, _, seen = v.get(d)
+	v.put(d, tokenstest.Claims(tokenstest.NewClock()), seen)
+	if _, ok, _ := v.get(d); !ok {
+		t.Error("a token verified with the present keys is not remembered")
 	}
 }

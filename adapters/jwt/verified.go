@@ -18,28 +18,36 @@ type digest [sha256.Size]byte
 type verified struct {
 	mu         sync.RWMutex
 	young, old map[digest]tokens.Claims
+	forgotten  uint64 // how often everything was forgotten
 }
 
 func newVerified() *verified { return &verified{young: map[digest]tokens.Claims{}} }
 
-func (v *verified) get(d digest) (tokens.Claims, bool) {
+// get returns the claims of a token. When it holds none, the caller may verify the token and put the claims with the same seen.
+func (v *verified) get(d digest) (c tokens.Claims, ok bool, seen uint64) {
 	v.mu.RLock()
-	c, ok := v.young[d]
+	seen = v.forgotten
+	c, ok = v.young[d]
 	if ok {
 		v.mu.RUnlock()
-		return c, true
+		return c, true, seen
 	}
 	c, ok = v.old[d]
 	v.mu.RUnlock()
 	if ok {
-		v.put(d, c)
+		v.put(d, c, seen)
 	}
-	return c, ok
+	return c, ok, seen
 }
 
-func (v *verified) put(d digest, c tokens.Claims) {
+// put keeps the claims of a token, unless everything was forgotten since seen was got: the key that found the token good may be
+// among those that were taken away meanwhile.
+func (v *verified) put(d digest, c tokens.Claims, seen uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if seen != v.forgotten {
+		return
+	}
 	if len(v.young) >= maxVerified {
 		v.young, v.old = make(map[digest]tokens.Claims, maxVerified/4), v.young
 	}
@@ -50,4 +58,5 @@ func (v *verified) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.young, v.old = map[digest]tokens.Claims{}, nil
+	v.forgotten++
 }

@@ -122,7 +122,7 @@ func (s *Server) Routes() []Route {
 func (s *Server) adjustServer() {
 	server := s.app.Server()
 	server.CloseOnShutdown = true
-	var arriving headings
+	arriving := &headings{clock: s.clock, life: 2 * server.ReadTimeout}
 	server.HeaderReceived = arriving.keep
 	fail := server.ErrorHandler
 	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {

@@ -71,7 +71,18 @@ func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 	for name, number := range map[string]*int{"limit": &q.Limit, "offset": &q.Offset} {
 		problems = append(problems, readNumber(name, query(c, name), number))
 	}
+	q.After = endOfInstant(q.After)
 	return q, b.err(problems...)
+}
+
+// endOfInstant returns the last microsecond that an answer writes as it writes
+// t. What is shown at startDate is not after it, although more of its time is
+// stored than is shown.
+func endOfInstant(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Truncate(time.Millisecond).Add(time.Millisecond - time.Microsecond)
 }
 
 // query returns a copy of a parameter of the query.

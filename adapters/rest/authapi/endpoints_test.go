@@ -162,11 +162,33 @@ func TestAuditLog(t *testing.T) {
 			`"total":7,"limit":2,"offset":3}`)
 	s.signedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
 	want := audit.Query{
-		Type: auth.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_000_000, time.UTC),
+		Type: auth.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
 		Before: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
 	if s.query != want {
 		t.Errorf("asked %+v, want %+v", s.query, want)
+	}
+}
+
+// An entry's own timestamp, given back as startDate, selects what is shown later, although the entry was stored with more of
+// its time than is shown.
+func TestAuditLogAfterAnEntry(t *testing.T) {
+	s := serve(t)
+	stored := now.Add(123_456 * time.Microsecond)
+	s.events = []auth.Event{{ID: someID, Time: stored, Type: auth.LoginAttempt}}
+	const shown = "2027-01-15T08:00:00.123Z"
+	s.signedIn(t, "GET", "/audit-logs", "").expect(t, 200,
+		`{"logs":[{"id":"`+someID+`","timestamp":"`+shown+`","eventType":"LOGIN_ATTEMPT","success":false,"details":{}}],`+
+			`"total":7,"limit":100,"offset":0}`)
+	s.signedIn(t, "GET", "/audit-logs?startDate="+shown+"&endDate="+shown, "")
+	if stored.After(s.query.After) {
+		t.Errorf("an entry shown at %s counts as after it", shown)
+	}
+	if next := now.Add(124 * time.Millisecond); !next.After(s.query.After) {
+		t.Errorf("an entry of the next millisecond does not count as after %s", shown)
+	}
+	if stored.Before(s.query.Before) {
+		t.Errorf("an entry shown at %s counts as before it", shown)
 	}
 }
 

@@ -163,6 +163,14 @@ func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
 		},
 	}
 	w.trail = audit.New(w.log, w.clock, w.dice)
+	w.start(config)
+	w.addAccount(anna)
+	return w
+}
+
+// start makes the service anew, on the world's records as they are now.
+func (w *world) start(config signin.Config) {
+	w.t.Helper()
 	var err error
 	w.service, err = signin.New(config, w.records,
 		signin.Crypto{Passwords: w.hasher, Tokens: signer{}, Root: auth.RootSecret(strings.Repeat("r", 32))},
@@ -170,10 +178,8 @@ func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
 			Geography: w.atlas, Reputation: w.atlas, Cache: w.cache, Trail: w.trail, Clock: w.clock, Entropy: w.dice,
 		})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.addAccount(anna)
-	return w
 }
 
 func (w *world) addAccount(email auth.Email) auth.UserID {

@@ -14,6 +14,7 @@ import (
 func (s *Service) reserve(ctx context.Context, key auth.LockoutKey) (filled bool, err error) {
 	now := s.world.Clock.Now()
 	err = s.records.Lockouts.Update(ctx, key, func(l *auth.Lockout) error {
+		filled = false // a retried transaction begins anew
 		if l.Locked(now) {
 			return errLocked(l.LockedUntil)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 )
 
 func TestFirstLogin(t *testing.T) {
@@ -180,6 +181,35 @@ func TestLock(t *testing.T) {
 	w.login()
 	if w.factors()["failedAttempts"] != 0.0 {
 		t.Errorf("factors %v, want failures of long ago forgotten", w.factors())
+	}
+}
+
+// again runs each change twice, as a database does with a transaction that lost against another: here one of a login that fills
+// the count, on another instance.
+type again struct {
+	lockoutstore.Store
+	now time.Time
+}
+
+func (a again) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
+	return a.Store.Update(ctx, key, func(l *auth.Lockout) error {
+		lost := *l
+		_ = change(&lost) // rolled back
+		l.LockedUntil = a.now.Add(time.Minute)
+		return change(l)
+	})
+}
+
+func TestLockByAnotherInstanceIsToldOnceOnly(t *testing.T) {
+	w := newWorld(t)
+	w.records.Lockouts = again{w.records.Lockouts, w.clock.Now()}
+	config := signin.Defaults()
+	config.Lockout.Threshold = 1
+	w.start(config)
+	_, err := w.attempt("wrong")
+	wantFault(t, "a try that came second", err, fault.Forbidden, auth.CodeAccountLocked)
+	if n := len(w.events(auth.SuspiciousActivity)); n != 0 {
+		t.Errorf("%d suspicious activities, want none: the other login tells of the lock", n)
 	}
 }
 

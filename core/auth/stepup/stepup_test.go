@@ -243,8 +243,13 @@ func TestRightCode(t *testing.T) {
 	if len(w.cache.dropped) != 1 || w.cache.dropped[0] != session {
 		t.Errorf("dropped %v, want the session", w.cache.dropped)
 	}
+	w.clock.advance(time.Second)
 	_, err = w.verify(p, w.mail.code())
 	wantFault(t, "a used challenge", err, fault.Invalid, auth.CodeInvalidInput)
+	tries := w.events(auth.StepUpAttempt) // each verify leaves one (decisions 2.4)
+	if len(tries) != 3 || tries[0].Success || tries[0].Details["reason"] != "challenge_closed" {
+		t.Errorf("events %+v, want the refused verify last of three", tries)
+	}
 }
 
 func TestWrongCodes(t *testing.T) {

@@ -49,6 +49,7 @@ type trial struct {
 	session   auth.Session
 	passed    Passed
 	refusal   error // what must be stored and is refused nevertheless
+	reason    string
 }
 
 // attempt takes one try.
@@ -57,9 +58,9 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 	err := s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
-			return errChallenge()
+			t.refusal, t.reason = errChallenge(), challengeClosed
 		case c.Attempts >= s.config.Attempts:
-			t.refusal = errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(t.now))
+			t.refusal, t.reason = errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(t.now)), attemptsExceeded
 		default:
 			right = s.isCode(c, t.code)
 			count(c, right)
@@ -120,7 +121,7 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 	}))
 }
 
-// miss stores a try that failed: a wrong code, or any code when no try is left.
+// miss stores a try that failed: a wrong code, or any code when the challenge is closed or no try is left.
 func (s *Service) miss(ctx context.Context, t *trial) error {
 	var err error
 	if t.session, err = s.records.Sessions.Get(ctx, t.challenge.SessionID); err != nil {
@@ -135,7 +136,7 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 		})
 	}
 	if t.refusal != nil {
-		return s.world.Trail.Record(ctx, tell(attemptsExceeded))
+		return s.world.Trail.Record(ctx, tell(t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
@@ -149,8 +150,11 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 	return s.world.Trail.Record(ctx, entries...)
 }
 
-// attemptsExceeded is the reason in the audit log when the tries of a challenge are used up.
-const attemptsExceeded = "step_up_attempts_exceeded"
+// Reasons in the audit log.
+const (
+	attemptsExceeded = "step_up_attempts_exceeded" // the tries of the challenge are used up
+	challengeClosed  = "challenge_closed"          // it was passed or void already, or has expired
+)
 
 func errChallenge() error {
 	return auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown, used or expired")
