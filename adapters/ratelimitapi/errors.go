@@ -21,15 +21,9 @@ type refusal struct {
 // refuse is the one place where a failure becomes a status (decisions 3.3).
 // What is internal keeps its cause to itself.
 func refuse(err error) refusal {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return refusal{codes.Canceled, http.StatusServiceUnavailable, "the call was canceled"}
-	case errors.Is(err, context.DeadlineExceeded):
-		return refusal{codes.DeadlineExceeded, http.StatusServiceUnavailable, "the call's deadline has passed"}
-	}
 	f, ok := fault.As(err)
 	if !ok {
-		f = &fault.Error{}
+		return refuseUnclassified(err)
 	}
 	switch f.Kind {
 	case fault.Invalid:
@@ -41,6 +35,20 @@ func refuse(err error) refusal {
 			return refusal{codes.FailedPrecondition, http.StatusServiceUnavailable, f.Message}
 		}
 		return refusal{codes.Unavailable, http.StatusServiceUnavailable, f.Message}
+	default:
+		return refusal{codes.Internal, http.StatusInternalServerError, "internal error"}
+	}
+}
+
+// refuseUnclassified tells of an error that is no fault. Only there does a
+// passed deadline mean the call's own: the cause of a fault may be a deadline
+// of the service's, such as KVSTORE_TIMEOUT.
+func refuseUnclassified(err error) refusal {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return refusal{codes.Canceled, http.StatusServiceUnavailable, "the call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return refusal{codes.DeadlineExceeded, http.StatusServiceUnavailable, "the call's deadline has passed"}
 	default:
 		return refusal{codes.Internal, http.StatusInternalServerError, "internal error"}
 	}

@@ -245,6 +245,7 @@ func TestFailures(t *testing.T) {
 		"invalid":          {fault.New(fault.Invalid, "", "bad words"), codes.InvalidArgument, 400, "bad words"},
 		"no configuration": {fault.New(fault.Unavailable, decide.CodeNoConfiguration, "none yet"), codes.FailedPrecondition, 503, "none yet"},
 		"store away":       {fault.Wrap(fault.Unavailable, "", "the store is away", errors.New("secret")), codes.Unavailable, 503, "the store is away"},
+		"store too slow":   {fault.Wrap(fault.Unavailable, "", "the store is away", context.DeadlineExceeded), codes.Unavailable, 503, "the store is away"},
 		"too much":         {fault.New(fault.Exhausted, "", "full"), codes.ResourceExhausted, 503, "full"},
 		"late":             {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
 		"gone":             {context.Canceled, codes.Canceled, 503, "the call was canceled"},

@@ -68,17 +68,20 @@ func (p *parser) syntax(err error) {
 			}
 		}
 	default:
+		p.source.Unread = true
 		p.faultAt(p.source.At, err.Error())
 	}
 }
 
 func (p *parser) syntaxError(e *yaml.LoadError) {
+	p.source.Unread = true
 	at := ruleset.Position{File: p.file, Line: e.Mark.Line, Column: e.Mark.Column}
 	p.faultAt(at, "not YAML: "+strings.TrimPrefix(e.Message, "yaml: "))
 }
 
 func (p *parser) root(n *yaml.Node) {
 	if resolve(n).Kind != yaml.MappingNode {
+		p.source.Unread = true
 		p.fault(n, "a file must be a mapping with domain and descriptors")
 		return
 	}

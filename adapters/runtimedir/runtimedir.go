@@ -74,7 +74,7 @@ func unreadable(path string, err error) ruleset.Source {
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
 		err = inner.Err
 	}
-	return ruleset.Source{At: at, Faults: []ruleset.Fault{{At: at, Rule: "cannot be read: " + err.Error()}}}
+	return ruleset.Source{At: at, Unread: true, Faults: []ruleset.Fault{{At: at, Rule: "cannot be read: " + err.Error()}}}
 }
 
 // walker collects the files of a directory.

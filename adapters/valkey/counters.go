@@ -49,7 +49,7 @@ func (c *Client) addBatch(ctx context.Context, client valkey.Client, hits []coun
 // step is one hit's part of a pipeline.
 type step struct {
 	answer int  // the command that answers the count
-	made   bool // the command before it makes the counter with its expiry
+	made   bool // the command before it makes the counter with its expiry; false again when it was there already
 }
 
 func (c *Client) addChunk(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
@@ -69,9 +69,11 @@ func (c *Client) addChunk(ctx context.Context, client valkey.Client, hits []coun
 		if !s.made {
 			continue
 		}
-		if err := results[s.answer-1].Error(); err != nil && !valkey.IsValkeyNil(err) { // nil: it was there already
+		err := results[s.answer-1].Error()
+		if err != nil && !valkey.IsValkeyNil(err) {
 			return fmt.Errorf("make a counter: %w", err)
 		}
+		steps[i].made = err == nil // else it was there, and may have ended since
 		c.seen.note(hits[i].Key)
 	}
 	return c.settle(ctx, client, batch{hits, after, steps}, results)

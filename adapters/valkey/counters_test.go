@@ -351,3 +351,19 @@ func BenchmarkCountersAdd(b *testing.B) {
 		}
 	})
 }
+
+// TestCounterFoundWithoutExpiry: one that is there when it should be made, and counts from zero all the same, as it does
+// when it ends between the two commands, does not live for ever.
+func TestCounterFoundWithoutExpiry(t *testing.T) {
+	address := given(t)
+	beside, h := direct(t, address), minutely(keys()("found"))
+	if err := beside.Do(t.Context(), beside.B().Set().Key(h.Key).Value("0").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := add(t, open(t, settings(address)), h); err != nil || n[0] != 1 {
+		t.Fatalf("counted %d, %v", n, err)
+	}
+	if left, _ := remaining(beside)(t, h.Key); left <= 0 || left > h.TTL {
+		t.Errorf("lives %v, want at most %v", left, h.TTL)
+	}
+}

@@ -20,8 +20,8 @@ type Rule struct {
 	Shadow    bool // an over-limit outcome is answered as OK (rule 8)
 	Quota     bool // fails the request only together with all other quota rules
 
-	Name     Name
-	Replaces []Name
+	Name     Name   // empty for none
+	Replaces []Name // neither empty nor its own
 
 	// Shared is nil, or has for each level the pattern whose values share one
 	// counter; empty where each value has its own (share_threshold).
@@ -33,20 +33,6 @@ type Rule struct {
 	// Hits are the rule's statistics, kept over reloads as long as the rule's
 	// path stays.
 	Hits *Hits
-}
-
-// ReplacedBy tells whether other, matched by the same request, replaces r (rule
-// 7). An unlimited rule is never replaced (decisions 3.1).
-func (r *Rule) ReplacedBy(other *Rule) bool {
-	if r.Unlimited || r.Name == "" || other == nil {
-		return false
-	}
-	for _, name := range other.Replaces {
-		if name == r.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // Hits are the statistics of one rule, each a count of hits since the start.

@@ -245,6 +245,21 @@ func TestReplaces(t *testing.T) {
 	}
 }
 
+// TestReplacesAmongMany holds one request of the greatest size together: work
+// for each pair of its descriptors would take minutes.
+func TestReplacesAmongMany(t *testing.T) {
+	b := open(t, nil, on("a", named(perMinute(5), "a", "b")), on("b", named(perMinute(5), "b")))
+	paths := make([]string, 100_000)
+	for i := range paths {
+		paths[i] = "a=1"
+	}
+	paths[len(paths)-1] = "b=1"
+	d := b.must(t, ask(paths...))
+	if last := &d.Statuses[len(paths)-1]; last.Limited() || !d.Statuses[0].Limited() {
+		t.Errorf("first %+v, last %+v", d.Statuses[0], *last)
+	}
+}
+
 func TestShadow(t *testing.T) {
 	yes := true
 	shadowed := on("k", perMinute(1))

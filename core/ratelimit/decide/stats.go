@@ -33,7 +33,11 @@ func (d *Decider) Series() iter.Seq[Series] {
 	return slices.Values(d.series.all())
 }
 
-// seriesTable keeps a bounded number of series.
+// maxSeriesName bounds the name of a series, in bytes, its domain included:
+// values are the callers' own, and the table keeps them for good.
+const maxSeriesName = 1 << 10
+
+// seriesTable keeps a bounded number of series, each with a bounded name.
 type seriesTable struct {
 	most  int
 	mutex sync.RWMutex
@@ -73,7 +77,7 @@ func (s *seriesTable) ofRule(r *ratelimit.Rule, entries []ratelimit.Entry) *rate
 }
 
 // ofOverride returns where hits on an override are counted; nil when there is
-// no room for another series.
+// no room for another series, or its name is too long.
 func (s *seriesTable) ofOverride(d ratelimit.Domain, entries []ratelimit.Entry) *ratelimit.Hits {
 	return s.of(d, len(entries), func(dst []byte, i int) []byte { return appendLevel(dst, &entries[i]) })
 }
@@ -87,6 +91,8 @@ func appendLevel(dst []byte, e *ratelimit.Entry) []byte {
 	return dst
 }
 
+// of returns the hits of the series with the levels; nil when there is no room
+// for it, or its name is too long.
 func (s *seriesTable) of(d ratelimit.Domain, levels int, level func([]byte, int) []byte) *ratelimit.Hits {
 	var memory [256]byte
 	key := append(memory[:0], d...)
@@ -97,6 +103,9 @@ func (s *seriesTable) of(d ratelimit.Domain, levels int, level func([]byte, int)
 			key = append(key, '.')
 		}
 		key = level(key, i)
+		if len(key) > maxSeriesName {
+			return nil
+		}
 		ends = append(ends, len(key))
 	}
 	s.mutex.RLock()

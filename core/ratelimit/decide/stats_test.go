@@ -110,6 +110,23 @@ func TestSeriesByValue(t *testing.T) {
 	}
 }
 
+// TestLongValuesTakeNoSeries: what callers send must not fill the memory.
+func TestLongValuesTakeNoSeries(t *testing.T) {
+	detailed := on("user", perMinute(5))
+	detailed.DetailedMetric = true
+	b := open(t, nil, detailed)
+	long := ask("user=" + strings.Repeat("x", 2000))
+	b.must(t, long)
+	long.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Minute}
+	b.must(t, long)
+	if got := paths(b); len(got) != 0 {
+		t.Errorf("%d series", len(got))
+	}
+	if got := b.only().Hits.Total.Load(); got != 1 {
+		t.Errorf("%d hits on the rule itself, want 1", got)
+	}
+}
+
 func TestSharedCounter(t *testing.T) {
 	shared := rule{Key: text("path"), Value: text("/a/*"), ShareThreshold: true, DetailedMetric: true, Limit: perMinute(2)}
 	b := open(t, nil, shared)

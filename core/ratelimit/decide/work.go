@@ -123,22 +123,22 @@ func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
 }
 
 // replace frees each target whose limit another one replaces (rule 7). Who is
-// replaced replaces all the same.
+// replaced replaces all the same; an unlimited one is never replaced (decisions
+// 3.1). No rule names itself, so the names of all together tell.
 func (w *work) replace() {
+	replaced := map[ratelimit.Name]bool{}
 	for i := range w.targets {
-		if t := &w.targets[i]; t.rule != nil && w.replaces(t.rule) {
+		if rule := w.targets[i].rule; rule != nil {
+			for _, name := range rule.Replaces {
+				replaced[name] = true
+			}
+		}
+	}
+	for i := range w.targets {
+		if t := &w.targets[i]; t.kind == limited && t.rule != nil && replaced[t.rule.Name] {
 			t.kind, t.limit = free, ratelimit.Limit{}
 		}
 	}
-}
-
-func (w *work) replaces(rule *ratelimit.Rule) bool {
-	for i := range w.targets {
-		if rule.ReplacedBy(w.targets[i].rule) {
-			return true
-		}
-	}
-	return false
 }
 
 // addHits makes the batch for the store. All keys are one string, cut up.

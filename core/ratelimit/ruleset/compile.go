@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -78,9 +79,9 @@ func (c *compiler) source(s *Source) {
 	c.faults = append(c.faults, s.Faults...)
 	domain := ratelimit.Domain(s.Domain.Value)
 	switch first, twice := c.declared[domain]; {
-	case domain == "" && len(s.Faults) == 0:
-		c.fault(s.At, "domain must not be empty")
+	case domain == "" && s.Unread:
 	case domain == "":
+		c.fault(cmp.Or(s.Domain.At, s.At), "domain must not be empty")
 	case twice && !c.options.MergeDomains:
 		c.fault(s.Domain.At, "domain "+quote(s.Domain.Value)+" is in "+first.File+
 			" already, and MERGE_DOMAIN_CONFIG is not true")

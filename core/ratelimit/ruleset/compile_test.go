@@ -66,13 +66,18 @@ func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 		{Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{at(2, on("", "", nil))}},
 		{Domain: Text{Value: "b", At: Position{File: "c.yaml", Line: 1, Column: 9}}},
 		{Domain: Text{}, At: Position{File: "d.yaml"}},
-		{Faults: []Fault{form}},
+		{Domain: Text{At: Position{File: "d.yaml", Line: 2, Column: 9}}, At: Position{File: "d.yaml"}},
+		{At: Position{File: "e.yaml"}, Faults: []Fault{form}},
+		{At: Position{File: "f.yaml"}, Unread: true, Faults: []Fault{form}},
 	}, Options{})
 	want := []string{
+		"a.yaml:1:1: unknown key",
 		"a.yaml:1:1: unknown key",
 		"a.yaml:2:3: key must not be empty",
 		`c.yaml:1:9: domain "b" is in b.yaml already, and MERGE_DOMAIN_CONFIG is not true`,
 		"d.yaml: domain must not be empty",
+		"d.yaml:2:9: domain must not be empty",
+		"e.yaml: domain must not be empty",
 	}
 	if err == nil || !slices.Equal(strings.Split(err.Error(), "\n"), want) {
 		t.Errorf("got %v\nwant %q", err, want)

@@ -29,6 +29,9 @@ type Source struct {
 	// nobody knows, a number where a list belongs. Compile reports them beside
 	// its own.
 	Faults []Fault
+	// Unread tells that the source could not be read as far as its domain,
+	// which is then not missed.
+	Unread bool
 }
 
 // Descriptor is one descriptor of the configuration, as written.
