@@ -166,7 +166,7 @@ func (a api) parts(p Parts) []rest.Part {
 // probes are the dependencies that readiness looks at.
 func (a api) probes(p Parts) []rest.Probe {
 	list := []rest.Probe{{Name: "database", Check: a.Database.Ping}, {Name: "counters", Check: a.Counters.Ping}}
-	if p.Auth {
+	if p.Auth || p.Registry {
 		list = append(list, rest.Probe{Name: "plugins", Check: a.pluginsAnswer})
 	}
 	return list

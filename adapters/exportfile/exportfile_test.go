@@ -66,15 +66,15 @@ func TestForms(t *testing.T) {
 		"documents in a row": {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
 		"servers is no list": {`{"servers":{"a":1}}`, []string{` {"servers":{"a":1}}`}},
 		"bad records": {`{"servers":[1,{"server":{"a":1}},{"a" 2},null,{"c":3}]}`, []string{
-			`, record 1 unreadable: the record is no JSON object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage`,
+			`, record 1 unreadable: the record is no JSON object: it is of the kind number`,
 			`, record 2 {"a":1}`,
 			`, record 3 unreadable: the record is no JSON object: invalid character '2' after object key`,
-			`, record 4 unreadable: the record is no JSON object`,
+			`, record 4 unreadable: the record is no JSON object: it is null`,
 			`, record 5 {"c":3}`,
 		}},
 		"a bad status": {`{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"yesterday"}}}`, []string{
 			` unreadable: _meta of the record holds a status or time that cannot be read: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`}},
-		"bad _meta":           {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is no JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`}},
+		"bad _meta":           {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is no JSON object: it is of the kind array`}},
 		"one too large":       {`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`}},
 		"all too large":       {`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()}},
 		"too large beside":    {`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`}},

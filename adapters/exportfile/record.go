@@ -2,6 +2,7 @@ package exportfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +29,7 @@ func entry(origin string, raw []byte) recordsource.Entry {
 	e := recordsource.Entry{Origin: origin}
 	var members map[string]json.RawMessage // exact names, as structs would not have
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		e.Unreadable = fmt.Errorf("the record is no JSON object%s", because(err))
+		e.Unreadable = noObject("the record", err)
 		return e
 	}
 	server, wrapped := members["server"]
@@ -45,18 +46,24 @@ func entry(origin string, raw []byte) recordsource.Entry {
 	return e
 }
 
-func because(err error) string {
-	if err == nil {
-		return ""
+// noObject tells what stands where a JSON object should; without an error that
+// is null.
+func noObject(what string, err error) error {
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s is no JSON object: it is null", what)
+	case errors.As(err, &other):
+		return fmt.Errorf("%s is no JSON object: it is of the kind %s", what, other.Value)
 	}
-	return ": " + err.Error()
+	return fmt.Errorf("%s is no JSON object: %w", what, err)
 }
 
 func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
 	var byKey map[string]json.RawMessage
 	if len(meta) > 0 {
 		if err := json.Unmarshal(meta, &byKey); err != nil {
-			return recordsource.Recorded{}, fmt.Errorf("_meta of the record is no JSON object: %w", err)
+			return recordsource.Recorded{}, noObject("_meta of the record", err)
 		}
 	}
 	var o official

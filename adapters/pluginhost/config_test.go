@@ -90,6 +90,20 @@ func TestFolder(t *testing.T) {
 	})
 }
 
+// TestSettingsOfNoPluginAreTold wants a mistyped name to be told, with none of its values.
+func TestSettingsOfNoPluginAreTold(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	install(t, dir, "otp-log", "otp-log")
+	cfg := pluginhost.DefaultConfig(dir)
+	cfg.Env = map[string][]string{"otp-log": {"A=secret"}, "pkg-nmp": {"B=secret"}}
+	told := &capture{}
+	open(t, cfg, told.entry())
+	if text := told.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") || strings.Contains(text, "secret") {
+		t.Errorf("log: %q, want pkg-nmp and no secret", text)
+	}
+}
+
 func refused(t *testing.T, dir, want string) {
 	t.Helper()
 	_, _, err := pluginhost.Open(pluginhost.DefaultConfig(dir), silent())

@@ -24,6 +24,7 @@ package pluginhost
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -67,6 +68,7 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	warnUnused(cfg, specs, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{dir: cfg.Dir, cancel: cancel}
 	if len(specs) > 0 {
@@ -80,6 +82,15 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 		h.plugins = append(h.plugins, h.supervise(ctx, s, cfg, log))
 	}
 	return h, h.Close, nil
+}
+
+// warnUnused tells of variables that no plugin gets: credentials under a name that is mistyped would otherwise never be missed.
+func warnUnused(cfg Config, specs []spec, log *logrus.Entry) {
+	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
+		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == name }) {
+			log.WithField(fieldPlugin, name).Warn("there are settings for a plugin that is not there")
+		}
+	}
 }
 
 // socketFolder makes a folder that only this user may enter. The address of a Unix socket holds about a hundred bytes (unix(7)),

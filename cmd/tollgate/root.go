@@ -30,6 +30,11 @@ func newRoot(p process) *cobra.Command {
 		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newPlugins(p),
 		newSettings(p),
 	)
+	for _, c := range root.Commands() {
+		if !c.Runnable() {
+			group(c)
+		}
+	}
 	return root
 }
 

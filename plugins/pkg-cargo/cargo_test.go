@@ -243,3 +243,6 @@ func TestTricksAreNotAsked(t *testing.T) {
 		}
 	}
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = registry{}

@@ -9,6 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
+// version is set by the build.
+var version string
+
 func main() {
 	r, err := open(os.Getenv)
 	if err != nil {
@@ -17,3 +20,6 @@ func main() {
 	}
 	sdk.ServeOwnership(r)
 }
+
+// Version implements [sdk.Versioner].
+func (registry) Version() string { return version }

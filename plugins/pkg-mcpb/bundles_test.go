@@ -206,3 +206,6 @@ func TestOpen(t *testing.T) {
 		t.Error("open took registries that are no list")
 	}
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = bundles{}

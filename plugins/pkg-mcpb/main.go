@@ -15,6 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
+// version is set by the build.
+var version string
+
 func main() {
 	plugin, err := open(os.Getenv)
 	if err != nil {
@@ -40,3 +43,6 @@ func open(environment func(string) string) (bundles, error) {
 	}
 	return bundles{client: client, hosts: hosts, most: most}, nil
 }
+
+// Version implements [sdk.Versioner].
+func (bundles) Version() string { return version }

@@ -106,6 +106,7 @@ func find(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, 
 		return manifest{}, fmt.Errorf("%s answers without the metadata of npm package %q", at.URL(), c.Identifier)
 	}
 	raw, there := whole.Versions[c.Version]
+	m = manifest{} // the answer above may have been for another version, which claims nothing for this one
 	if !there || json.Unmarshal(raw, &m) != nil {
 		return manifest{}, sdk.Refuse("npm package %q has no version %q", c.Identifier, c.Version)
 	}

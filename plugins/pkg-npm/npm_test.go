@@ -25,6 +25,7 @@ var packages = map[string]map[string]string{
 		"1.2.0": `{"name":"@example/weather","version":"1.2.0","mcpName":"com.example/weather-pro"}`,
 		"1.3.0": `{"name":"@example/weather","version":"1.3.0","mcpName":["com.example/weather"]}`,
 		"1.4.0": `{"name":"@example/weather","version":"1.4.0","mcpName":" com.example/weather"}`,
+		"1.5.0": `{"name":"@example/weather","version":"1.5.0"}`,
 	},
 	"weather": {"2.0.0-rc.1": `{"name":"weather","version":"2.0.0-rc.1","mcpName":"com.example/weather"}`},
 	"hollow":  {},
@@ -45,7 +46,7 @@ func public(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, `{"error":"Not found"}`)
 	case !one:
 		answer(w, http.StatusOK, packument(name, versions))
-	case version == "9.9.9" && name == "@example%2fweather": // a tag that looks like a version, for another one
+	case (version == "9.9.9" || version == "1.5.0") && name == "@example%2fweather": // a tag that looks like a version, for another one
 		answer(w, http.StatusOK, versions["1.0.0"])
 	case manifest == "":
 		answer(w, http.StatusNotFound, fmt.Sprintf(`"version not found: %s"`, version))
@@ -138,6 +139,7 @@ func TestSentences(t *testing.T) {
 		`npm package "hollow" has no version "1.0.0"`:                    claim(base, "hollow", "1.0.0"),
 		`needs "mcpName": "com.example/weather"`:                         claim(base, "@example/weather", "1.1.0"),
 		`1.3.0 does not claim the server`:                                claim(base, "@example/weather", "1.3.0"),
+		`1.5.0 does not claim the server`:                                claim(base, "@example/weather", "1.5.0"),
 		`claims "com.example/weather-pro" by its mcpName, not "com.exam`: claim(base, "@example/weather", "1.2.0"),
 		`claims " com.example/weather"`:                                  claim(base, "@example/weather", "1.4.0"),
 	} {
@@ -197,3 +199,6 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
 	}
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = registry{}

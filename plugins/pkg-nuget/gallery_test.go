@@ -276,3 +276,6 @@ func TestSlowFeed(t *testing.T) {
 		t.Errorf("Check = %v, want the end of the context", err)
 	}
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = gallery{}

@@ -18,6 +18,9 @@ import (
 // publicFeed is the host of the public feed; documents name it with and without the path of its service index.
 const publicFeed = "https://api.nuget.org"
 
+// version is set by the build.
+var version string
+
 func main() {
 	client, err := registryclient.Open(registryclient.Config{
 		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: os.Getenv,
@@ -28,3 +31,6 @@ func main() {
 	}
 	sdk.ServeOwnership(gallery{client: client})
 }
+
+// Version implements [sdk.Versioner].
+func (gallery) Version() string { return version }

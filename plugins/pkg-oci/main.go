@@ -18,6 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
+// version is set by the build.
+var version string
+
 func main() {
 	client, err := registryclient.Open(registryclient.Config{Environment: os.Getenv})
 	if err != nil {
@@ -26,3 +29,6 @@ func main() {
 	}
 	sdk.ServeOwnership(registries{client: client})
 }
+
+// Version implements [sdk.Versioner].
+func (registries) Version() string { return version }

@@ -219,3 +219,6 @@ func TestIndexWithAnUnreadableImage(t *testing.T) {
 	broken.Store("")
 	wantFailure(t, f.plugin(t).Check(t.Context(), f.claim("owner/open:1.0.0")), "500")
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = registries{}

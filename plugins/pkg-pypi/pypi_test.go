@@ -183,3 +183,6 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
 	}
 }
+
+// The build tells each plugin its version, which operators see in the list of plugins.
+var _ sdk.Versioner = registry{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -119,10 +120,33 @@ func (r privateRegistry) validate() error {
 		return errors.New("baseUrl is not an http or https URL")
 	case u.User != nil:
 		return errors.New("baseUrl must not hold credentials: they are fields of their own")
+	case u.RawQuery != "", u.Fragment != "":
+		return errors.New("baseUrl must have no query and no fragment")
+	}
+	return r.validateCredentials(u)
+}
+
+// validateCredentials refuses at start what the plugin would refuse at each of
+// its own.
+func (r privateRegistry) validateCredentials(at *url.URL) error {
+	switch {
+	case r.Token == "" && r.Username == "" && r.Password == "":
+		return nil
 	case r.Token != "" && (r.Username != "" || r.Password != ""):
 		return errors.New("give token, or username and password")
-	case strings.ContainsAny(r.Username+r.Password+r.Token, "\r\n\x00"):
-		return errors.New("credentials must not hold line ends")
+	case r.Token == "" && (r.Username == "" || r.Password == ""):
+		return errors.New("username and password go together")
+	case strings.Contains(r.Username, ":"):
+		return errors.New("username must not hold a colon")
+	case strings.ContainsFunc(r.Username+r.Password+r.Token, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return errors.New("credentials must not hold line ends or other control characters")
+	case at.Scheme != "https" && !isLoopback(at.Hostname()):
+		return errors.New("credentials are sent over https only")
 	}
 	return nil
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }

@@ -37,6 +37,10 @@ func TestWrongPackageRegistries(t *testing.T) {
 		"npm: [{baseUrl: 'https://u:topsecret@x'}]":                            "credentials",
 		"npm: [{baseUrl: 'https://x', token: topsecret, password: topsecret}]": "token",
 		"npm: [{baseUrl: 'https://x', tokn: topsecret}]":                       "baseUrl",
+		"npm: [{baseUrl: 'https://x', password: topsecret}]":                   "go together",
+		"npm: [{baseUrl: 'https://x', username: 'a:b', password: topsecret}]":  "colon",
+		"npm: [{baseUrl: 'http://x', token: topsecret}]":                       "https only",
+		"npm: [{baseUrl: 'https://x?token=topsecret'}]":                        "query",
 		"npm: topsecret": "baseUrl",
 		"npm: [{baseUrl: 'https://x', token: \"topsecret\\r\\nX-Header: more\"}]": "line ends",
 	} {
@@ -54,6 +58,21 @@ func TestWrongPackageRegistries(t *testing.T) {
 	}
 	if _, err := settings.Read([]string{"PACKAGE_CHECKS=maybe"}); err == nil || !strings.Contains(err.Error(), "PACKAGE_CHECKS") {
 		t.Errorf("PACKAGE_CHECKS=maybe: %v", err)
+	}
+}
+
+// TestPlainRegistriesAreTaken wants registries inside a network to be taken
+// without credentials, and those of the machine itself with them.
+func TestPlainRegistriesAreTaken(t *testing.T) {
+	for _, content := range []string{
+		"npm: [{baseUrl: 'http://npm.internal:4873'}]",
+		"npm: [{baseUrl: 'http://127.0.0.1:4873', token: abc}]",
+		"npm: [{baseUrl: 'http://localhost:4873', username: u, password: p}]",
+		"npm: [{baseUrl: 'http://[::1]:4873', token: abc}]",
+	} {
+		if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=" + file(t, content)}); err != nil {
+			t.Errorf("%s: %v", content, err)
+		}
 	}
 }
 

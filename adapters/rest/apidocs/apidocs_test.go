@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gofiber/fiber/v2"
@@ -36,6 +37,9 @@ func TestDocumentIsValid(t *testing.T) {
 	document := load(t)
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("version of OpenAPI is %s", document.OpenAPI)
+	}
+	if _, err := time.Parse(time.DateOnly, document.Info.Version); err != nil { // registry document, section Versioning
+		t.Errorf("the version of the description is %q, want a date", document.Info.Version)
 	}
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)

@@ -138,6 +138,35 @@ func TestList(t *testing.T) {
 }
 
 // TestBadParameters: the sentence begins with the parameter's name.
+// asked is a store that remembers what it was asked for last.
+type asked struct {
+	serverstore.Reader
+	query serverstore.Query
+}
+
+func (a *asked) List(_ context.Context, q serverstore.Query) ([]registry.Record, error) {
+	a.query = q
+	return nil, nil
+}
+
+// TestFarTimesStayNearForStores wants no store to meet a time that it may not
+// know, and no time to count as none.
+func TestFarTimesStayNearForStores(t *testing.T) {
+	t.Parallel()
+	for _, since := range []string{
+		"0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59", "1969-12-31T23:59:59Z",
+		"9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59",
+	} {
+		store := &asked{}
+		if _, err := browse.New(store, page.NewSealer(key)).List(t.Context(), browse.Query{UpdatedSince: since}); err != nil {
+			t.Fatalf("%s: %v", since, err)
+		}
+		if got := store.query.UpdatedSince; got.Year() < 1969 || got.Year() > 9999 || (got.Year() == 1969) == strings.HasPrefix(since, "9") {
+			t.Errorf("since %s the store is asked for %v", since, got)
+		}
+	}
+}
+
 func TestBadParameters(t *testing.T) {
 	t.Parallel()
 	b := example(t).browser()

@@ -137,7 +137,22 @@ func parseSince(s string) (time.Time, error) {
 	if err != nil || !sinceForm.MatchString(s) {
 		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z; a \"+\" in it is sent as %2B")
 	}
-	return t.UTC().Truncate(time.Microsecond), nil
+	return within(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
+}
+
+// beforeAll and afterAll enclose the times that anything can be updated at.
+// Not every store knows times far outside, such as those of the year 0.
+func beforeAll() time.Time { return time.Unix(0, 0).UTC().Add(-time.Microsecond) }
+func afterAll() time.Time  { return time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC) }
+
+func within(t, least, most time.Time) time.Time {
+	switch {
+	case t.Before(least):
+		return least
+	case t.After(most):
+		return most
+	}
+	return t
 }
 
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -5,15 +5,21 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// maxChecks is how many packages of one document are checked at once. Real
-// documents have fewer, so theirs are checked all at once (decisions 1.7).
-const maxChecks = 32
+const (
+	// maxChecks is how many packages of one document are checked at once. Real
+	// documents have fewer, so theirs are checked all at once (decisions 1.7).
+	maxChecks = 32
+	// checksTime bounds the checks of one document together, however many
+	// packages it lists. Each has a bound of its own, a third of this.
+	checksTime = 30 * time.Second
+)
 
 // Checks tells what becomes of a document whose packages fail their check, or
 // cannot be checked (decisions 1.7).
@@ -65,6 +71,8 @@ func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (s
 // askAll checks every package, equal ones once, and returns what failed in the
 // order of the document.
 func (p *Publisher) askAll(ctx context.Context, doc registry.Document) []finding {
+	ctx, cancel := context.WithTimeout(ctx, checksTime)
+	defer cancel()
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxChecks)
 	errs := make([]error, len(doc.Packages()))

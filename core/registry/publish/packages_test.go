@@ -1,9 +1,12 @@
 package publish_test
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -88,6 +91,40 @@ func TestEqualPackagesAreAskedForOnce(t *testing.T) {
 	if !slices.Equal(w.checker.asked, want) {
 		t.Errorf("asked for %+v, want %+v", w.checker.asked, want)
 	}
+}
+
+// stalled is a checker of a registry that never answers within the time of a
+// check.
+type stalled struct{}
+
+func (stalled) Check(ctx context.Context, _ ownership.Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	<-ctx.Done()
+	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "no answer", ctx.Err())
+}
+
+func (stalled) Types() []string { return []string{"npm"} }
+
+// TestManyPackagesTakeBoundedTime wants a document of thousands of packages to
+// be refused while its caller still waits.
+func TestManyPackagesTakeBoundedTime(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range 5000 {
+		many = append(many, npm("p"+strconv.Itoa(i)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, publish.Config{}, registry.ActionPublish)
+		p := publish.New(publish.Config{}, publish.Ports{
+			Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.ledger, Ownership: stalled{}, Clock: w.clock,
+		})
+		begun := time.Now()
+		_, err := p.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]")))
+		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 40*time.Second {
+			t.Errorf("Publish = %.100v after %v, want a fault of kind Unavailable within 40 s", err, took)
+		}
+	})
 }
 
 func TestReplaceChecksPackagesToo(t *testing.T) {
