@@ -166,17 +166,21 @@ func (a api) parts(p Parts) []rest.Part {
 // probes are the dependencies that readiness looks at.
 func (a api) probes(p Parts) []rest.Probe {
 	list := []rest.Probe{{Name: "database", Check: a.Database.Ping}, {Name: "counters", Check: a.Counters.Ping}}
-	if p.Auth || p.Registry {
-		list = append(list, rest.Probe{Name: "plugins", Check: a.pluginsAnswer})
+	if !p.Auth && !p.Registry {
+		return list
+	}
+	for _, plugin := range a.Plugins.Status() {
+		list = append(list, rest.Probe{Name: plugin.Name, Check: func(context.Context) error { return a.works(plugin.Name) }})
 	}
 	return list
 }
 
-// pluginsAnswer tells whether a plugin that is in use has failed.
-func (a api) pluginsAnswer(context.Context) error {
+// works tells whether a plugin has failed. One that nothing has asked for yet
+// has not.
+func (a api) works(plugin string) error {
 	for _, status := range a.Plugins.Status() {
-		if status.State == pluginhost.Failed {
-			return errors.New("plugin " + status.Name + " has failed")
+		if status.Name == plugin && status.State == pluginhost.Failed {
+			return errors.New("plugin " + plugin + " has failed")
 		}
 	}
 	return nil

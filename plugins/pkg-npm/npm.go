@@ -21,6 +21,7 @@ const (
 	maxVersion  = 256 // bytes, npm's own rule
 	maxManifest = 4 << 20
 	maxPackage  = 32 << 20
+	maxWhole    = 2 // documents of whole packages in memory at once
 )
 
 var (
@@ -31,7 +32,10 @@ var (
 )
 
 // registry checks claims of npm packages.
-type registry struct{ client *registryclient.Client }
+type registry struct {
+	client *registryclient.Client
+	whole  chan struct{} // holds one for each document of a whole package in memory
+}
 
 // manifest is the part of a version's package.json that counts.
 type manifest struct {
@@ -43,7 +47,7 @@ func open(environment func(string) string) (registry, error) {
 	client, err := registryclient.Open(registryclient.Config{
 		Defaults: []string{"https://registry." + domain}, Environment: environment,
 	})
-	return registry{client}, err
+	return registry{client, make(chan struct{}, maxWhole)}, err
 }
 
 // RegistryTypes implements [sdk.Ownership].
@@ -60,7 +64,7 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	}
 	ctx, cancel := registryclient.Within(ctx)
 	defer cancel()
-	m, err := find(ctx, at, c)
+	m, err := r.find(ctx, at, c)
 	if err != nil {
 		return registryclient.Verdict(err)
 	}
@@ -81,21 +85,31 @@ func wellFormed(c sdk.Claim) error {
 
 // find returns the manifest of the version. Registries that have no address for one version alone, or do not find the version
 // there, are asked for the whole package.
-func find(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, error) {
+func (r registry) find(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, error) {
 	var m manifest
-	path := escaped(c.Identifier)
-	err := at.JSON(ctx, path+"/"+url.PathEscape(c.Version), registryclient.Options{MaxBytes: maxManifest}, &m)
+	err := at.JSON(ctx, escaped(c.Identifier)+"/"+url.PathEscape(c.Version), registryclient.Options{MaxBytes: maxManifest}, &m)
 	if err == nil && m.Version == c.Version {
 		return m, nil
 	}
 	if err != nil && !registryclient.Is(err, registryclient.NotFound) {
 		return manifest{}, err
 	}
+	return r.findInWhole(ctx, at, c)
+}
+
+// findInWhole looks for the version in the document of the whole package.
+func (r registry) findInWhole(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, error) {
+	select {
+	case r.whole <- struct{}{}:
+		defer func() { <-r.whole }()
+	case <-ctx.Done():
+		return manifest{}, ctx.Err()
+	}
 	var whole struct {
 		Name     string                     `json:"name"`
 		Versions map[string]json.RawMessage `json:"versions"`
 	}
-	err = at.JSON(ctx, path, registryclient.Options{MaxBytes: maxPackage}, &whole)
+	err := at.JSON(ctx, escaped(c.Identifier), registryclient.Options{MaxBytes: maxPackage}, &whole)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
 		return manifest{}, sdk.Refuse("there is no npm package %q", c.Identifier)
@@ -106,7 +120,7 @@ func find(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, 
 		return manifest{}, fmt.Errorf("%s answers without the metadata of npm package %q", at.URL(), c.Identifier)
 	}
 	raw, there := whole.Versions[c.Version]
-	m = manifest{} // the answer above may have been for another version, which claims nothing for this one
+	var m manifest
 	if !there || json.Unmarshal(raw, &m) != nil {
 		return manifest{}, sdk.Refuse("npm package %q has no version %q", c.Identifier, c.Version)
 	}
