@@ -132,11 +132,24 @@ func slowLevel(list []Descriptor, e ratelimit.Entry) *Descriptor {
 }
 
 func slowWildcard(pattern, value string) bool {
-	parts := strings.Split(pattern, "*")
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
+	// ends holds how much of the value, in bytes, the pattern so far can cover.
+	ends := map[int]bool{0: true}
+	for i := range len(pattern) {
+		next := map[int]bool{}
+		for end := range ends {
+			if pattern[i] != '*' {
+				if end < len(value) && value[end] == pattern[i] {
+					next[end+1] = true
+				}
+				continue
+			}
+			for further := end; further <= len(value); further++ {
+				next[further] = true
+			}
+		}
+		ends = next
 	}
-	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`).MatchString(value)
+	return ends[len(value)]
 }
 
 // drawDescriptors draws from few letters, so that patterns overlap.
