@@ -59,7 +59,7 @@ import (
 // settingsSet gives each part its own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "REST", "Methods", "Registry", "Packages", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
 		"SQLite", "Valkey", "PerSecond", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
 )
 
@@ -82,7 +82,7 @@ var recordSet = wire.NewSet(
 	relational.NewChallenges, wire.Bind(new(challengestore.Store), new(*relational.Challenges)),
 	relational.NewAuditLog, wire.Bind(new(auditlog.Log), new(*relational.AuditLog)),
 	relational.NewKeyring, wire.Bind(new(keyring.Ring), new(*relational.Keyring)),
-	serverConfig, relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
+	relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
 	wire.Bind(new(serverstore.Writer), new(*relational.Servers)),
 	relational.NewGrants, wire.Bind(new(grantstore.Store), new(*relational.Grants)),
 	relational.NewMethods, wire.Bind(new(methodstore.Store), new(*relational.Methods)),
@@ -90,10 +90,6 @@ var recordSet = wire.NewSet(
 )
 
 func transactions(db *relational.DB) transaction.Runner { return db }
-
-func serverConfig(r settings.Registry) relational.Config {
-	return relational.Config{RemoteURLUnique: r.RemoteURLUnique}
-}
 
 // secretSet gives what is hashed, signed and sealed with.
 var secretSet = wire.NewSet(

@@ -79,7 +79,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	if err != nil {
 		return nil, nil, err
 	}
-	relationalConfig := serverConfig(registry)
+	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	keyring := relational.NewKeyring(db)
 	entropy := system.Entropy{}
@@ -312,7 +312,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		cleanup()
 		return nil, nil, err
 	}
-	relationalConfig := serverConfig(registry)
+	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	keyring := relational.NewKeyring(db)
 	entropy := system.Entropy{}
@@ -613,8 +613,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		return nil, nil, err
 	}
 	grants := relational.NewGrants(db)
-	registry := s.Registry
-	relationalConfig := serverConfig(registry)
+	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	ports := transfer.Ports{
 		Transactions: runner,

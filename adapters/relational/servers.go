@@ -16,11 +16,8 @@ import (
 
 // Config says how the registry is kept.
 type Config struct {
-	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"whether a remote URL belongs to one server alone (true or false)"`
+	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
 }
-
-// Validate finds nothing to refuse.
-func (c Config) Validate() error { return nil }
 
 // Servers keeps the versions of servers: serverstore.Reader and Writer.
 type Servers struct {

@@ -51,36 +51,25 @@ func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Gr
 }
 
 func newGrantAdd(p process) *cobra.Command {
-	f := &grantFlags{}
-	c := &cobra.Command{
-		Use:     "add --email E --action publish|edit --resource PATTERN",
-		Short:   "Let a person publish or edit servers",
-		Example: "  tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
-		Args:    cobra.NoArgs,
-	}
-	o := addOutput(c)
-	f.add(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			g, err := f.resolve(c, op)
-			if err != nil {
-				return err
-			}
-			if err := op.Grants.Add(c.Context(), g); err != nil {
-				return err
-			}
-			return printGrants(p, o, op, c, []registry.Grant{g})
-		})
-	}
-	return c
+	return newGrantChange(p, "add", "Let a person publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+		return op.Grants.Add(c.Context(), g)
+	})
 }
 
 func newGrantRemove(p process) *cobra.Command {
+	return newGrantChange(p, "remove", "Take a grant back", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+		return notFound(op.Grants.Remove(c.Context(), g), "there is no such grant")
+	})
+}
+
+// newGrantChange returns the command that does something to the one grant that
+// its flags name, and prints it.
+func newGrantChange(p process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
-		Use:     "remove --email E --action publish|edit --resource PATTERN",
-		Short:   "Take a grant back",
-		Example: "  tollgate grant remove --email ada@example.com --action publish --resource 'com.example/*'",
+		Use:     use + " --email E --action publish|edit --resource PATTERN",
+		Short:   short,
+		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 		Args:    cobra.NoArgs,
 	}
 	o := addOutput(c)
@@ -91,8 +80,8 @@ func newGrantRemove(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := op.Grants.Remove(c.Context(), g); err != nil {
-				return notFound(err, "there is no such grant")
+			if err := do(c, op, g); err != nil {
+				return err
 			}
 			return printGrants(p, o, op, c, []registry.Grant{g})
 		})

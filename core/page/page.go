@@ -44,15 +44,15 @@ func (s *Sealer) Seal(content []byte) string {
 // make is fault.Invalid.
 func (s *Sealer) Open(cursor string) ([]byte, error) {
 	if len(cursor) > MaxCursor || strings.ContainsAny(cursor, "\r\n") { // which the decoder would pass over
-		return nil, errCursor()
+		return nil, Unknown()
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(sealed) < macSize {
-		return nil, errCursor()
+		return nil, Unknown()
 	}
 	content := sealed[macSize:]
 	if !hmac.Equal(sealed[:macSize], s.mac(content)) {
-		return nil, errCursor()
+		return nil, Unknown()
 	}
 	return content, nil
 }
@@ -64,6 +64,8 @@ func (s *Sealer) mac(content []byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-func errCursor() error {
+// Unknown returns the failure of a cursor that was not made here: fault.Invalid.
+// It is also for who opens a cursor and cannot read what it carries.
+func Unknown() error {
 	return fault.New(fault.Invalid, "", "cursor is not one that this registry returned")
 }

@@ -111,3 +111,12 @@ func length(least, most int) func(string) *problem {
 		return nil
 	}
 }
+
+// Clip bounds a name or version that nobody has checked yet, for logs and
+// reports: at most MaxVersion characters, and an ellipsis where there were more.
+func Clip(s string) string {
+	if runes := []rune(s); len(runes) > MaxVersion {
+		return string(runes[:MaxVersion]) + "…"
+	}
+	return s
+}

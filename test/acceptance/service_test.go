@@ -3,18 +3,13 @@ package acceptance
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -119,24 +114,17 @@ func newEnvironment(t *testing.T, name string) *environment {
 // newDatabase makes an empty database and returns its URL.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	admin := os.Getenv("TEST_DATABASE_URL")
 	name := fmt.Sprintf("acceptance_%d_%d", os.Getpid(), time.Now().UnixNano())
-	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(admin)))
-	t.Cleanup(func() {
-		_, err := db.ExecContext(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(admin)
+	own, err := instance.NewDatabase(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = "/" + name
-	return u.String()
+	t.Cleanup(func() {
+		if err := instance.DropDatabase(context.Background(), name); err != nil {
+			t.Error(err)
+		}
+	})
+	return own
 }
 
 // service is one running instance.

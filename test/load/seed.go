@@ -3,21 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -50,7 +45,7 @@ func environments(dir string, p plan) []environment {
 	}
 	e := newEnvironment(dir, p, "production", "on Valkey", "PostgreSQL")
 	name := fmt.Sprintf("load_%d", time.Now().UnixNano())
-	own, err := newDatabase(database, name)
+	own, err := instance.NewDatabase(context.Background(), name)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load: production is left out:", err)
 		return list
@@ -76,20 +71,6 @@ func newEnvironment(dir string, p plan, name, counters, records string) environm
 		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000", "REGISTRY_RATE_LIMIT=" + strconv.FormatUint(p.limit, 10),
 	}
 	return e
-}
-
-func newDatabase(admin, name string) (string, error) {
-	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(admin)))
-	_, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return "", fmt.Errorf("make a database: %w", err)
-	}
-	u, err := url.Parse(admin)
-	if err != nil {
-		return "", fmt.Errorf("read TEST_DATABASE_URL: %w", err)
-	}
-	u.Path = "/" + name
-	return u.String(), nil
 }
 
 // writeRules writes the rate limit rules that the service is started with.

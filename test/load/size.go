@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/url"
@@ -55,8 +56,7 @@ func measureSizes(args []string) (err error) {
 
 // compare measures one kind of database.
 func (s *sizes) compare(w *tabwriter.Writer, records string) error {
-	admin := os.Getenv("TEST_DATABASE_URL")
-	if records == "PostgreSQL" && admin == "" {
+	if records == "PostgreSQL" && os.Getenv("TEST_DATABASE_URL") == "" {
 		fmt.Fprintln(os.Stderr, "load: PostgreSQL is left out: TEST_DATABASE_URL is not set")
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *sizes) compare(w *tabwriter.Writer, records string) error {
 	for i, n := range []int{s.small, s.large} {
 		e := newEnvironment(s.dir, s.plan, fmt.Sprintf("%s-%d", records, n), "", records)
 		if records == "PostgreSQL" {
-			own, err := newDatabase(admin, fmt.Sprintf("size_%d_%d", n, time.Now().UnixNano()))
+			own, err := instance.NewDatabase(context.Background(), fmt.Sprintf("size_%d_%d", n, time.Now().UnixNano()))
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -29,6 +30,7 @@ type Settings struct {
 	REST         rest.Config
 	Methods      methodsapi.Config
 	Registry     Registry
+	Servers      relational.Config
 	Packages     Packages
 	Auth         Auth
 	Limits       Limits

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
 )
 
 // position is a place in a listing: the filters it is made with, and the name
@@ -36,13 +36,13 @@ func (p position) bytes() []byte {
 func parsePosition(content []byte) (position, error) {
 	parts := strings.Split(string(content), separator)
 	if len(parts) != 7 || parts[0] != form {
-		return position{}, errCursor()
+		return position{}, page.Unknown()
 	}
 	f := filters{search: parts[1], version: parts[3], deleted: parts[4] == "true"}
 	if parts[2] != "" {
 		micros, err := strconv.ParseInt(parts[2], 10, 64)
 		if err != nil {
-			return position{}, errCursor()
+			return position{}, page.Unknown()
 		}
 		f.since = time.UnixMicro(micros).UTC()
 	}
@@ -64,8 +64,4 @@ func (b *Browser) resume(q Query) (position, error) {
 		return position{}, err
 	}
 	return p, p.filters.contradicted(q)
-}
-
-func errCursor() error {
-	return fault.New(fault.Invalid, "", "cursor is not one that this registry returned")
 }

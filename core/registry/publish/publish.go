@@ -87,7 +87,7 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, er
 		if err != nil {
 			return err
 		}
-		act.ServerName, act.Version = clip(draft.Name()), clip(draft.Version())
+		act.ServerName, act.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
 		if err := p.admit(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (p *Publisher) exists(ctx context.Context, t Target) error {
 }
 
 func (t Target) act(action string) authority.Act {
-	return authority.Act{Action: action, ServerName: clip(t.Name), Version: clip(t.Version)}
+	return authority.Act{Action: action, ServerName: registry.Clip(t.Name), Version: registry.Clip(t.Version)}
 }
 
 // parse returns what the target names. A name or version that none can have is
@@ -216,11 +216,3 @@ func errOff(what string) error {
 }
 
 func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }
-
-// clip bounds what a request names before it goes into the audit log.
-func clip(s string) string {
-	if runes := []rune(s); len(runes) > registry.MaxVersion {
-		return string(runes[:registry.MaxVersion]) + "…"
-	}
-	return s
-}

@@ -130,7 +130,7 @@ func (r *run) read(e recordsource.Entry) (candidate, Outcome) {
 		refused.Reason = sentence(err)
 		return candidate{}, refused
 	}
-	refused.Name, refused.Version = clip(draft.Name()), clip(draft.Version())
+	refused.Name, refused.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
 	doc, err := r.document(draft)
 	if err != nil {
 		refused.Reason = sentence(err)
@@ -157,12 +157,4 @@ func sentence(err error) string {
 		return f.Message
 	}
 	return err.Error()
-}
-
-// clip bounds what a record names itself.
-func clip(s string) string {
-	if runes := []rune(s); len(runes) > registry.MaxVersion {
-		return string(runes[:registry.MaxVersion]) + "…"
-	}
-	return s
 }
