@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -149,7 +150,20 @@ func (e *environment) start(t *testing.T, environ ...string) *service {
 		api: "http://" + process.API, limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug,
 	}
 	t.Cleanup(s.stop)
+	s.awaitRules()
 	return s
+}
+
+// awaitRules waits until the first rate limit configuration is in force: the
+// listeners answer before that, and health tells (decisions 3.3).
+func (s *service) awaitRules() {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if call(s.t, "GET", s.limitAPI+"/healthcheck", nil).status == http.StatusOK {
+			return
+		}
+	}
+	s.t.Fatal("no rate limit configuration came into force")
 }
 
 // stop ends the instance as an operator would, and fails the test if it does
