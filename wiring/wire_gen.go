@@ -613,6 +613,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		return nil, nil, err
 	}
 	grants := relational.NewGrants(db)
+	methods := relational.NewMethods(db)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	ports := transfer.Ports{
@@ -626,6 +627,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		People:   peopleService,
 		Accounts: accounts,
 		Grants:   grants,
+		Methods:  methods,
 		Transfer: mover,
 	}
 	return operator, func() {

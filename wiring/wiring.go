@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -41,6 +42,7 @@ type Operator struct {
 	People   *people.Service
 	Accounts accountstore.Store
 	Grants   grantstore.Store
+	Methods  methodstore.Store
 	Transfer *transfer.Mover
 }
 

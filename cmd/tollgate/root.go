@@ -27,7 +27,8 @@ func newRoot(p process) *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.AddCommand(
-		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newPlugins(p),
+		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newMethods(p),
+		newPlugins(p),
 		newSettings(p),
 	)
 	for _, c := range root.Commands() {

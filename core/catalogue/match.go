@@ -6,12 +6,15 @@ import "strings"
 // same segments, any text where the template has a parameter, and json or xml
 // for the format.
 func (m Method) Matches(path string) bool {
-	dot := strings.LastIndexByte(path, '.')
-	template, ok := strings.CutSuffix(m.Path, ".{format}")
-	if dot < 0 || !ok || path[dot+1:] != "json" && path[dot+1:] != "xml" {
-		return false
+	if template, ok := strings.CutSuffix(m.Path, ".{format}"); ok {
+		dot := strings.LastIndexByte(path, '.')
+		return dot >= 0 && (path[dot+1:] == "json" || path[dot+1:] == "xml") && matches(template, path[:dot])
 	}
-	want, got := strings.Split(template, "/"), strings.Split(path[:dot], "/")
+	return matches(m.Path, path)
+}
+
+func matches(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return false
 	}

@@ -33,7 +33,10 @@ func TestMatches(t *testing.T) {
 		{two, "/courses//135.json", false},
 		{two, "/courses/MATH/.json", false},
 		{two, "/courses/MATH/135/x.json", false},
-		{"/plain", "/plain", false},
+		{"/plain", "/plain", true},
+		{"/pets/{id}", "/pets/7", true},
+		{"/pets/{id}", "/pets/", false},
+		{"/pets/{id}", "/pets/7/name", false},
 		{"/plain", "/plain.json", false},
 	} {
 		if got := (catalogue.Method{Path: c.template}).Matches(c.path); got != c.want {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -245,6 +246,38 @@ func TestMethods(t *testing.T) {
 		xml := call(t, "GET", s.api+"/v2/api/methods.xml", nil).want(t, http.StatusOK)
 		if !strings.Contains(string(xml.body), "<parameters><item>format</item></parameters>") {
 			t.Errorf("XML is %s", xml.body[:200])
+		}
+	})
+}
+
+// TestMethodChanges wants the next request to show what an operator changed
+// while the service runs.
+func TestMethodChanges(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t)
+		listing := func() string {
+			return string(call(t, "GET", s.api+"/v2/api/methods.json", nil).want(t, http.StatusOK).body)
+		}
+		const entry = `{"method_id":7,"method_url":"%s/v2/parking/{lot}.{format}","service_id":5,"service_name":"parking","parameters":["lot","format"]}`
+		want := fmt.Sprintf(entry, s.api)
+		call(t, "GET", s.api+"/v2/parking/north.json", nil).want(t, http.StatusNotFound)
+		e.tollgate(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking")
+		if got := listing(); !strings.Contains(got, `"data":[`+want+",") {
+			t.Errorf("after adding a method the listing begins %.300s", got)
+		}
+		call(t, "GET", s.api+"/v2/parking/north.json", nil).want(t, http.StatusNotImplemented)
+		kept := e.tollgate(t, "", "methods", "list", "--output", "json")
+		e.tollgate(t, "", "methods", "remove", "7")
+		if got := listing(); strings.Contains(got, "parking") {
+			t.Errorf("after removing the method the listing is %s", got)
+		}
+		e.tollgate(t, "[]", "methods", "import", "--replace", "-")
+		if got := listing(); !strings.HasSuffix(got, `"data":[]}`) {
+			t.Errorf("an empty listing is %s", got)
+		}
+		e.tollgate(t, kept, "methods", "import", "-")
+		if got := listing(); strings.Count(got, `"method_id"`) != 37 || !strings.Contains(got, want) {
+			t.Errorf("after the import the listing is %s", got)
 		}
 	})
 }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/methodfile"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newMethods(p process) *cobra.Command {
+	c := &cobra.Command{Use: "methods", Short: "What the open-data methods listing shows"}
+	c.AddCommand(newMethodsList(p), newMethodsAdd(p), newMethodsRemove(p), newMethodsImport(p))
+	return c
+}
+
+func newMethodsList(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List all methods",
+		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
+			"'tollgate methods import' takes.",
+		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			all, err := op.Methods.List(c.Context())
+			if err != nil {
+				return err
+			}
+			return o.print(p.stdout, methodTable(all))
+		})
+	}
+	return c
+}
+
+func newMethodsAdd(p process) *cobra.Command {
+	var m catalogue.Method
+	c := &cobra.Command{
+		Use:   "add --id N --path P --service-id N --service NAME [--parameter P]...",
+		Short: "Add a method",
+		Long: "Add a method. The next request of the listing shows it.\n\n" +
+			"The path is a template below the API root, with each parameter in braces. The\n" +
+			"parameters are those of the path, also where --parameter does not name them.",
+		Example: "  tollgate methods add --id 1400 --path '/parking/{lot}.{format}' --service-id 271 --service parking",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.Flags().IntVar((*int)(&m.ID), "id", 0, "id of the method")
+	c.Flags().StringVar(&m.Path, "path", "", "template such as /parking/{lot}.{format}")
+	addService(c, &m.ServiceID, &m.ServiceName)
+	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; once for each")
+	required(c, "id", "path", "service-id", "service")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		checked, err := catalogue.NewMethod(m)
+		if err != nil {
+			return err
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if err := op.Methods.Add(c.Context(), checked); err != nil {
+				return err
+			}
+			return o.print(p.stdout, methodTable([]catalogue.Method{checked}))
+		})
+	}
+	return c
+}
+
+func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
+	c.Flags().IntVar((*int)(id), "service-id", 0, "id of the service that the method belongs to")
+	c.Flags().StringVar(name, "service", "", "name of the service")
+}
+
+func newMethodsRemove(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Take a method out of the listing",
+		Example: "  tollgate methods remove 1400",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := strconv.Atoi(args[0])
+			if err != nil {
+				return fmt.Errorf("ID %q is not a whole number", args[0])
+			}
+			return withOperator(c, p, func(op *wiring.Operator) error {
+				return notFound(op.Methods.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
+			})
+		},
+	}
+}
+
+func newMethodsImport(p process) *cobra.Command {
+	var replace bool
+	var d methodfile.Defaults
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Take methods in from a list or an OpenAPI document",
+		Long: "Take methods in from FILE, or for - from standard input; JSON or YAML. All are\n" +
+			"taken, or, when one is wrong, none. A method whose id is here already is replaced.\n\n" +
+			"FILE holds a list as 'tollgate methods list --output json' prints it, or an\n" +
+			"OpenAPI document, of which each path becomes a method. Its id is x-method-id of\n" +
+			"the path or its operation; paths without one are counted from --first-id on. Its\n" +
+			"service is x-service-id and x-service-name, else the operation's first tag with\n" +
+			"the x-service-id of that tag, else --service-id and --service.",
+		Example: "  tollgate methods import methods.json\n" +
+			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
+		Args: cobra.ExactArgs(1),
+	}
+	o := addOutput(c)
+	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that FILE does not hold")
+	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id of the first path of an OpenAPI document that has none")
+	addService(c, &d.ServiceID, &d.ServiceName)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		methods, err := readMethods(p, args[0], d)
+		if err != nil {
+			return fmt.Errorf("%s: %s", args[0], sentence(err))
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if err := op.Methods.Put(c.Context(), methods, replace); err != nil {
+				return err
+			}
+			return o.print(p.stdout, methodTable(methods))
+		})
+	}
+	return c
+}
+
+func readMethods(p process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {
+	if path == "-" {
+		return methodfile.Read(p.stdin, d)
+	}
+	f, err := os.Open(path) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return nil, errors.New("cannot be read: " + errors.Unwrap(err).Error())
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return methodfile.Read(f, d)
+}
+
+func methodTable(methods []catalogue.Method) table {
+	type row struct {
+		ID          catalogue.MethodID  `json:"method_id"`
+		Path        string              `json:"path"`
+		ServiceID   catalogue.ServiceID `json:"service_id"`
+		ServiceName string              `json:"service_name"`
+		Parameters  []string            `json:"parameters"`
+	}
+	t := table{header: []string{"ID", "PATH", "SERVICE", "SERVICE ID", "PARAMETERS"}}
+	list := make([]row, 0, len(methods))
+	for _, m := range methods {
+		list = append(list, row{m.ID, m.Path, m.ServiceID, m.ServiceName, append([]string{}, m.Parameters...)})
+		t.rows = append(t.rows, []string{
+			strconv.Itoa(int(m.ID)), m.Path, m.ServiceName, strconv.Itoa(int(m.ServiceID)), strings.Join(m.Parameters, " "),
+		})
+	}
+	t.value = list
+	return t
+}
