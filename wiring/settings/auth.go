@@ -107,6 +107,9 @@ func (r Risk) Validate() error {
 			return fmt.Errorf("%s: %d is not 0 to %d", p.name, p.value, risk.MaxScore)
 		}
 	}
+	if err := r.inOrder(); err != nil {
+		return err
+	}
 	switch {
 	case r.VelocitySessions < 1:
 		return fmt.Errorf("RISK_VELOCITY_SESSIONS: %d is less than 1", r.VelocitySessions)
@@ -126,6 +129,27 @@ func (r Risk) Validate() error {
 	for _, c := range r.HighRiskCountries {
 		if len(c) != 2 || strings.ToUpper(c) != c {
 			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", c)
+		}
+	}
+	return nil
+}
+
+// inOrder names the first weight that is less than that of something less bad.
+func (r Risk) inOrder() error {
+	for _, pair := range []struct {
+		name  string
+		worse int
+		than  string
+		bad   int
+	}{
+		{"RISK_DEVICE_UNKNOWN", r.DeviceUnknown, "RISK_DEVICE_CONFIRMED", r.DeviceConfirmed},
+		{"RISK_ADDRESS_LISTED", r.AddressListed, "RISK_ADDRESS_HIDDEN", r.AddressHidden},
+		{"RISK_VELOCITY_MINUTE", r.VelocityMinute, "RISK_VELOCITY_FIVE_MINUTES", r.VelocityFiveMinutes},
+		{"RISK_FAILED_SOME", r.FailedSome, "RISK_FAILED_FEW", r.FailedFew},
+		{"RISK_FAILED_MANY", r.FailedMany, "RISK_FAILED_SOME", r.FailedSome},
+	} {
+		if pair.worse < pair.bad {
+			return fmt.Errorf("%s: %d is less than %s, which stands for something less bad", pair.name, pair.worse, pair.than)
 		}
 	}
 	return nil

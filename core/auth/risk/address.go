@@ -2,6 +2,7 @@ package risk
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -19,8 +20,20 @@ const (
 // Location is where an address is.
 type Location struct {
 	State       State
-	Country     string       // ISO 3166 alpha-2, upper case
+	Country     string       // ISO 3166 alpha-2, upper case; empty when only the coordinates are known
 	Coordinates *Coordinates // nil when they are missing; always so for a private address
+	Network     Network      // told in the audit log, counts nothing; also where State is not Known
+}
+
+// countrySilent tells that a source is configured that does not name the country.
+func (l Location) countrySilent() bool {
+	return l.State == Unanswered || l.State == Known && l.Country == ""
+}
+
+// Network is whose network an address belongs to. The zero value is not known.
+type Network struct {
+	ASN          uint32
+	Organisation string
 }
 
 // Coordinates is a place on the earth in degrees.
@@ -48,6 +61,30 @@ type History struct {
 type Visit struct {
 	At          time.Time
 	Coordinates Coordinates
+}
+
+// Stay is where a session that may be learnt from was begun.
+type Stay struct {
+	At       time.Time
+	Location Location
+}
+
+// Learn returns the habits that stays show, which are given newest first.
+func Learn(stays []Stay) History {
+	var h History
+	for i := range stays {
+		l := &stays[i].Location
+		if l.State != Known {
+			continue
+		}
+		if l.Country != "" && !slices.Contains(h.Countries, l.Country) {
+			h.Countries = append(h.Countries, l.Country)
+		}
+		if h.Last == nil && l.Coordinates != nil {
+			h.Last = &Visit{At: stays[i].At, Coordinates: *l.Coordinates}
+		}
+	}
+	return h
 }
 
 // Class is the reputation of an address.

@@ -42,7 +42,7 @@ func Defaults() Config {
 	}
 }
 
-// Validate returns an error that names a weight outside 0 to 100, or bounds that are out of order.
+// Validate returns an error that names a weight outside 0 to 100, or weights and bounds that are out of order.
 func (c Config) Validate() error {
 	for name, points := range map[string]int{
 		"DeviceConfirmed": c.DeviceConfirmed, "DeviceUnknown": c.DeviceUnknown, "OtherCountry": c.OtherCountry,
@@ -53,6 +53,10 @@ func (c Config) Validate() error {
 		if points < 0 || points > MaxScore {
 			return fmt.Errorf("risk weight %s is %d, 0 to %d are allowed", name, points, MaxScore)
 		}
+	}
+	if c.DeviceConfirmed > c.DeviceUnknown || c.VelocityFiveMinutes > c.VelocityMinute ||
+		c.FailedFew > c.FailedSome || c.FailedSome > c.FailedMany || c.AddressHidden > c.AddressListed {
+		return errors.New("risk weights must be in order: what is worse has no fewer points")
 	}
 	if c.SomeFailures < 1 || c.ManyFailures < c.SomeFailures || c.VelocitySessions < 1 {
 		return errors.New("the bounds of failed attempts and sessions must be 1 or more, and in order")

@@ -3,7 +3,6 @@
 package risk
 
 import (
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -43,6 +42,15 @@ func (f Factors) Sum() int {
 	return f.DeviceFamiliarity + f.GeographicAnomaly + f.IPReputation + f.LoginVelocity + f.FailedAttempts
 }
 
+// Reasons say in words why each factor has its points, for the audit log.
+type Reasons struct {
+	DeviceFamiliarity string
+	GeographicAnomaly string
+	IPReputation      string
+	LoginVelocity     string
+	FailedAttempts    string
+}
+
 // Silent names a source that is configured and had no answer.
 type Silent string
 
@@ -55,102 +63,37 @@ const (
 // Assessment is the result of scoring.
 type Assessment struct {
 	Factors Factors
+	Reasons Reasons
 	Score   int // 0 to 100
 	Silent  []Silent
 }
 
+// finding is what one factor comes to, and why.
+type finding struct {
+	points int
+	why    string
+}
+
 // Assess scores the signals.
 func Assess(c Config, s Signals) Assessment {
-	a := Assessment{Factors: Factors{
-		DeviceFamiliarity: deviceFamiliarity(c, s.Device),
-		GeographicAnomaly: geographicAnomaly(c, s),
-		IPReputation:      ipReputation(c, s.Reputation),
-		LoginVelocity:     loginVelocity(c, s.Sessions),
-		FailedAttempts:    failedAttempts(c, s.FailedAttempts),
-	}}
+	device, place := deviceFamiliarity(c, s.Device), geographicAnomaly(c, &s)
+	address, pace, failures := ipReputation(c, s.Reputation), loginVelocity(c, s.Sessions), failedAttempts(c, s.FailedAttempts)
+	a := Assessment{
+		Factors: Factors{
+			DeviceFamiliarity: device.points, GeographicAnomaly: place.points, IPReputation: address.points,
+			LoginVelocity: pace.points, FailedAttempts: failures.points,
+		},
+		Reasons: Reasons{
+			DeviceFamiliarity: device.why, GeographicAnomaly: place.why, IPReputation: address.why,
+			LoginVelocity: pace.why, FailedAttempts: failures.why,
+		},
+	}
 	a.Score = min(max(a.Factors.Sum(), 0), MaxScore)
-	if s.Location.State == Unanswered {
+	if s.Location.countrySilent() {
 		a.Silent = append(a.Silent, SilentGeography)
 	}
 	if s.Reputation.State == Unanswered {
 		a.Silent = append(a.Silent, SilentReputation)
 	}
 	return a
-}
-
-func deviceFamiliarity(c Config, d trust.Device) int {
-	switch {
-	case d.Assured():
-		return 0
-	case d.Confirmed:
-		return c.DeviceConfirmed
-	}
-	return c.DeviceUnknown
-}
-
-// geographicAnomaly counts the worst of what applies. Without a history nothing is unusual but a high-risk country.
-func geographicAnomaly(c Config, s Signals) int {
-	switch s.Location.State {
-	case NotConfigured:
-		return 0
-	case Unanswered:
-		return c.OtherCountry / 2
-	}
-	points := 0
-	if slices.Contains(c.HighRiskCountries, s.Location.Country) {
-		points = c.HighRiskCountry
-	}
-	if len(s.History.Countries) > 0 && !slices.Contains(s.History.Countries, s.Location.Country) {
-		points = max(points, c.OtherCountry)
-	}
-	if impossibleTravel(c, s) {
-		points = max(points, c.ImpossibleTravel)
-	}
-	return points
-}
-
-func impossibleTravel(c Config, s Signals) bool {
-	last := s.History.Last
-	if last == nil || s.Location.Coordinates == nil {
-		return false
-	}
-	km := last.Coordinates.DistanceKM(*s.Location.Coordinates)
-	hours := max(s.At.Sub(last.At).Hours(), 0)
-	return km > c.TravelMinKM && km > c.TravelMaxKMH*hours
-}
-
-func ipReputation(c Config, r Reputation) int {
-	switch {
-	case r.State == NotConfigured:
-		return 0
-	case r.State == Unanswered:
-		return c.AddressHidden / 2
-	case r.Class == Listed:
-		return c.AddressListed
-	case r.Class == Clean:
-		return 0
-	}
-	return c.AddressHidden
-}
-
-func loginVelocity(c Config, v Velocity) int {
-	switch {
-	case v.LastMinute >= c.VelocitySessions:
-		return c.VelocityMinute
-	case v.LastFiveMinutes >= c.VelocitySessions:
-		return c.VelocityFiveMinutes
-	}
-	return 0
-}
-
-func failedAttempts(c Config, n int) int {
-	switch {
-	case n >= c.ManyFailures:
-		return c.FailedMany
-	case n >= c.SomeFailures:
-		return c.FailedSome
-	case n >= 1:
-		return c.FailedFew
-	}
-	return 0
 }

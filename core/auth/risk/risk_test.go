@@ -2,6 +2,7 @@ package risk_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,32 @@ func TestFactors(t *testing.T) {
 		"other country":     {assured(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{GeographicAnomaly: 20}},
 		"high-risk country": {assured(risk.Signals{Location: known("XX", nil)}), risk.Factors{GeographicAnomaly: 30}},
 		"no history":        {assured(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
+		"no country, a history": {
+			assured(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 10},
+		},
+		"no country, far away": {
+			assured(risk.Signals{Location: known("", at(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 40},
+		},
+		"other and high-risk country": {
+			assured(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 30},
+		},
+		"usual and high-risk country": {
+			assured(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{GeographicAnomaly: 30},
+		},
+		"one of two usual countries": {
+			assured(risk.Signals{Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}}}), risk.Factors{},
+		},
+		"far away, without coordinates": {
+			assured(risk.Signals{Location: known("DE", nil), History: since(0)}), risk.Factors{},
+		},
+		"far away, geography silent": {
+			assured(risk.Signals{Location: risk.Location{State: risk.Unanswered, Coordinates: at(35.7, 139.7)}, History: since(0)}),
+			risk.Factors{GeographicAnomaly: 10},
+		},
+		"high-risk, geography not configured": {assured(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{}},
+		"coordinates that are no numbers": {
+			assured(risk.Signals{Location: known("DE", at(math.NaN(), math.NaN())), History: since(0)}), risk.Factors{},
+		},
 		"travel at 1756 km/h": {
 			assured(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{GeographicAnomaly: 40},
 		},
@@ -125,31 +152,119 @@ func signals(t *rapid.T) risk.Signals {
 
 func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := risk.Assess(config(), signals(t))
+		s := signals(t)
+		a := risk.Assess(config(), s)
 		if a.Score < 0 || a.Score > risk.MaxScore || a.Score != min(a.Factors.Sum(), risk.MaxScore) {
 			t.Fatalf("score %d of %+v", a.Score, a.Factors)
+		}
+		for _, why := range reasons(a) {
+			if why == "" {
+				t.Fatalf("a factor is not explained: %+v", a.Reasons)
+			}
+		}
+		silent := s.Location.State == risk.Unanswered || s.Location.State == risk.Known && s.Location.Country == ""
+		if slices.Contains(a.Silent, risk.SilentGeography) != silent ||
+			slices.Contains(a.Silent, risk.SilentReputation) != (s.Reputation.State == risk.Unanswered) {
+			t.Fatalf("silent %v for %+v", a.Silent, s)
 		}
 	})
 }
 
-// Worse signals never make a better score, and never a higher level.
+func reasons(a risk.Assessment) []string {
+	return []string{
+		a.Reasons.DeviceFamiliarity, a.Reasons.GeographicAnomaly, a.Reasons.IPReputation, a.Reasons.LoginVelocity, a.Reasons.FailedAttempts,
+	}
+}
+
+// points are the factors in the order of reasons.
+func points(a risk.Assessment) []int {
+	f := a.Factors
+	return []int{f.DeviceFamiliarity, f.GeographicAnomaly, f.IPReputation, f.LoginVelocity, f.FailedAttempts}
+}
+
+func TestReasons(t *testing.T) {
+	berlin := *at(52.52, 13.405)
+	a := risk.Assess(config(), risk.Signals{
+		At:             now,
+		Location:       risk.Location{State: risk.Known, Country: "JP", Coordinates: at(35.7, 139.7)},
+		History:        risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-90 * time.Minute), Coordinates: berlin}},
+		Reputation:     risk.Reputation{State: risk.Known, Class: risk.Tor},
+		Sessions:       risk.Velocity{LastMinute: 3, LastFiveMinutes: 3},
+		FailedAttempts: 4,
+	})
+	want := []string{
+		"no step-up or MFA was passed on the device", "8915 km from the last confirmed sign-in, 1.5 hours before",
+		"the address is that of a Tor exit", "3 other sessions within one minute", "failed sign-ins within 15 minutes: 4",
+	}
+	if got := reasons(a); !slices.Equal(got, want) {
+		t.Errorf("reasons\n%q, want\n%q", got, want)
+	}
+}
+
+func TestLearn(t *testing.T) {
+	known := func(country string, c *risk.Coordinates) risk.Location {
+		return risk.Location{State: risk.Known, Country: country, Coordinates: c}
+	}
+	h := risk.Learn([]risk.Stay{
+		{At: now, Location: risk.Location{State: risk.Unanswered, Country: "XX", Coordinates: at(9, 9)}},
+		{At: now.Add(-1 * time.Hour), Location: known("DE", nil)},
+		{At: now.Add(-2 * time.Hour), Location: known("", at(1, 1))},
+		{At: now.Add(-3 * time.Hour), Location: known("FR", at(2, 2))},
+		{At: now.Add(-4 * time.Hour), Location: known("DE", at(3, 3))},
+	})
+	if !slices.Equal(h.Countries, []string{"DE", "FR"}) || h.Last == nil || h.Last.Coordinates != *at(1, 1) ||
+		!h.Last.At.Equal(now.Add(-2*time.Hour)) {
+		t.Errorf("history is %+v", h)
+	}
+	if h := risk.Learn(nil); h.Countries != nil || h.Last != nil {
+		t.Errorf("without stays: %+v", h)
+	}
+}
+
+// worse returns signals of which one is worse, or as bad.
+func worse(t *rapid.T, s risk.Signals) risk.Signals {
+	more := rapid.IntRange(0, 10).Draw(t, "more")
+	switch rapid.IntRange(0, 7).Draw(t, "what") {
+	case 0:
+		s.FailedAttempts += more
+	case 1:
+		s.Sessions.LastMinute, s.Sessions.LastFiveMinutes = s.Sessions.LastMinute+more, s.Sessions.LastFiveMinutes+more
+	case 2:
+		s.Device.Proven = false
+	case 3:
+		s.Device.Confirmed = false
+	case 4:
+		s.Device.Trusted = false
+	case 5:
+		if s.Reputation.State == risk.Known {
+			s.Reputation.Class = min(s.Reputation.Class+risk.Class(more), risk.Listed)
+		} else {
+			s.Reputation.State, s.Reputation.Class = risk.Known, risk.Listed
+		}
+	case 6:
+		if s.Location.State != risk.Unanswered {
+			s.Location.State, s.Location.Country = risk.Known, "XX"
+		}
+	case 7: // nearer in time is faster
+		last := *s.History.Last
+		last.At = last.At.Add(time.Duration(more) * 6 * time.Minute)
+		s.History.Last = &last
+	}
+	return s
+}
+
+// Worse signals lower no factor, whatever the weights, and raise no level; a cap never raises one either.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := signals(t)
-		after := before
-		switch rapid.IntRange(0, 4).Draw(t, "what") {
-		case 0:
-			after.FailedAttempts += rapid.IntRange(0, 10).Draw(t, "more")
-		case 1:
-			after.Sessions.LastMinute += rapid.IntRange(0, 10).Draw(t, "more")
-		case 2:
-			after.Device.Proven = false
-		case 3:
-			after.Device.Confirmed = false
-		case 4:
-			after.Reputation.State, after.Reputation.Class = risk.Known, risk.Listed
+		after := worse(t, before)
+		c := weights(t)
+		a, b := risk.Assess(c, before), risk.Assess(c, after)
+		for i, n := range points(b) {
+			if n < points(a)[i] {
+				t.Fatalf("factor %d fell from %+v to %+v", i, a.Factors, b.Factors)
+			}
 		}
-		a, b := risk.Assess(config(), before), risk.Assess(config(), after)
 		if b.Score < a.Score {
 			t.Fatalf("score fell from %d to %d", a.Score, b.Score)
 		}
@@ -158,6 +273,9 @@ func TestScoreIsMonotone(t *testing.T) {
 			y := trust.Decide(b.Score, after.Device, trust.DefaultBounds(), binding)
 			if y > x {
 				t.Fatalf("%s: level rose from %s to %s", binding, x, y)
+			}
+			if y > trust.DefaultBounds().Level(b.Score) {
+				t.Fatalf("%s: the cap raised a level to %s", binding, y)
 			}
 			if !after.Device.Confirmed && y > auth.Unverified {
 				t.Fatalf("%s: a device never confirmed got %s", binding, y)
@@ -169,6 +287,27 @@ func TestScoreIsMonotone(t *testing.T) {
 	})
 }
 
+// weights are any that Validate takes.
+func weights(t *rapid.T) risk.Config {
+	c := config()
+	steps := func(name string, n int) []int {
+		list := rapid.SliceOfN(rapid.IntRange(0, risk.MaxScore), n, n).Draw(t, name)
+		slices.Sort(list)
+		return list
+	}
+	device, address, pace, failed := steps("device", 2), steps("address", 2), steps("velocity", 2), steps("failed", 3)
+	place := steps("place", 3)
+	c.DeviceConfirmed, c.DeviceUnknown = device[0], device[1]
+	c.AddressHidden, c.AddressListed = address[0], address[1]
+	c.VelocityFiveMinutes, c.VelocityMinute = pace[0], pace[1]
+	c.FailedFew, c.FailedSome, c.FailedMany = failed[0], failed[1], failed[2]
+	c.OtherCountry, c.HighRiskCountry, c.ImpossibleTravel = place[0], place[1], place[2]
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestConfig(t *testing.T) {
 	if err := risk.Defaults().Validate(); err != nil {
 		t.Errorf("defaults: %v", err)
@@ -176,6 +315,11 @@ func TestConfig(t *testing.T) {
 	for name, spoil := range map[string]func(*risk.Config){
 		"negative weight": func(c *risk.Config) { c.FailedMany = -1 },
 		"huge weight":     func(c *risk.Config) { c.AddressListed = 101 },
+		"unknown device":  func(c *risk.Config) { c.DeviceUnknown = c.DeviceConfirmed - 1 },
+		"listed address":  func(c *risk.Config) { c.AddressListed = c.AddressHidden - 1 },
+		"velocity":        func(c *risk.Config) { c.VelocityMinute = c.VelocityFiveMinutes - 1 },
+		"some failures":   func(c *risk.Config) { c.FailedSome = c.FailedFew - 1 },
+		"many failures":   func(c *risk.Config) { c.FailedMany = c.FailedSome - 1 },
 		"order":           func(c *risk.Config) { c.ManyFailures = c.SomeFailures - 1 },
 		"no sessions":     func(c *risk.Config) { c.VelocitySessions = 0 },
 		"no speed":        func(c *risk.Config) { c.TravelMaxKMH = 0 },

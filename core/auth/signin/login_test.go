@@ -402,6 +402,10 @@ func TestRiskFactors(t *testing.T) {
 		if w.factors()["geographicAnomaly"] != 10.0 || !slices.Contains(named, any("geographicAnomaly")) {
 			t.Errorf("factors %v, unanswered %v", w.factors(), named)
 		}
+		reasons, _ := w.events(auth.RiskEvaluation)[0].Details["reasons"].(map[string]any)
+		if len(reasons) != len(w.factors()) || reasons["geographicAnomaly"] != "the location of the address is not known" {
+			t.Errorf("reasons %v", reasons)
+		}
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
@@ -22,15 +22,15 @@ func (s *Service) open(ctx context.Context, in Login, v *visitor, now time.Time)
 		Confirmed: device.Confirmed, Trusted: device.TrustStatus == auth.DeviceTrusted,
 		Proven: v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff),
 	}
-	assessment, err := s.assess(ctx, in, v.account.ID, standing, now)
+	verdict, err := s.assessor.Assess(ctx, assess.Visit{At: now, User: v.account.ID, Address: in.Address, Device: standing})
 	if err != nil {
 		return auth.Session{}, err
 	}
 	session := auth.Session{
 		ID:     entropy.UUID[auth.SessionID](s.world.Entropy),
 		UserID: v.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
-		TrustLevel: trust.Decide(assessment.Score, standing, s.config.Bounds, s.config.DeviceBinding),
-		RiskScore:  assessment.Score,
+		TrustLevel: verdict.Level,
+		RiskScore:  verdict.Score,
 		CreatedAt:  now, LastActivity: now,
 		ExpiresAt:    now.Add(min(s.config.RefreshTokenTTL, s.config.RefreshTokenMaxAge)),
 		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
@@ -39,7 +39,7 @@ func (s *Service) open(ctx context.Context, in Login, v *visitor, now time.Time)
 	if err := s.records.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, err
 	}
-	return session, s.world.Trail.Record(ctx, entriesOf(&session, assessment, &device, made)...)
+	return session, s.world.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made)...)
 }
 
 // maxRevocations is how often in a row a device may be revoked under a login's hands.
@@ -77,10 +77,10 @@ func (s *Service) meet(ctx context.Context, in Login, v *visitor, now time.Time)
 }
 
 // entriesOf returns what a new session leaves in the audit log (decisions 2.4), in the order of the acts.
-func entriesOf(session *auth.Session, a risk.Assessment, device *auth.Device, made bool) []audit.Entry {
+func entriesOf(session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool) []audit.Entry {
 	level := session.TrustLevel.String()
 	entries := []audit.Entry{
-		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, a)},
+		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, verdict)},
 		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: map[string]any{
 			"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
 			"trustLevel": level, "sessionId": string(session.ID),
@@ -97,25 +97,10 @@ func entriesOf(session *auth.Session, a risk.Assessment, device *auth.Device, ma
 	if session.TrustLevel == auth.HighRisk {
 		entries = append(entries, audit.Entry{
 			Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
-				"reason": "high_risk", "riskScore": a.Score, "sessionId": string(session.ID),
+				"reason": "high_risk", "riskScore": verdict.Score, "sessionId": string(session.ID),
 				"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
 			},
 		})
 	}
 	return entries
-}
-
-func riskDetails(session *auth.Session, a risk.Assessment) map[string]any {
-	details := map[string]any{
-		"riskScore": a.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
-		"factors": map[string]any{
-			"deviceFamiliarity": a.Factors.DeviceFamiliarity, "geographicAnomaly": a.Factors.GeographicAnomaly,
-			"ipReputation": a.Factors.IPReputation, "loginVelocity": a.Factors.LoginVelocity,
-			"failedAttempts": a.Factors.FailedAttempts,
-		},
-	}
-	if len(a.Silent) > 0 {
-		details["unanswered"] = a.Silent
-	}
-	return details
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -103,6 +104,7 @@ type Service struct {
 	crypto  Crypto
 	world   Surroundings
 
+	assessor     *assess.Assessor
 	gate         *gate
 	lockoutKey   auth.Key
 	successorKey auth.Key
@@ -123,8 +125,20 @@ func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
 	}
 	return &Service{
 		config: c, records: r, crypto: k, world: w,
-		gate: newGate(), lockoutKey: lockoutKey, successorKey: successorKey,
+		assessor: newAssessor(c, r, w), gate: newGate(), lockoutKey: lockoutKey, successorKey: successorKey,
 	}, nil
+}
+
+func newAssessor(c Config, r Records, w Surroundings) *assess.Assessor {
+	return assess.New(
+		assess.Config{
+			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
+			Bounds: c.Bounds, Binding: c.DeviceBinding,
+		},
+		assess.Sources{
+			Past:      assess.Recorded{Trail: w.Trail, Sessions: r.Sessions, History: r.History, Geography: w.Geography},
+			Geography: w.Geography, Reputation: w.Reputation,
+		})
 }
 
 // Result is a session's fresh pair of tokens.

@@ -1,0 +1,94 @@
+package assess_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+)
+
+var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
+
+// world is the past and the atlas of one person.
+type world struct {
+	places         map[netip.Addr]risk.Location
+	stays          []risk.Stay
+	failed         map[time.Duration]int // by how long before now is asked for
+	sessions       map[time.Duration]int
+	err            error
+	historyWasRead bool
+}
+
+func (w *world) Locate(_ context.Context, a netip.Addr) risk.Location { return w.places[a] }
+
+func (w *world) FailedSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return w.failed[now.Sub(t)], w.err
+}
+
+func (w *world) SessionsSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return w.sessions[now.Sub(t)], w.err
+}
+
+func (w *world) Stays(context.Context, auth.UserID) ([]risk.Stay, error) {
+	w.historyWasRead = true
+	return w.stays, w.err
+}
+
+func (w *world) assess(address string, d trust.Device) (assess.Verdict, error) {
+	a := assess.New(
+		assess.Config{
+			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.Defaults(), s) },
+			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
+		},
+		assess.Sources{Past: w, Geography: w, Reputation: signals.None{}})
+	return a.Assess(context.Background(), assess.Visit{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
+}
+
+func TestSignalsAreGathered(t *testing.T) {
+	w := &world{
+		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
+		stays:    []risk.Stay{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
+		failed:   map[time.Duration]int{15 * time.Minute: 3},
+		sessions: map[time.Duration]int{time.Minute: 1, 5 * time.Minute: 2},
+	}
+	v, err := w.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
+	want := risk.Factors{GeographicAnomaly: 20, LoginVelocity: 15, FailedAttempts: 25}
+	if err != nil || v.Factors != want || v.Level != auth.Unverified {
+		t.Errorf("factors %+v, level %s, error %v; want %+v and UNVERIFIED", v.Factors, v.Level, err, want)
+	}
+	w.historyWasRead = false
+	if _, err := w.assess("203.0.113.2", trust.Device{}); err != nil || w.historyWasRead {
+		t.Errorf("without a location: history read %v, error %v", w.historyWasRead, err)
+	}
+	w.err = errors.New("away")
+	if _, err := w.assess("203.0.113.1", trust.Device{}); !errors.Is(err, w.err) {
+		t.Errorf("error %v, want that of the past", err)
+	}
+}
+
+// TestPrivateAddressesNeverTravel gives private addresses coordinates, as a database of one's own may.
+func TestPrivateAddressesNeverTravel(t *testing.T) {
+	far := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 35.7, Longitude: 139.7}}
+	near := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 52.5, Longitude: 13.4}}
+	for address, want := range map[string]int{
+		"203.0.113.1": 40, "2001:db8::1": 40, "100.128.0.1": 40,
+		"10.0.0.1": 0, "172.16.9.9": 0, "192.168.1.1": 0, "127.0.0.1": 0, "169.254.1.1": 0, "100.64.0.1": 0,
+		"::1": 0, "fd00::1": 0, "fe80::1": 0, "::ffff:10.0.0.1": 0, "::": 0,
+	} {
+		w := &world{
+			places: map[netip.Addr]risk.Location{netip.MustParseAddr(address): far},
+			stays:  []risk.Stay{{At: now.Add(-time.Hour), Location: near}},
+		}
+		v, err := w.assess(address, trust.Device{})
+		if err != nil || v.Factors.GeographicAnomaly != want {
+			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors.GeographicAnomaly, err, want)
+		}
+	}
+}

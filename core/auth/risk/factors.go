@@ -1,0 +1,108 @@
+package risk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+)
+
+func deviceFamiliarity(c Config, d trust.Device) finding {
+	switch {
+	case d.Assured():
+		return finding{0, "the device is trusted and shows its token"}
+	case !d.Confirmed:
+		return finding{c.DeviceUnknown, "no step-up or MFA was passed on the device"}
+	case d.Trusted:
+		return finding{c.DeviceConfirmed, "the device is trusted, but does not show its token"}
+	}
+	return finding{c.DeviceConfirmed, "the device is confirmed, but not marked as trusted"}
+}
+
+// geographicAnomaly counts the worst of what applies.
+func geographicAnomaly(c Config, s *Signals) finding {
+	switch s.Location.State {
+	case NotConfigured:
+		return finding{0, "locations are not configured"}
+	case Unanswered:
+		return finding{c.OtherCountry / 2, "the location of the address is not known"}
+	}
+	worst := countryAnomaly(c, s)
+	if travel := impossibleTravel(c, s); travel.points > worst.points {
+		return travel
+	}
+	return worst
+}
+
+// countryAnomaly: without a history nothing is unusual but a high-risk country.
+func countryAnomaly(c Config, s *Signals) finding {
+	country, usual := s.Location.Country, s.History.Countries
+	if country == "" {
+		return finding{c.OtherCountry / 2, "the country of the address is not known"}
+	}
+	expected := finding{0, country + " is a usual country"}
+	switch {
+	case len(usual) == 0:
+		expected = finding{0, "no country is usual yet, this one is " + country}
+	case !slices.Contains(usual, country):
+		expected = finding{c.OtherCountry, country + " is not a usual country, which are " + strings.Join(usual, ", ")}
+	}
+	if slices.Contains(c.HighRiskCountries, country) && c.HighRiskCountry >= expected.points {
+		return finding{c.HighRiskCountry, country + " is a high-risk country"}
+	}
+	return expected
+}
+
+// impossibleTravel has no points where there was none.
+func impossibleTravel(c Config, s *Signals) finding {
+	last := s.History.Last
+	if last == nil || s.Location.Coordinates == nil {
+		return finding{}
+	}
+	km := last.Coordinates.DistanceKM(*s.Location.Coordinates)
+	passed := max(s.At.Sub(last.At), 0)
+	if far := km > c.TravelMinKM && km > c.TravelMaxKMH*passed.Hours(); !far {
+		return finding{}
+	}
+	return finding{c.ImpossibleTravel, fmt.Sprintf("%.0f km from the last confirmed sign-in, %.1f hours before", km, passed.Hours())}
+}
+
+var classNames = [...]string{Hosting: "a hosting company", Proxy: "a proxy", Tor: "a Tor exit"}
+
+func ipReputation(c Config, r Reputation) finding {
+	switch {
+	case r.State == NotConfigured:
+		return finding{0, "reputation lists are not configured"}
+	case r.State == Unanswered:
+		return finding{c.AddressHidden / 2, "the reputation of the address is not known"}
+	case r.Class == Clean:
+		return finding{0, "the address is in no list"}
+	case r.Class < Listed:
+		return finding{c.AddressHidden, "the address is that of " + classNames[r.Class]}
+	}
+	return finding{c.AddressListed, "the address is listed as bad"}
+}
+
+func loginVelocity(c Config, v Velocity) finding {
+	switch {
+	case v.LastMinute >= c.VelocitySessions:
+		return finding{c.VelocityMinute, fmt.Sprintf("%d other sessions within one minute", v.LastMinute)}
+	case v.LastFiveMinutes >= c.VelocitySessions:
+		return finding{c.VelocityFiveMinutes, fmt.Sprintf("%d other sessions within five minutes", v.LastFiveMinutes)}
+	}
+	return finding{0, "sessions are not made fast"}
+}
+
+func failedAttempts(c Config, n int) finding {
+	why := fmt.Sprintf("failed sign-ins within 15 minutes: %d", n)
+	switch {
+	case n >= c.ManyFailures:
+		return finding{c.FailedMany, why}
+	case n >= c.SomeFailures:
+		return finding{c.FailedSome, why}
+	case n >= 1:
+		return finding{c.FailedFew, why}
+	}
+	return finding{0, "no failed sign-ins within 15 minutes"}
+}

@@ -1,0 +1,34 @@
+package signin
+
+import (
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+)
+
+// riskDetails explains a verdict in the audit log: the points of each factor and why it has them, the sources that had no answer,
+// and what is known of the address.
+func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
+	f, why := v.Factors, v.Reasons
+	details := map[string]any{
+		"riskScore": v.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
+		"factors": map[string]any{
+			"deviceFamiliarity": f.DeviceFamiliarity, "geographicAnomaly": f.GeographicAnomaly,
+			"ipReputation": f.IPReputation, "loginVelocity": f.LoginVelocity, "failedAttempts": f.FailedAttempts,
+		},
+		"reasons": map[string]any{
+			"deviceFamiliarity": why.DeviceFamiliarity, "geographicAnomaly": why.GeographicAnomaly,
+			"ipReputation": why.IPReputation, "loginVelocity": why.LoginVelocity, "failedAttempts": why.FailedAttempts,
+		},
+	}
+	if len(v.Silent) > 0 {
+		details["unanswered"] = v.Silent
+	}
+	if l := v.Signals.Location; l.Country != "" {
+		details["country"] = l.Country
+	}
+	if n := v.Signals.Location.Network; n != (risk.Network{}) {
+		details["network"] = map[string]any{"asn": n.ASN, "organisation": n.Organisation}
+	}
+	return details
+}
