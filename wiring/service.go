@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
@@ -47,15 +48,16 @@ type server struct {
 
 // limiter is the rate limit part put together.
 type limiter struct {
-	Settings settings.Service
-	Config   ratelimitapi.Config
-	Debug    debugapi.Config
-	Decider  *decide.Decider
-	Rules    *reload.Rules
-	Source   rulesource.Source
-	Valkey   valkey.Config
-	Counters counters
-	Log      *logrus.Entry
+	Settings   settings.Service
+	Config     ratelimitapi.Config
+	Debug      debugapi.Config
+	Decider    *decide.Decider
+	Rules      *reload.Rules
+	Statistics *statistics.Statistics
+	Source     rulesource.Source
+	Valkey     valkey.Config
+	Counters   counters
+	Log        *logrus.Entry
 }
 
 // api is the other parts put together.
@@ -89,7 +91,7 @@ func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, f
 // run, and of the debug listener.
 func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, func(), error) {
 	s := &Service{settings: l.Settings, log: l.Log}
-	metrics := debugapi.NewMetrics(l.Rules, l.Decider)
+	metrics := debugapi.NewMetrics(l.Statistics)
 	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{Rules: l.Rules, Metrics: metrics})
 	if err != nil {
 		return nil, nil, err

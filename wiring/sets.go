@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -166,6 +167,8 @@ var limitSet = wire.NewSet(
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),
+	statisticsOptions, statistics.New,
+	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
 )
 
 // throttleSet lets the API ask the rate limit hexagon about its own limits.
@@ -177,6 +180,10 @@ func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }
 
 func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Counters, c clock.Clock) decide.Ports {
 	return decide.Ports{Rules: rules, Counters: store, Local: local, Clock: c}
+}
+
+func statisticsOptions(r settings.RateLimit) statistics.Options {
+	return statistics.Options{WithoutRules: r.DisableStats, PeerNames: r.Alone}
 }
 
 func ruleOptions(r settings.RateLimit) ruleset.Options {

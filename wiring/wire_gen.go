@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -58,19 +59,22 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	if err != nil {
 		return nil, nil, err
 	}
+	options2 := statisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(rules, decider, options2)
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	valkeyConfig := s.Valkey
 	wiringLimiter := limiter{
-		Settings: service,
-		Config:   config,
-		Debug:    debugapiConfig,
-		Decider:  decider,
-		Rules:    rules,
-		Source:   directory,
-		Valkey:   valkeyConfig,
-		Counters: wiringCounters,
-		Log:      log,
+		Settings:   service,
+		Config:     config,
+		Debug:      debugapiConfig,
+		Decider:    decider,
+		Rules:      rules,
+		Statistics: statisticsStatistics,
+		Source:     directory,
+		Valkey:     valkeyConfig,
+		Counters:   wiringCounters,
+		Log:        log,
 	}
 	restConfig := s.REST
 	registry := s.Registry
@@ -290,18 +294,21 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		cleanup()
 		return nil, nil, err
 	}
+	options2 := statisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(rules, decider, options2)
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	wiringLimiter := limiter{
-		Settings: service,
-		Config:   config,
-		Debug:    debugapiConfig,
-		Decider:  decider,
-		Rules:    rules,
-		Source:   directory,
-		Valkey:   valkeyConfig,
-		Counters: wiringCounters,
-		Log:      log,
+		Settings:   service,
+		Config:     config,
+		Debug:      debugapiConfig,
+		Decider:    decider,
+		Rules:      rules,
+		Statistics: statisticsStatistics,
+		Source:     directory,
+		Valkey:     valkeyConfig,
+		Counters:   wiringCounters,
+		Log:        log,
 	}
 	restConfig := s.REST
 	registry := s.Registry
@@ -548,18 +555,21 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		cleanup()
 		return nil, nil, err
 	}
+	options2 := statisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(rules, decider, options2)
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	wiringLimiter := limiter{
-		Settings: service,
-		Config:   config,
-		Debug:    debugapiConfig,
-		Decider:  decider,
-		Rules:    rules,
-		Source:   directory,
-		Valkey:   valkeyConfig,
-		Counters: wiringCounters,
-		Log:      log,
+		Settings:   service,
+		Config:     config,
+		Debug:      debugapiConfig,
+		Decider:    decider,
+		Rules:      rules,
+		Statistics: statisticsStatistics,
+		Source:     directory,
+		Valkey:     valkeyConfig,
+		Counters:   wiringCounters,
+		Log:        log,
 	}
 	wiringService, cleanup2, err := newLimiterService(ctx, parts, wiringLimiter)
 	if err != nil {

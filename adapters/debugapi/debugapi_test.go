@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
 type silent struct{}
@@ -25,11 +26,11 @@ func (silent) Refused(error)   {}
 // decisions are what a decider has counted.
 type decisions struct {
 	stats  decide.Stats
-	series []decide.Series
+	series []*decide.Series
 }
 
-func (d *decisions) Stats() *decide.Stats            { return &d.stats }
-func (d *decisions) Series() iter.Seq[decide.Series] { return slices.Values(d.series) }
+func (d *decisions) Stats() *decide.Stats             { return &d.stats }
+func (d *decisions) Series() iter.Seq[*decide.Series] { return slices.Values(d.series) }
 
 // bench is a debug listener with all it shows.
 type bench struct {
@@ -42,7 +43,7 @@ type bench struct {
 func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
-	b.metrics = debugapi.NewMetrics(b.rules, b.decisions)
+	b.metrics = debugapi.NewMetrics(statistics.New(b.rules, b.decisions, statistics.Options{}))
 	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{Rules: b.rules, Metrics: b.metrics})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestStatistics(t *testing.T) {
 	}
 	same := &ratelimit.Hits{}
 	same.Total.Add(3)
-	b.decisions.series = []decide.Series{
+	b.decisions.series = []*decide.Series{
 		{Domain: "shop", Path: "user_a:b", Levels: []string{"user_a:b"}, Hits: same},
 		{Domain: "shop", Path: "user_\xff", Levels: []string{"user_\xff"}, Hits: &ratelimit.Hits{}},
 	}

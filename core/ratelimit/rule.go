@@ -43,4 +43,6 @@ type Hits struct {
 	Near   atomic.Uint64 // hits over the near-limit ratio and within the limit
 	Within atomic.Uint64 // hits that were answered as OK
 	Shadow atomic.Uint64 // hits over the limit that shadow mode let pass
+	// OverLocal are the hits over the limit that the local cache answered.
+	OverLocal atomic.Uint64
 }

@@ -18,7 +18,12 @@ type RateLimit struct {
 	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"most seconds that a counter outlives its window"`
 	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process)"`
 	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"most series of statistics by value"`
+	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send none anywhere"`
 	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"files may name the same domain; their rules come together"`
+
+	// Alone tells that the service stands in for the Envoy rate limit service
+	// (tollgate ratelimit).
+	Alone bool `env:"-"`
 }
 
 // Validate names the first setting that is out of range.
@@ -42,6 +47,9 @@ func (r RateLimit) Validate() error {
 // Decide returns the settings in the form in which decisions take them.
 func (r RateLimit) Decide() decide.Config {
 	mode, _ := decide.ParseFailureMode(r.FailureMode) // Validate has refused any other
+	if r.DisableStats {
+		r.MaxSeries = 0
+	}
 	return decide.Config{
 		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver,
 		JitterMax: time.Duration(r.JitterSeconds) * time.Second, FailureMode: mode, MaxSeries: r.MaxSeries,

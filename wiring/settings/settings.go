@@ -77,7 +77,9 @@ func ReadRatelimit(environ []string) (Settings, error) {
 			delete(e.values, name)
 		}
 	}
-	return e.settings(vars)
+	s, err := e.settings(vars)
+	s.RateLimit.Alone = true
+	return s, err
 }
 
 func (e environment) settings(vars []Variable) (Settings, error) {

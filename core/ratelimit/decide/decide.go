@@ -5,6 +5,7 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -121,6 +122,9 @@ func (d *Decider) count(ctx context.Context, w *work) error {
 	err := d.add(ctx, d.ports.Counters, w)
 	if err == nil {
 		return nil
+	}
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away: no failure of the store, and nobody to answer
+		return err
 	}
 	d.stats.StoreErrors.Add(1)
 	switch d.config.FailureMode {

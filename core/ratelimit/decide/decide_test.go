@@ -401,3 +401,25 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("no ports: accepted")
 	}
 }
+
+// TestCallerGoesAway: a call that its caller cancelled says nothing of the
+// store; one whose time ran out while the store was silent does.
+func TestCallerGoesAway(t *testing.T) {
+	b := open(t, func(c *decide.Config, p *decide.Ports) { p.Counters, c.FailureMode = broken{}, decide.FailOpen }, on("k", perMinute(5)))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Decide(cancelled, ask("k=v")); err == nil {
+		t.Error("a cancelled call is answered")
+	}
+	if n := b.Stats().StoreErrors.Load() + b.Stats().FailedOpen.Load(); n != 0 {
+		t.Errorf("a cancelled call counts as %d failures", n)
+	}
+	late, stop := context.WithTimeout(t.Context(), 0)
+	defer stop()
+	if _, err := b.Decide(late, ask("k=v")); err != nil {
+		t.Error(err)
+	}
+	if n := b.Stats().StoreErrors.Load(); n != 1 {
+		t.Errorf("%d store errors, want 1", n)
+	}
+}

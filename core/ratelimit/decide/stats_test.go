@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
 type tally struct{ total, over, near, within uint64 }
@@ -124,6 +126,56 @@ func TestLongValuesTakeNoSeries(t *testing.T) {
 	}
 	if got := b.only().Hits.Total.Load(); got != 1 {
 		t.Errorf("%d hits on the rule itself, want 1", got)
+	}
+}
+
+// TestIdleSeriesGiveWay: when the table is full, what nobody asked for in an
+// hour gives its place up, and what somebody did keeps it.
+func TestIdleSeriesGiveWay(t *testing.T) {
+	detailed := on("user", perMinute(5))
+	detailed.DetailedMetric = true
+	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 }, detailed)
+	b.must(t, ask("user=idle", "user=busy", "user=late"))
+	b.clock.at = b.clock.at.Add(40 * time.Minute)
+	b.must(t, ask("user=busy", "user=late"))
+	if got := paths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_idle user_idle"}) {
+		t.Errorf("before an hour the series are %q", got)
+	}
+	b.clock.at = b.clock.at.Add(40 * time.Minute)
+	b.must(t, ask("user=late", "user=later"))
+	if got := paths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
+		t.Errorf("after an hour the series are %q", got)
+	}
+	if got := b.only().Hits.Total.Load(); got != 3 {
+		t.Errorf("%d hits on the rule itself, want the 3 that there was no room for", got)
+	}
+}
+
+// TestSeriesTogether counts for many values from many callers: nothing is lost
+// and the bound holds.
+func TestSeriesTogether(t *testing.T) {
+	const callers, values, most = 8, 300, 200
+	detailed := on("user", &ruleset.Limit{Unlimited: true})
+	detailed.DetailedMetric = true
+	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = most }, detailed)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for v := range values {
+				if _, err := b.Decide(t.Context(), ask("user="+strconv.Itoa(v))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total, series := b.only().Hits.Total.Load(), 0
+	for s := range b.Series() {
+		total += s.Hits.Total.Load()
+		series++
+	}
+	if total != callers*values || series != most {
+		t.Errorf("%d hits in %d series, want %d in %d", total, series, callers*values, most)
 	}
 }
 

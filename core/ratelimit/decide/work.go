@@ -84,7 +84,7 @@ func (d *Decider) give(w *work) {
 func (d *Decider) resolve(w *work, set *ruleset.Set) {
 	replacing := false
 	for i := range w.request.Descriptors {
-		t := d.target(w.request, &w.request.Descriptors[i], set)
+		t := d.target(w, &w.request.Descriptors[i], set)
 		replacing = replacing || t.rule != nil && len(t.rule.Replaces) > 0
 		w.targets = append(w.targets, t)
 	}
@@ -93,16 +93,17 @@ func (d *Decider) resolve(w *work, set *ruleset.Set) {
 	}
 }
 
-func (d *Decider) target(r *ratelimit.Request, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
-	t := target{addend: addend(r, wanted), back: wanted.GiveBack}
+func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
+	domain := w.request.Domain
+	t := target{addend: addend(w.request, wanted), back: wanted.GiveBack}
 	if wanted.Override != nil {
-		if set.Has(r.Domain) {
+		if set.Has(domain) {
 			t.kind, t.limit = limited, *wanted.Override
-			t.stats = d.series.ofOverride(r.Domain, wanted.Entries)
+			t.stats = d.series.ofOverride(domain, wanted.Entries, w.now)
 		}
 		return t
 	}
-	t.rule = set.Match(r.Domain, wanted.Entries)
+	t.rule = set.Match(domain, wanted.Entries)
 	if t.rule == nil {
 		return t
 	}
@@ -110,7 +111,7 @@ func (d *Decider) target(r *ratelimit.Request, wanted *ratelimit.Descriptor, set
 	if t.rule.Unlimited {
 		t.kind = unlimited
 	}
-	t.stats = d.series.ofRule(t.rule, wanted.Entries)
+	t.stats = d.series.ofRule(t.rule, wanted.Entries, w.now)
 	return t
 }
 

@@ -1,0 +1,99 @@
+package statistics
+
+import (
+	"iter"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// Changes tells what was counted since it was last asked, for sinks that send
+// differences. One sink asks, one call at a time.
+type Changes struct {
+	of      *Statistics
+	service map[string]uint64
+	hits    map[*ratelimit.Hits]*told
+	calls   uint64
+	round   uint64
+}
+
+// told is what was told last of a subject that has been hit.
+type told struct {
+	domain ratelimit.Domain
+	path   string
+	values Values
+	round  uint64
+}
+
+// NewChanges returns the changes since the start.
+func (s *Statistics) NewChanges() *Changes {
+	return &Changes{of: s, service: map[string]uint64{}, hits: map[*ratelimit.Hits]*told{}}
+}
+
+// Counters goes through all counters that grew, each by its name with dots and
+// by how much it grew; a name may come more than once. What the caller did not
+// take, because it stopped, comes again.
+func (c *Changes) Counters() iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		for _, one := range c.of.Service() {
+			if grown := one.Value - c.service[one.Name]; grown > 0 {
+				if !yield(one.Name, grown) {
+					return
+				}
+				c.service[one.Name] = one.Value
+			}
+		}
+		c.round++
+		for one := range c.of.subjects() {
+			if !c.subject(one, yield) {
+				return
+			}
+		}
+		c.forget(yield)
+	}
+}
+
+// subject tells what grew of a subject; false when nobody listens any more.
+// Those that were never hit take no memory.
+func (c *Changes) subject(one Subject, yield func(string, uint64) bool) bool {
+	known := c.hits[one.Hits]
+	values := read(one.Hits)
+	if known == nil {
+		if values == (Values{}) {
+			return true
+		}
+		known = &told{domain: one.Domain, path: one.Path}
+		c.hits[one.Hits] = known
+	}
+	known.round = c.round
+	return known.tell(values, yield)
+}
+
+// forget tells the last of subjects that are gone.
+func (c *Changes) forget(yield func(string, uint64) bool) {
+	for hits, known := range c.hits {
+		if known.round == c.round {
+			continue
+		}
+		if !known.tell(read(hits), yield) {
+			return
+		}
+		delete(c.hits, hits)
+	}
+}
+
+func (t *told) tell(values Values, yield func(string, uint64) bool) bool {
+	if values == t.values {
+		return true
+	}
+	name := append(appendName(nil, t.domain, t.path), '.')
+	for i, value := range values {
+		if value == t.values[i] {
+			continue
+		}
+		if !yield(string(append(name, Stat(i).String()...)), value-t.values[i]) {
+			return false
+		}
+		t.values[i] = value
+	}
+	return true
+}

@@ -1,0 +1,276 @@
+package statistics_test
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+)
+
+// bench has rules and decisions that the test makes up.
+type bench struct {
+	*statistics.Statistics
+	set    *ruleset.Set
+	stats  decide.Stats
+	series []*decide.Series
+}
+
+func (b *bench) Current() *ruleset.Set            { return b.set }
+func (b *bench) Loaded() uint64                   { return 2 }
+func (b *bench) Refused() uint64                  { return 0 }
+func (b *bench) Stats() *decide.Stats             { return &b.stats }
+func (b *bench) Series() iter.Seq[*decide.Series] { return slices.Values(b.series) }
+
+func open(t testing.TB, o statistics.Options, keys ...string) *bench {
+	t.Helper()
+	b := &bench{set: compile(t, nil, keys...)}
+	b.Statistics = statistics.New(b, b, o)
+	return b
+}
+
+func compile(t testing.TB, before *ruleset.Set, keys ...string) *ruleset.Set {
+	t.Helper()
+	s := ruleset.Source{Domain: ruleset.Text{Value: "shop"}}
+	for _, key := range keys {
+		s.Descriptors = append(s.Descriptors, ruleset.Descriptor{
+			Key: ruleset.Text{Value: key}, Limit: &ruleset.Limit{Unlimited: true},
+		})
+	}
+	set, err := ruleset.Compile([]ruleset.Source{s}, ruleset.Options{Previous: before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// of returns the hits of a path.
+func (b *bench) of(path string) *ratelimit.Hits {
+	for r := range b.set.Rules() {
+		if r.Path == path {
+			return r.Hits
+		}
+	}
+	return nil
+}
+
+func grown(c *statistics.Changes) map[string]uint64 {
+	all := map[string]uint64{}
+	for name, by := range c.Counters() {
+		all[name] += by
+	}
+	return all
+}
+
+func want(t *testing.T, got, want map[string]uint64) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestNames(t *testing.T) {
+	b := open(t, statistics.Options{PeerNames: true}, "a:b|c\n")
+	h := b.of("a:b|c\n")
+	h.Total.Add(1)
+	h.Over.Add(2)
+	h.Near.Add(3)
+	h.Within.Add(4)
+	h.Shadow.Add(5)
+	h.OverLocal.Add(6)
+	b.stats.StoreErrors.Add(7)
+	b.stats.ServiceErrors.Add(8)
+	b.stats.GlobalShadow.Add(9)
+	b.stats.FailedOpen.Add(10)
+	b.stats.FailedClosed.Add(11)
+	b.stats.CountedLocally.Add(12)
+	b.Answered(time.Millisecond)
+	want(t, grown(b.NewChanges()), map[string]uint64{
+		"ratelimit.service.rate_limit.shop.a_b_c_.total_hits":                  1,
+		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit":                  2,
+		"ratelimit.service.rate_limit.shop.a_b_c_.near_limit":                  3,
+		"ratelimit.service.rate_limit.shop.a_b_c_.within_limit":                4,
+		"ratelimit.service.rate_limit.shop.a_b_c_.shadow_mode":                 5,
+		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit_with_local_cache": 6,
+		"ratelimit.service.call.should_rate_limit.store_error":                 7,
+		"ratelimit.service.call.should_rate_limit.redis_error":                 7,
+		"ratelimit.service.call.should_rate_limit.service_error":               8,
+		"ratelimit.service.global_shadow_mode":                                 9,
+		"ratelimit.service.call.should_rate_limit.failed_open":                 10,
+		"ratelimit.service.call.should_rate_limit.failed_closed":               11,
+		"ratelimit.service.call.should_rate_limit.counted_locally":             12,
+		"ratelimit.service.config_load_success":                                2,
+		"ratelimit_server.ShouldRateLimit.total_requests":                      1,
+	})
+}
+
+func TestWithoutRules(t *testing.T) {
+	b := open(t, statistics.Options{WithoutRules: true}, "k")
+	b.of("k").Total.Add(1)
+	want(t, grown(b.NewChanges()), map[string]uint64{"ratelimit.service.config_load_success": 2})
+	if n := len(b.Totals()); n != 0 {
+		t.Errorf("%d totals", n)
+	}
+}
+
+func TestChangesTellDifferences(t *testing.T) {
+	b := open(t, statistics.Options{}, "k", "never")
+	c := b.NewChanges()
+	grown(c)
+	want(t, grown(c), map[string]uint64{})
+	b.of("k").Total.Add(3)
+	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 3})
+	b.of("k").Total.Add(2)
+	for range c.Counters() {
+		break // could not be sent: comes again
+	}
+	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 2})
+}
+
+// TestGoneSubjectsTellTheirLast: a rule that was taken out, and a series that
+// gave its place up, after the last question.
+func TestGoneSubjectsTellTheirLast(t *testing.T) {
+	b := open(t, statistics.Options{}, "k", "other")
+	b.series = []*decide.Series{{Domain: "shop", Path: "k_v", Hits: &ratelimit.Hits{}}}
+	c := b.NewChanges()
+	b.of("k").Total.Add(1)
+	b.series[0].Hits.Total.Add(1)
+	grown(c)
+	b.of("k").Total.Add(4)
+	b.series[0].Hits.Total.Add(5)
+	b.series = nil
+	b.set = compile(t, b.set, "other")
+	want(t, grown(c), map[string]uint64{
+		"ratelimit.service.rate_limit.shop.k.total_hits":   4,
+		"ratelimit.service.rate_limit.shop.k_v.total_hits": 5,
+	})
+	want(t, grown(c), map[string]uint64{})
+}
+
+// TestChangesAddUp: whatever is counted and whenever it is asked, and wherever
+// the asking stops, the differences come to what was counted.
+func TestChangesAddUp(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := open(t, statistics.Options{}, "a", "b", "c")
+		c := b.NewChanges()
+		counted, told := map[string]uint64{}, map[string]uint64{}
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			path := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "path")
+			by := rapid.Uint64Range(1, 9).Draw(rt, "by")
+			b.of(path).Near.Add(by)
+			counted["ratelimit.service.rate_limit.shop."+path+".near_limit"] += by
+			left := rapid.IntRange(0, 5).Draw(rt, "taken")
+			for name, by := range c.Counters() {
+				if left == 0 {
+					break
+				}
+				left--
+				told[name] += by
+			}
+		}
+		for name, by := range grown(c) {
+			told[name] += by
+		}
+		delete(told, "ratelimit.service.config_load_success")
+		if !maps.Equal(counted, told) {
+			rt.Fatalf("counted %v, told %v", counted, told)
+		}
+	})
+}
+
+// TestTotalsStandTogether: what one name stands for is one total, also where
+// texts are no UTF-8.
+func TestTotalsStandTogether(t *testing.T) {
+	b := open(t, statistics.Options{}, "k")
+	series := func(path string, levels ...string) *decide.Series {
+		s := &decide.Series{Domain: "shop", Path: path, Levels: levels, Hits: &ratelimit.Hits{}}
+		s.Hits.Total.Add(2)
+		return s
+	}
+	b.of("k").Total.Add(1)
+	b.series = []*decide.Series{series("k", "k"), series("a_\xff.b.c", "a_\xff", "b", "c"), series("a_\xfe.b.c", "a_\xfe", "b", "c")}
+	got := b.Totals()
+	slices.SortFunc(got, func(x, y statistics.Total) int { return len(x.Rule) - len(y.Rule) })
+	if len(got) != 2 {
+		t.Fatalf("totals are %+v", got)
+	}
+	if got[0].Key1 != "k" || got[0].Key2 != "" || got[0].Values[statistics.TotalHits] != 3 {
+		t.Errorf("got %+v", got[0])
+	}
+	if got[1].Key1 != "a_\uFFFD" || got[1].Key2 != "b" || got[1].Values[statistics.TotalHits] != 4 {
+		t.Errorf("got %+v", got[1])
+	}
+}
+
+func TestTimesAreASample(t *testing.T) {
+	b := open(t, statistics.Options{})
+	c := b.NewChanges()
+	for i := range 100 {
+		b.Answered(time.Duration(i+1) * time.Microsecond)
+	}
+	sample, rate := c.Times()
+	if len(sample) != 100 || rate != 1 || slices.Max(sample) != 100*time.Microsecond {
+		t.Errorf("%d of 100 calls at a rate of %v", len(sample), rate)
+	}
+	if sample, _ = c.Times(); len(sample) != 0 {
+		t.Errorf("%d of no calls", len(sample))
+	}
+	for range 2 { // at the second time, the pace is known
+		for i := range 10_000 {
+			b.Answered(time.Duration(i + 1))
+		}
+		sample, rate = c.Times()
+	}
+	if n := float64(len(sample)); n < 400 || rate < n/10_000*.99 || rate > n/10_000*1.01 {
+		t.Errorf("%v of 10,000 calls at a rate of %v", n, rate)
+	}
+	if low := slices.Min(sample); low > 200 {
+		t.Errorf("the sample begins with the %dth call", low)
+	}
+}
+
+func BenchmarkReading(bm *testing.B) {
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key", i)
+	}
+	b := open(bm, statistics.Options{}, keys...)
+	bm.Run("changes, one rule hit", func(bm *testing.B) {
+		c := b.NewChanges()
+		hits := b.of("key7")
+		bm.ReportAllocs()
+		for bm.Loop() {
+			hits.Total.Add(1)
+			for range c.Counters() {
+			}
+		}
+	})
+	bm.Run("totals", func(bm *testing.B) {
+		bm.ReportAllocs()
+		for bm.Loop() {
+			b.Totals()
+		}
+	})
+	for r := range b.set.Rules() {
+		r.Hits.Total.Add(1)
+	}
+	bm.Run("changes, all rules hit", func(bm *testing.B) {
+		c := b.NewChanges()
+		bm.ReportAllocs()
+		for bm.Loop() {
+			for r := range b.set.Rules() {
+				r.Hits.Total.Add(1)
+			}
+			for range c.Counters() {
+			}
+		}
+	})
+}
