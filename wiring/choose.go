@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -106,6 +107,19 @@ func chooseCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 	}
 	connected := func() bool { return store.Connected() && second.Connected() }
 	return counters{valkey.NewPair(second, store), connected}, func() { cleanupSecond(); cleanup() }, nil
+}
+
+// chooseOverLimit remembers keys that are over their limit where
+// LOCAL_CACHE_SIZE_IN_BYTES gives room for them, else none.
+func chooseOverLimit(m memory.Config, c clock.Clock) (overlimit.Cache, error) {
+	if m.OverLimitBytes == 0 {
+		return nil, nil
+	}
+	cache, err := memory.NewOverLimit(c, m)
+	if err != nil {
+		return nil, fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES: %w", err)
+	}
+	return cache, nil
 }
 
 // inProcessSessions keeps copies of sessions in the process.

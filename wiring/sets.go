@@ -45,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
+	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
@@ -163,7 +164,7 @@ func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usa
 
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
-	memory.NewCounters, wire.FieldsOf(new(counters), "Store"),
+	memory.NewCounters, wire.FieldsOf(new(counters), "Store"), chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),
@@ -178,8 +179,8 @@ var throttleSet = wire.NewSet(
 
 func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }
 
-func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Counters, c clock.Clock) decide.Ports {
-	return decide.Ports{Rules: rules, Counters: store, Local: local, Clock: c}
+func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Counters, over overlimit.Cache, c clock.Clock) decide.Ports {
+	return decide.Ports{Rules: rules, Counters: store, Local: local, OverLimit: over, Clock: c}
 }
 
 func statisticsOptions(r settings.RateLimit) statistics.Options {

@@ -54,7 +54,11 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	memoryCounters := memory.NewCounters(clock, memoryConfig)
 	wiringCounters := inProcessCounters(memoryCounters)
 	store := wiringCounters.Store
-	ports := rateLimitPorts(rules, store, memoryCounters, clock)
+	cache, err := chooseOverLimit(memoryConfig, clock)
+	if err != nil {
+		return nil, nil, err
+	}
+	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		return nil, nil, err
@@ -109,8 +113,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	cache := inProcessSessions(memoryConfig, clock)
-	checker := access.NewChecker(issuer, sessions, cache, clock)
+	sessioncacheCache := inProcessSessions(memoryConfig, clock)
+	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
 	auditLog := relational.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
@@ -168,7 +172,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	surroundings := signin.Surroundings{
 		Geography:  none,
 		Reputation: none,
-		Cache:      cache,
+		Cache:      sessioncacheCache,
 		Trail:      trail,
 		Clock:      clock,
 		Entropy:    entropy,
@@ -209,7 +213,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
 		Throttle: throttle,
-		Cache:    cache,
+		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
 		Entropy:  entropy,
@@ -227,7 +231,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Sessions:     sessions,
 		Transaction:  runner,
 	}
-	devicesService := devices.New(devicesRecords, cache, trail, clock)
+	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
 		Access:  checker,
 		SignIn:  signinService,
@@ -288,7 +292,12 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	store := wiringCounters.Store
-	ports := rateLimitPorts(rules, store, memoryCounters, clock)
+	cache, err := chooseOverLimit(memoryConfig, clock)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup()
@@ -348,14 +357,14 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	cache, cleanup4, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
+	sessioncacheCache, cleanup4, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	checker := access.NewChecker(issuer, sessions, cache, clock)
+	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
 	auditLog := relational.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
@@ -417,7 +426,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	surroundings := signin.Surroundings{
 		Geography:  none,
 		Reputation: none,
-		Cache:      cache,
+		Cache:      sessioncacheCache,
 		Trail:      trail,
 		Clock:      clock,
 		Entropy:    entropy,
@@ -464,7 +473,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
 		Throttle: throttle,
-		Cache:    cache,
+		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
 		Entropy:  entropy,
@@ -484,7 +493,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Sessions:     sessions,
 		Transaction:  runner,
 	}
-	devicesService := devices.New(devicesRecords, cache, trail, clock)
+	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
 		Access:  checker,
 		SignIn:  signinService,
@@ -549,7 +558,12 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		return nil, nil, err
 	}
 	store := wiringCounters.Store
-	ports := rateLimitPorts(rules, store, memoryCounters, clock)
+	cache, err := chooseOverLimit(memoryConfig, clock)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup()

@@ -1,5 +1,6 @@
-// Package memory keeps counters and session copies in the process: the whole store of an embedded deployment, and the
-// fake of use case tests. It shares nothing with other processes and forgets everything when the process ends.
+// Package memory keeps counters, session copies and verdicts over limit in the process: the whole store of an embedded
+// deployment, the local cache of any other, and the fake of use case tests. It shares nothing with other processes and
+// forgets everything when the process ends.
 package memory
 
 import (
@@ -27,6 +28,8 @@ type Config struct {
 	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"how many counters the process keeps at most; when full, the one that expires soonest goes"`
 	// MaxSessions bounds the session copies.
 	MaxSessions int `env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"how many session copies the process keeps at most"`
+	// OverLimitBytes bounds what is remembered of counters that are over their limit; 0 remembers nothing.
+	OverLimitBytes int64 `env:"LOCAL_CACHE_SIZE_IN_BYTES" envDefault:"0" desc:"bytes of memory for keys that are over their limit, which are then answered without the counter store until their window ends; 0 for none"`
 }
 
 // Validate tells which setting is out of its range.
@@ -36,6 +39,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxSessions < 1 {
 		return fmt.Errorf("SESSION_CACHE_MAX must be at least 1, not %d", c.MaxSessions)
+	}
+	if c.OverLimitBytes < 0 {
+		return fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES must not be negative, as %d is", c.OverLimitBytes)
 	}
 	return nil
 }

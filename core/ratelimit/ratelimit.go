@@ -71,6 +71,10 @@ type Status struct {
 	// UntilReset is how long the window lasts yet, in whole seconds from 1 to
 	// the unit; zero without a limit.
 	UntilReset time.Duration
+	// Rule is the rule behind Limit; nil for none, and for an override.
+	Rule *Rule
+	// Quota tells that the descriptor has a limit and is of quota mode.
+	Quota bool
 }
 
 // Limited tells whether a limit stood behind the status.

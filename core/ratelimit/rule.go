@@ -5,6 +5,11 @@ import "sync/atomic"
 // Name is the name by which one limit replaces another.
 type Name string
 
+// Metadata is what a rule tells callers in the dynamic metadata of answers:
+// values of JSON, which are nil, bool, float64, string, []any and
+// map[string]any. It does not change once it is made.
+type Metadata map[string]any
+
 // Rule is what a descriptor of the configuration says about requests that land
 // on it. It does not change once it is compiled; only its Hits are counted on.
 type Rule struct {
@@ -19,6 +24,9 @@ type Rule struct {
 	Unlimited bool
 	Shadow    bool // an over-limit outcome is answered as OK (rule 8)
 	Quota     bool // fails the request only together with all other quota rules
+	// Metadata is what callers hear while the limit is not exceeded, if answers
+	// hold metadata at all; nil for none.
+	Metadata Metadata
 
 	Name     Name   // empty for none
 	Replaces []Name // neither empty nor its own

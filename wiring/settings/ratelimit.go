@@ -51,7 +51,7 @@ func (r RateLimit) Decide() decide.Config {
 		r.MaxSeries = 0
 	}
 	return decide.Config{
-		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver,
+		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver, Quota: r.QuotaMode,
 		JitterMax: time.Duration(r.JitterSeconds) * time.Second, FailureMode: mode, MaxSeries: r.MaxSeries,
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // answer makes the decision of the counts.
 func (d *Decider) answer(w *work) ratelimit.Decision {
-	held := w.outcome == counted && d.config.StopWhenOver && w.anyOver()
+	held := w.outcome == counted && d.config.StopWhenOver && (w.blocked || w.anyOver())
 	statuses := make([]ratelimit.Status, len(w.targets))
 	var v verdict
 	for i := range w.targets {
@@ -29,7 +29,7 @@ type verdict struct {
 func (v *verdict) hear(t *target, c ratelimit.Code) {
 	switch {
 	case t.kind == free:
-	case t.rule != nil && t.rule.Quota:
+	case t.quota:
 		v.quota = true
 		v.quotaUnder = v.quotaUnder || c != ratelimit.OverLimit
 	case c == ratelimit.OverLimit:
@@ -76,16 +76,20 @@ func (d *Decider) status(w *work, t *target, held bool, s *ratelimit.Status) {
 }
 
 func (d *Decider) limitedStatus(w *work, t *target, held bool, s *ratelimit.Status) {
-	if w.outcome == open {
+	if w.outcome == open && !t.recalled {
 		return
 	}
-	s.Limit = t.limit
+	s.Limit, s.Rule, s.Quota = t.limit, t.rule, t.quota
 	s.UntilReset = t.window.UntilReset(w.now)
+	if t.recalled {
+		t.recalledStatus(s)
+		return
+	}
 	c := crossing{limit: uint64(t.limit.RequestsPerUnit), after: w.after[t.hit]}
 	over := w.outcome == closed || c.over()
 	if !over {
 		s.Remaining = uint32(c.limit - c.after) //nolint:gosec // at most the limit
-	} else if t.rule == nil || !t.rule.Shadow {
+	} else if !t.shadow() {
 		s.Code = ratelimit.OverLimit
 	}
 	if w.outcome == counted && t.stats != nil && !t.back && t.addend > 0 {
@@ -94,6 +98,25 @@ func (d *Decider) limitedStatus(w *work, t *target, held bool, s *ratelimit.Stat
 		c.tell(t)
 	}
 }
+
+// recalledStatus is over, and all hits with it.
+func (t *target) recalledStatus(s *ratelimit.Status) {
+	if !t.shadow() {
+		s.Code = ratelimit.OverLimit
+	}
+	if t.stats == nil {
+		return
+	}
+	t.stats.Total.Add(t.addend)
+	t.stats.Over.Add(t.addend)
+	t.stats.OverLocal.Add(t.addend)
+	if t.shadow() {
+		t.stats.Shadow.Add(t.addend)
+	}
+}
+
+// shadow tells whether an over-limit outcome is answered as OK (rule 8).
+func (t *target) shadow() bool { return t.rule != nil && t.rule.Shadow }
 
 // near is the count above which hits are near the limit: floor(limit × ratio),
 // where a product that misses a whole number by no more than the error of
@@ -135,7 +158,7 @@ func (c *crossing) tellOver(t *target) {
 	before := c.before()
 	over := c.after - max(c.limit, before)
 	t.stats.Over.Add(over)
-	if t.rule != nil && t.rule.Shadow {
+	if t.shadow() {
 		t.stats.Shadow.Add(over)
 	}
 	if from := max(c.near, before); from < c.limit {

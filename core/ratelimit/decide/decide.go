@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/overlimit"
 )
 
 // CodeNoConfiguration is the code of the fault of kind Unavailable that is
@@ -30,7 +31,10 @@ type Ports struct {
 	Counters counter.Store
 	// Local counts while Counters is away, in FailLocal; nil otherwise.
 	Local counter.Store
-	Clock clock.Clock
+	// OverLimit remembers counters that Counters has told to be over their
+	// limit; nil remembers none (LOCAL_CACHE_SIZE_IN_BYTES).
+	OverLimit overlimit.Cache
+	Clock     clock.Clock
 }
 
 // Decider answers rate limit requests. It is safe for concurrent use.
@@ -71,6 +75,8 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 	defer d.give(w)
 	d.resolve(w, set)
 	d.addHits(w)
+	d.recall(w)
+	w.blocked = d.config.StopWhenOver && w.looksAtZero()
 	if err := d.count(ctx, w); err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -121,6 +127,7 @@ func (d *Decider) count(ctx context.Context, w *work) error {
 	}
 	err := d.add(ctx, d.ports.Counters, w)
 	if err == nil {
+		d.remember(w)
 		return nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away: no failure of the store, and nobody to answer
@@ -144,8 +151,12 @@ func (d *Decider) count(ctx context.Context, w *work) error {
 }
 
 func (d *Decider) add(ctx context.Context, store counter.Store, w *work) error {
-	if d.config.StopWhenOver {
+	switch {
+	case !d.config.StopWhenOver:
+		return store.Add(ctx, w.hits, w.after)
+	case w.blocked:
+		return w.look(ctx, store)
+	default:
 		return store.AddUnlessOver(ctx, w.hits, w.after)
 	}
-	return store.Add(ctx, w.hits, w.after)
 }

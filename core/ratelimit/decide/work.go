@@ -22,6 +22,8 @@ type work struct {
 	request *ratelimit.Request
 	now     time.Time
 	outcome outcome
+	// blocked tells that rule 10 holds for all hits, whatever the store counts.
+	blocked bool
 	targets []target // one for each descriptor
 	hits    []counter.Hit
 	after   []uint64
@@ -38,8 +40,12 @@ type target struct {
 	stats  *ratelimit.Hits // nil for none
 	addend uint64
 	back   bool // the hits are given back
-	hit    int  // the index of the hit
-	kind   kind
+	quota  bool // quota mode
+	// recalled tells that the counter is over its limit, as the process
+	// remembers: there is no hit.
+	recalled bool
+	hit      int // the index of the hit
+	kind     kind
 }
 
 type kind uint8
@@ -62,7 +68,7 @@ func (d *Decider) take(r *ratelimit.Request) *work {
 	if !ok {
 		w = &work{}
 	}
-	w.request, w.now, w.outcome = r, d.ports.Clock.Now(), counted
+	w.request, w.now, w.outcome, w.blocked = r, d.ports.Clock.Now(), counted, false
 	return w
 }
 
@@ -98,7 +104,7 @@ func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set
 	t := target{addend: addend(w.request, wanted), back: wanted.GiveBack}
 	if wanted.Override != nil {
 		if set.Has(domain) {
-			t.kind, t.limit = limited, *wanted.Override
+			t.kind, t.limit, t.quota = limited, *wanted.Override, d.config.Quota
 			t.stats = d.series.ofOverride(domain, wanted.Entries, w.now)
 		}
 		return t
@@ -107,7 +113,7 @@ func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set
 	if t.rule == nil {
 		return t
 	}
-	t.kind, t.limit = limited, t.rule.Limit
+	t.kind, t.limit, t.quota = limited, t.rule.Limit, t.rule.Quota
 	if t.rule.Unlimited {
 		t.kind = unlimited
 	}

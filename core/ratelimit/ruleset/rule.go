@@ -22,6 +22,7 @@ func (c *compiler) rule(d *Descriptor, t trail) *ratelimit.Rule {
 		Unlimited: d.Limit.Unlimited,
 		Shadow:    c.shadow(d),
 		Quota:     d.QuotaMode || c.options.QuotaMode,
+		Metadata:  d.Metadata,
 		Name:      d.Limit.Name,
 		Replaces:  c.replaces(d.Limit),
 		Shared:    t.sharing(),

@@ -47,6 +47,7 @@ type Descriptor struct {
 	ValueToMetric  bool
 	ShareThreshold bool
 	QuotaMode      bool
+	Metadata       ratelimit.Metadata // nil for none
 	Descriptors    []Descriptor
 }
 

@@ -1,0 +1,131 @@
+package memory_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/ports/overlimit/overlimittest"
+)
+
+func newOverLimit(t testing.TB, c *manual, bytes int64) *memory.OverLimit {
+	t.Helper()
+	o, err := memory.NewOverLimit(c, memory.Config{OverLimitBytes: bytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestOverLimitContract(t *testing.T) {
+	overlimittest.Run(t, func(t *testing.T) overlimittest.Subject {
+		c := newManual()
+		return overlimittest.Subject{Cache: newOverLimit(t, c, 1<<20), Now: c.Now, Advance: c.Advance}
+	})
+}
+
+// TestOverLimitStaysWithinItsBytes notes ten times as many keys as there is room
+// for, short and long ones.
+func TestOverLimitStaysWithinItsBytes(t *testing.T) {
+	const bytes = 8 << 20
+	for _, length := range []int{20, 200} {
+		c := newManual()
+		before := heap()
+		o := newOverLimit(t, c, bytes)
+		notes := 10 * bytes / (200 + length)
+		for i := range notes {
+			o.Note(longKey(i, length), 10, c.Now().Add(time.Hour))
+		}
+		grown := heap() - before
+		t.Logf("keys of %d bytes: %d bytes for a bound of %d", length, grown, bytes)
+		if grown > bytes*5/4 {
+			t.Errorf("keys of %d bytes: %d bytes for a bound of %d", length, grown, bytes)
+		}
+		held := 0
+		for i := range notes {
+			if o.Over(longKey(i, length), 10, c.Now()) {
+				held++
+			}
+		}
+		if held < notes/20 {
+			t.Errorf("keys of %d bytes: only %d are remembered", length, held)
+		}
+		runtime.KeepAlive(o)
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what finalizers held
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // memory ends far below 2^63
+}
+
+func longKey(i, length int) string {
+	key := fmt.Sprint(i)
+	return key + strings.Repeat("k", length-len(key))
+}
+
+// TestOverLimitReclaimsWhatHasExpired fills the cache in window after window: what
+// is left of earlier ones makes room, however often it was asked for.
+func TestOverLimitReclaimsWhatHasExpired(t *testing.T) {
+	c := newManual()
+	o := newOverLimit(t, c, 1<<20)
+	for window := range 5 {
+		for i := range 2000 {
+			key := fmt.Sprint(window, "/", i)
+			o.Note(key, 1, c.Now().Add(time.Minute))
+			for range 5 {
+				o.Over(key, 1, c.Now())
+			}
+		}
+		held := 0
+		for i := range 2000 {
+			if o.Over(fmt.Sprint(window, "/", i), 1, c.Now()) {
+				held++
+			}
+		}
+		if held != 2000 {
+			t.Fatalf("window %d: %d of 2000 keys are remembered", window, held)
+		}
+		c.Advance(2 * time.Minute)
+	}
+}
+
+func TestOverLimitReadAllocatesNothing(t *testing.T) {
+	c := newManual()
+	o := newOverLimit(t, c, 1<<20)
+	o.Note("k", 1, c.Now().Add(time.Hour))
+	now := c.Now()
+	if n := testing.AllocsPerRun(1000, func() { o.Over("k", 1, now); o.Over("none", 1, now) }); n >= 1 {
+		t.Errorf("reading allocates %v times", n)
+	}
+}
+
+func BenchmarkOverLimit(b *testing.B) {
+	o, err := memory.NewOverLimit(realClock{}, memory.Config{OverLimitBytes: 1 << 20})
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now()
+	o.Note("hot", 1, now.Add(time.Hour))
+	for name, key := range map[string]string{"one hot key": "hot", "a key that is not there": "none"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					o.Over(key, 1, now)
+				}
+			})
+		})
+	}
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }

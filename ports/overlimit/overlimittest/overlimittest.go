@@ -1,0 +1,123 @@
+// Package overlimittest is the contract suite of ports/overlimit.
+package overlimittest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/ports/overlimit"
+)
+
+// Subject is a cache under test, with room for at least a hundred short keys,
+// and what moves its time.
+type Subject struct {
+	Cache   overlimit.Cache
+	Now     func() time.Time
+	Advance func(time.Duration)
+}
+
+// Run tests a cache against the contract; open returns an empty one.
+func Run(t *testing.T, open func(*testing.T) Subject) {
+	tests := map[string]func(*testing.T, Subject){
+		"nothing is over at first": func(t *testing.T, s Subject) {
+			s.want(t, "k", 0, false)
+		},
+		"a verdict is for its limit and lower ones": func(t *testing.T, s Subject) {
+			s.note("k", 10, time.Minute)
+			s.want(t, "k", 10, true)
+			s.want(t, "k", 3, true)
+			s.want(t, "k", 11, false)
+			s.want(t, "other", 10, false)
+			s.note("zero", 0, time.Minute)
+			s.want(t, "zero", 0, true)
+			s.want(t, "zero", 1, false)
+			s.note("greatest", 1<<32-1, time.Minute)
+			s.want(t, "greatest", 1<<32-1, true)
+		},
+		"the last verdict counts": func(t *testing.T, s Subject) {
+			s.note("k", 10, time.Minute)
+			s.note("k", 20, time.Minute)
+			s.want(t, "k", 20, true)
+			s.note("k", 5, time.Minute)
+			s.want(t, "k", 20, false)
+			s.want(t, "k", 5, true)
+		},
+		"a verdict ends with its window": func(t *testing.T, s Subject) {
+			s.note("k", 10, time.Minute)
+			s.note("longer", 10, time.Hour)
+			s.Advance(time.Minute - time.Nanosecond)
+			s.want(t, "k", 10, true)
+			s.Advance(time.Nanosecond)
+			s.want(t, "k", 10, false)
+			s.want(t, "longer", 10, true)
+			s.note("k", 10, time.Minute)
+			s.want(t, "k", 10, true)
+		},
+		"a window that has ended": func(t *testing.T, s Subject) {
+			s.note("k", 10, 0)
+			s.want(t, "k", 10, false)
+			s.note("k", 10, -time.Hour)
+			s.want(t, "k", 10, false)
+		},
+		"forgetting": func(t *testing.T, s Subject) {
+			s.note("k", 10, time.Minute)
+			s.note("other", 10, time.Minute)
+			s.Cache.Forget("k")
+			s.Cache.Forget("never noted")
+			s.want(t, "k", 10, false)
+			s.want(t, "other", 10, true)
+		},
+		"keys are copied": func(t *testing.T, s Subject) {
+			for i := range 100 {
+				s.note(fmt.Sprint("key", i), 10, time.Minute)
+			}
+			for i := range 100 {
+				s.want(t, fmt.Sprint("key", i), 10, true)
+			}
+		},
+		"parallel callers": parallel,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+// parallel lets callers note, ask and forget the same few keys: what nobody
+// touches any more is then as it was left.
+func parallel(t *testing.T, s Subject) {
+	now := s.Now()
+	var all sync.WaitGroup
+	for caller := range 8 {
+		all.Go(func() {
+			own := fmt.Sprint("own", caller)
+			for i := range 500 {
+				s.Cache.Note("shared", uint32(i%7), now.Add(time.Minute)) //nolint:gosec // below seven
+				if s.Cache.Over("shared", 7, now) {
+					t.Error("a verdict for a lower limit holds for a greater one")
+				}
+				s.Cache.Note(own, 1, now.Add(time.Minute))
+				s.Cache.Forget("shared")
+			}
+		})
+	}
+	all.Wait()
+	for caller := range 8 {
+		s.want(t, fmt.Sprint("own", caller), 1, true)
+	}
+	s.Cache.Forget("shared")
+	s.want(t, "shared", 0, false)
+}
+
+func (s Subject) note(key string, limit uint32, lasts time.Duration) {
+	memory := []byte(key)
+	s.Cache.Note(string(memory), limit, s.Now().Add(lasts))
+}
+
+func (s Subject) want(t *testing.T, key string, limit uint32, want bool) {
+	t.Helper()
+	if got := s.Cache.Over(key, limit, s.Now()); got != want {
+		t.Errorf("%s is over %d: %v, want %v", key, limit, got, want)
+	}
+}
