@@ -18,6 +18,8 @@ type Config struct {
 	HTTP    HTTPConfig
 	Headers HeaderConfig
 	Health  HealthConfig
+	// DynamicMetadata puts metadata into answers (decisions 3.1).
+	DynamicMetadata bool `env:"RESPONSE_DYNAMIC_METADATA" envDefault:"false" desc:"tell in the dynamic metadata of answers what was asked, the metadata of rules that were not exceeded, and quota descriptors that were"`
 }
 
 // GRPCConfig is the settings of the gRPC listener (rate limit document, general

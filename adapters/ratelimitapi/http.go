@@ -90,7 +90,7 @@ func (w *web) json(c *fasthttp.RequestCtx) {
 		writeError(c, r.http, r.message)
 		return
 	}
-	w.answer(c, &d)
+	w.answer(c, &m, &d)
 }
 
 // withoutPrefix returns the library's sentence without its own name and without
@@ -100,8 +100,15 @@ func withoutPrefix(err error) string {
 	return strings.Join(words, " ")
 }
 
-func (w *web) answer(c *fasthttp.RequestCtx, d *ratelimit.Decision) {
+func (w *web) answer(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) {
 	headers := w.service.headers.of(d)
+	var memory [512]byte
+	body, err := appendJSON(memory[:0], d, headers, w.service.metadata(m, d))
+	if err != nil {
+		r := w.service.refuse(err)
+		writeError(c, r.http, r.message)
+		return
+	}
 	c.Response.Header.DisableNormalizing() // the names are written as they are set
 	for _, h := range headers {
 		c.Response.Header.Set(h.name, h.value)
@@ -110,8 +117,7 @@ func (w *web) answer(c *fasthttp.RequestCtx, d *ratelimit.Decision) {
 		c.SetStatusCode(http.StatusTooManyRequests)
 	}
 	c.SetContentType("application/json")
-	var memory [512]byte
-	c.Response.SetBody(appendJSON(memory[:0], d, headers))
+	c.Response.SetBody(body)
 }
 
 func (w *web) healthcheck(c *fasthttp.RequestCtx) {

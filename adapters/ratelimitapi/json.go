@@ -10,7 +10,7 @@ import (
 // appendJSON writes a decision as the proto3 JSON of the response: lower camel
 // case, zero values left out (decisions 3.3). The library's own writer puts
 // spaces in at random, and costs several times as much.
-func appendJSON(dst []byte, d *ratelimit.Decision, headers []pair) []byte {
+func appendJSON(dst []byte, d *ratelimit.Decision, headers []pair, metadata map[string]any) ([]byte, error) {
 	dst = append(dst, `{"overallCode":`...)
 	dst = appendCode(dst, d.Code)
 	for i := range d.Statuses {
@@ -27,7 +27,13 @@ func appendJSON(dst []byte, d *ratelimit.Decision, headers []pair) []byte {
 	if len(headers) > 0 {
 		dst = appendHeaders(dst, headers)
 	}
-	return append(dst, '}')
+	if metadata != nil {
+		var err error
+		if dst, err = appendMetadata(dst, metadata); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
 }
 
 func appendCode(dst []byte, c ratelimit.Code) []byte {

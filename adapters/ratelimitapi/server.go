@@ -35,7 +35,7 @@ type Server struct {
 // Open takes the addresses of both listeners; the cleanup gives up what
 // Shutdown has not. Nothing is answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
-	service := &service{decider: d.Decider, meter: d.Meter, headers: c.Headers, log: d.Log}
+	service := &service{decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata, log: d.Log}
 	server, err := newGRPC(c, service, d.Health)
 	if err != nil {
 		return nil, nil, err

@@ -27,11 +27,13 @@ type Meter interface {
 // service answers calls of either transport.
 type service struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
-	decider   Decider
-	meter     Meter
-	headers   HeaderConfig
-	log       *logrus.Entry
-	questions questions
+	decider Decider
+	meter   Meter
+	headers HeaderConfig
+	// dynamicMetadata tells that answers hold metadata.
+	dynamicMetadata bool
+	log             *logrus.Entry
+	questions       questions
 }
 
 // decide converts and asks.
@@ -62,5 +64,10 @@ func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitR
 		r := s.refuse(err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
-	return toMessage(&d, s.headers.of(&d)), nil
+	answer := toMessage(&d, s.headers.of(&d))
+	if answer.DynamicMetadata, err = toStruct(s.metadata(m, &d)); err != nil {
+		r := s.refuse(err)
+		return nil, grpcstatus.Error(r.grpc, r.message)
+	}
+	return answer, nil
 }

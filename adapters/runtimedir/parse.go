@@ -39,6 +39,7 @@ type parser struct {
 	file        string
 	source      ruleset.Source
 	descriptors int
+	values      int // of metadata
 }
 
 func (p *parser) at(n *yaml.Node) ruleset.Position {
@@ -156,6 +157,8 @@ func (p *parser) descriptor(n *yaml.Node, depth int) ruleset.Descriptor {
 			d.ShareThreshold = p.isSet(name, value)
 		case "quota_mode":
 			d.QuotaMode = p.isSet(name, value)
+		case "metadata":
+			d.Metadata = p.metadata(value)
 		}
 	})
 	return d

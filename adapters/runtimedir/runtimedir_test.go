@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,14 @@ func TestEverythingIsRead(t *testing.T) {
 	r := set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "7"}})
 	if r == nil || r.Limit != limit || !r.Shadow || !r.Quota || r.Name != "base" {
 		t.Errorf("got %+v", r)
+	}
+	metadata := ratelimit.Metadata{
+		"team": "payments",
+		"tier": map[string]any{"level": 2.0, "ratio": 0.5, "gold": true, "since": "2020-01-02", "none": nil},
+		"also": []any{"payments", 1.0},
+	}
+	if r != nil && !reflect.DeepEqual(r.Metadata, metadata) {
+		t.Errorf("metadata %#v", r.Metadata)
 	}
 	r = set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "7"}, {Key: "path", Value: "/a/b"}})
 	if r == nil || r.Limit != limit || !slices.Equal(r.Shared, []string{"", "/a/*"}) {
