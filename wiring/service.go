@@ -71,6 +71,7 @@ type api struct {
 	Database *relational.DB
 	Counters counter.Store
 	Plugins  *pluginhost.Host
+	Sweeping sweeping
 }
 
 // newService takes the addresses of the parts that are to run.
@@ -147,6 +148,7 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 		func() error { return app.Serve(listener) },
 		app.Shutdown,
 	})
+	s.background = append(s.background, a.Sweeping.run)
 	s.drains = append(s.drains, health.Drain)
 	return func() { _ = listener.Close() }, nil // closed already when it was served
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
@@ -61,7 +62,7 @@ import (
 // settingsSet gives each part its own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
 		"SQLite", "Valkey", "PerSecond", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
 )
 
@@ -78,6 +79,7 @@ var recordSet = wire.NewSet(
 	relational.NewLockouts, wire.Bind(new(lockoutstore.Store), new(*relational.Lockouts)),
 	relational.NewSessions, wire.Bind(new(sessionstore.Store), new(*relational.Sessions)),
 	wire.Bind(new(sessionstore.History), new(*relational.Sessions)),
+	wire.Bind(new(sessionstore.Retention), new(*relational.Sessions)),
 	relational.NewRefreshTokens, wire.Bind(new(sessionstore.RefreshTokens), new(*relational.RefreshTokens)),
 	relational.NewDevices, wire.Bind(new(devicestore.Store), new(*relational.Devices)),
 	relational.NewDeviceTokens, wire.Bind(new(devicestore.Tokens), new(*relational.DeviceTokens)),
@@ -116,6 +118,7 @@ var authSet = wire.NewSet(
 	wire.Struct(new(signin.Surroundings), "*"),
 	wire.Struct(new(signals.None)), wire.Bind(new(signals.Geography), new(signals.None)),
 	wire.Bind(new(signals.Reputation), new(signals.None)),
+	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
 	pluginhost.Open, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),

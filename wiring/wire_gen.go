@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
@@ -246,6 +247,18 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	lister := listing.New(methods)
 	counter := usageCounter(store, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
+	settingsRetention := s.Retention
+	config4 := retentionConfig(settingsRetention, auth)
+	retentionRecords := retention.Records{
+		Audit:         auditLog,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		Challenges:    challenges,
+		Lockouts:      lockouts,
+		Devices:       relationalDevices,
+	}
+	sweeper := retention.New(config4, retentionRecords, clock)
+	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -256,6 +269,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Database: db,
 		Counters: store,
 		Plugins:  host,
+		Sweeping: wiringSweeping,
 	}
 	wiringService, cleanup4, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
@@ -508,6 +522,18 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	lister := listing.New(methods)
 	counter := usageCounter(store, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
+	settingsRetention := s.Retention
+	config4 := retentionConfig(settingsRetention, auth)
+	retentionRecords := retention.Records{
+		Audit:         auditLog,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		Challenges:    challenges,
+		Lockouts:      lockouts,
+		Devices:       relationalDevices,
+	}
+	sweeper := retention.New(config4, retentionRecords, clock)
+	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -518,6 +544,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Database: db,
 		Counters: store,
 		Plugins:  host,
+		Sweeping: wiringSweeping,
 	}
 	wiringService, cleanup6, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -109,6 +110,24 @@ func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*aut
 		}
 		_, err = tx.NewUpdate().Model(rowOfDevice(d)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
 		return s.db.fault(err)
+	})
+}
+
+// DeleteUnused removes devices that nobody misses, with their tokens.
+func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, error) {
+	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		var ids []auth.DeviceID
+		unused := tx.NewSelect().Model((*deviceRow)(nil)).Column("id").
+			Where("(revoked OR NOT confirmed)").Where("last_seen < ?", at(before)).
+			Where("NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.device_id = device_row.id)").
+			Order("last_seen").Limit(batch)
+		if err := s.db.forChange(unused).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+			return 0, s.db.fault(err)
+		}
+		if _, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+			return 0, s.db.fault(err)
+		}
+		return s.db.affected(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
 	})
 }
 

@@ -11,12 +11,13 @@ import (
 )
 
 var (
-	_ sessionstore.Store   = (*Sessions)(nil)
-	_ sessionstore.History = (*Sessions)(nil)
+	_ sessionstore.Store     = (*Sessions)(nil)
+	_ sessionstore.History   = (*Sessions)(nil)
+	_ sessionstore.Retention = (*Sessions)(nil)
 )
 
-// Sessions keeps sign-ins. It answers ports/sessionstore.Store and
-// History.
+// Sessions keeps sign-ins. It answers ports/sessionstore.Store, History and
+// Retention.
 type Sessions struct{ db *DB }
 
 // NewSessions returns the sessions of a database.
@@ -134,6 +135,24 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 	n, err := s.db.read(ctx).NewSelect().Model((*sessionRow)(nil)).
 		Where("user_id = ?", user).Where("created_at > ?", at(since)).Count(ctx)
 	return n, s.db.fault(err)
+}
+
+// DeleteExpired removes expired sessions and what belongs to them. It answers
+// ports/sessionstore.Retention.
+func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		var ids []auth.SessionID
+		old := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", at(before)).Order("expires_at").Limit(batch)
+		if err := s.db.forChange(old).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+			return 0, s.db.fault(err)
+		}
+		for _, of := range []any{(*refreshTokenRow)(nil), (*challengeRow)(nil)} {
+			if _, err := tx.NewDelete().Model(of).Where("session_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+				return 0, s.db.fault(err)
+			}
+		}
+		return s.db.affected(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+	})
 }
 
 func (s *Sessions) newest(ctx context.Context, q *bun.SelectQuery, limit int) ([]auth.Session, error) {

@@ -4,6 +4,7 @@ package devicestore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
@@ -30,6 +31,10 @@ type Store interface {
 	// List returns the user's devices, revoked ones too, last seen first, at
 	// most limit.
 	List(ctx context.Context, user auth.UserID, limit int) ([]auth.Device, error)
+	// DeleteUnused removes the devices that are revoked or were never
+	// confirmed, were last seen before the time and have no session, with their
+	// tokens; it returns how many.
+	DeleteUnused(ctx context.Context, before time.Time) (int, error)
 }
 
 // Tokens keeps the hashes of device tokens. Same promises as Store.

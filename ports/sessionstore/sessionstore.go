@@ -41,6 +41,15 @@ type Filter struct {
 	Except   auth.SessionID
 }
 
+// Retention removes sessions that nothing asks for any more. Same promises as
+// Store.
+type Retention interface {
+	// DeleteExpired removes the sessions that could be refreshed until before
+	// the time at most, ended or not, with their refresh tokens and challenges;
+	// it returns how many sessions.
+	DeleteExpired(ctx context.Context, before time.Time) (int, error)
+}
+
 // RefreshTokens keeps the generations of refresh tokens. Same promises as
 // Store.
 type RefreshTokens interface {

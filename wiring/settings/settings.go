@@ -33,6 +33,7 @@ type Settings struct {
 	Servers      relational.Config
 	Packages     Packages
 	Auth         Auth
+	Retention    Retention
 	Limits       Limits
 	Passwords    argon.Config
 	Tokens       jwt.Config

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
@@ -104,6 +105,22 @@ func (t authTables) current(user auth.UserID, identity auth.DeviceIdentity) (aut
 func keptDevice(d auth.Device) auth.Device {
 	d.FirstSeen, d.LastSeen = micros(d.FirstSeen), micros(d.LastSeen)
 	return d
+}
+
+// DeleteUnused removes devices that nobody misses, with their tokens.
+func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (n int, err error) {
+	err = s.db.write(ctx, func(t *tables) error {
+		used := map[auth.DeviceID]bool{}
+		for _, session := range t.auth.sessions {
+			used[session.DeviceID] = true
+		}
+		n = deleted(t.auth.devices, func(d auth.Device) bool {
+			return (d.Revoked || !d.Confirmed) && d.LastSeen.Before(micros(before)) && !used[d.ID]
+		})
+		deleted(t.auth.deviceTokens, func(o auth.DeviceToken) bool { _, kept := t.auth.devices[o.DeviceID]; return !kept })
+		return nil
+	})
+	return n, err
 }
 
 // DeviceTokens answers ports/devicestore.Tokens.

@@ -115,6 +115,19 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 	return n, err
 }
 
+// DeleteExpired removes expired sessions and what belongs to them. It answers
+// ports/sessionstore.Retention.
+func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
+	err = s.db.write(ctx, func(t *tables) error {
+		n = deleted(t.auth.sessions, func(session auth.Session) bool { return session.ExpiresAt.Before(micros(before)) })
+		gone := func(id auth.SessionID) bool { _, kept := t.auth.sessions[id]; return !kept }
+		deleted(t.auth.refreshTokens, func(r auth.RefreshToken) bool { return gone(r.SessionID) })
+		deleted(t.auth.challenges, func(c auth.Challenge) bool { return gone(c.SessionID) })
+		return nil
+	})
+	return n, err
+}
+
 func named(s auth.Session, which sessionstore.Filter) bool {
 	return s.UserID == which.UserID && (which.DeviceID == "" || s.DeviceID == which.DeviceID) &&
 		(which.Except == "" || s.ID != which.Except)

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"a failed change stores nothing": failedChange,
 		"parallel updates lose nothing":  losesNoUpdate,
 		"lists the last seen first":      lists,
+		"deletes what nobody misses":     deletesUnused,
 		"rolls back":                     rollsBack,
 		"heeds a cancelled context":      heedsCancel,
 
@@ -254,6 +255,29 @@ func lists(t *testing.T, s Subject) {
 	}
 }
 
+func deletesUnused(t *testing.T, s Subject) {
+	confirmed, unconfirmed, revoked, late := current(0, 1), current(0, 2), current(1, 3), current(1, 4)
+	ensure(t, s, confirmed, unconfirmed, revoked, late)
+	for n, d := range []auth.Device{unconfirmed, revoked, late} {
+		recordtest.OK(t, s.Devices.Update(t.Context(), d.ID, func(d *auth.Device) error {
+			d.Confirmed, d.Revoked = n > 0, n > 0
+			return nil
+		}))
+		recordtest.OK(t, s.Tokens.Add(t.Context(), token(d, byte(n)), 5))
+	}
+	if n := recordtest.Must(s.Devices.DeleteUnused(t.Context(), late.LastSeen))(t); n != 2 {
+		t.Errorf("DeleteUnused deleted %d devices, want 2", n)
+	}
+	for d, kept := range map[auth.Device]bool{confirmed: true, unconfirmed: false, revoked: false, late: true} {
+		if _, err := s.Devices.Get(t.Context(), d.ID); kept != (err == nil) {
+			t.Errorf("Get of %s: %v", d.Identity, err)
+		}
+	}
+	if _, err := s.Tokens.Find(t.Context(), token(revoked, 1).Hash); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Find of the token of a deleted device: %v", err)
+	}
+}
+
 func rollsBack(t *testing.T, s Subject) {
 	d := current(0, 1)
 	ensure(t, s, d)
@@ -280,6 +304,7 @@ func heedsCancel(t *testing.T, s Subject) {
 			return s.Devices.Update(ctx, d.ID, func(p *auth.Device) error { p.Browser = "Lynx"; return nil })
 		},
 		"List":          func(ctx context.Context) error { _, err := s.Devices.List(ctx, d.UserID, 10); return err },
+		"DeleteUnused":  func(ctx context.Context) error { _, err := s.Devices.DeleteUnused(ctx, d.LastSeen); return err },
 		"Tokens.Add":    func(ctx context.Context) error { return s.Tokens.Add(ctx, token(d, 1), 5) },
 		"Tokens.Find":   func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token(d, 1).Hash); return err },
 		"Tokens.Remove": func(ctx context.Context) error { return s.Tokens.Remove(ctx, d.ID) },

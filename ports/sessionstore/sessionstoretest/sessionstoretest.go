@@ -27,6 +27,7 @@ import (
 type Sessions interface {
 	sessionstore.Store
 	sessionstore.History
+	sessionstore.Retention
 }
 
 // Subject is the stores under test and what they live beside: sessions belong
@@ -56,6 +57,8 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"counts what is newer":           counts,
 		"remembers what was trusted":     remembers,
 		"rolls back":                     rollsBack,
+		"deletes what expired":           deletesExpiredSessions,
+		"keeps the devices of sessions":  keepsDevices,
 		"heeds a cancelled context":      heedsCancel,
 
 		"tokens keep every field":          tokensKeepEveryField,
@@ -363,6 +366,10 @@ func heedsCancel(t *testing.T, s Subject) {
 		"Add":        func(ctx context.Context) error { return s.Tokens.Add(ctx, auth.RefreshToken{SessionID: session.ID}) },
 		"Find":       func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token.Hash); return err },
 		"Spend":      func(ctx context.Context) error { return s.Tokens.Spend(ctx, token.Hash, late) },
+		"Sessions.DeleteExpired": func(ctx context.Context) error {
+			_, err := s.Sessions.DeleteExpired(ctx, late)
+			return err
+		},
 		"DeleteExpired": func(ctx context.Context) error {
 			_, err := s.Tokens.DeleteExpired(ctx, late)
 			return err

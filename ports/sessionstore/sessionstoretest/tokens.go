@@ -125,6 +125,45 @@ func deletesExpired(t *testing.T, s Subject) {
 	}
 }
 
+func deletesExpiredSessions(t *testing.T, s Subject) {
+	at := Living(0, 3).ExpiresAt
+	old, ended, edge, later := Living(0, 1), Session(1, 2), Living(0, 3), Session(0, 4)
+	create(t, s, old, ended, edge, later)
+	for n, session := range []auth.Session{old, ended, edge, later} {
+		recordtest.OK(t, s.Tokens.Add(t.Context(), token(session, byte(n))))
+	}
+	if n := recordtest.Must(s.Sessions.DeleteExpired(t.Context(), at))(t); n != 2 {
+		t.Errorf("DeleteExpired deleted %d sessions, want 2", n)
+	}
+	for n, session := range []auth.Session{old, ended, edge, later} {
+		_, err := s.Sessions.Get(t.Context(), session.ID)
+		_, tokenErr := s.Tokens.Find(t.Context(), token(session, byte(n)).Hash)
+		if kept := n >= 2; kept != (err == nil) || kept != (tokenErr == nil) {
+			t.Errorf("session %d: %v, its token: %v", n+1, err, tokenErr)
+		}
+	}
+	if n := recordtest.Must(s.Sessions.DeleteExpired(t.Context(), at))(t); n != 0 {
+		t.Errorf("DeleteExpired again deleted %d sessions", n)
+	}
+}
+
+// keepsDevices wants a device that nobody would miss to stay as long as it has
+// a session.
+func keepsDevices(t *testing.T, s Subject) {
+	session := Session(0, 1)
+	create(t, s, session)
+	recordtest.OK(t, s.Devices.Update(t.Context(), session.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil }))
+	future := session.ExpiresAt.Add(time.Hour)
+	recordtest.Must(s.Devices.DeleteUnused(t.Context(), future))(t)
+	if _, err := s.Devices.Get(t.Context(), session.DeviceID); err != nil {
+		t.Errorf("the device of a session after DeleteUnused: %v", err)
+	}
+	recordtest.Must(s.Sessions.DeleteExpired(t.Context(), future))(t)
+	if n := recordtest.Must(s.Devices.DeleteUnused(t.Context(), future))(t); n != 1 {
+		t.Errorf("DeleteUnused deleted %d devices, want 1", n)
+	}
+}
+
 func tokensRollBack(t *testing.T, s Subject) {
 	session := Living(0, 1)
 	create(t, s, session)

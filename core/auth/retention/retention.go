@@ -1,0 +1,126 @@
+// Package retention removes the records of authentication that nothing needs
+// any more. When it runs, and how often, is up to its caller.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+// afterwards is how long refresh tokens and challenges stay after their end, so
+// that who comes late is told that they have expired, and not that there were
+// none.
+const afterwards = 24 * time.Hour
+
+// auditBatch is how many audit events are removed at once: enough to be quick,
+// few enough that writers do not wait.
+const auditBatch = 1000
+
+// Config says how long records are kept.
+type Config struct {
+	// Audit is how long an audit event is kept (AUDIT_RETENTION); 0 = for ever.
+	Audit time.Duration
+	// Sessions is how long a session is kept after it could last be refreshed,
+	// and a device that is revoked or was never confirmed after it was last
+	// seen; 0 = for ever. Risk learns from past sessions.
+	Sessions time.Duration
+	// Lockout is how long a count of failures may matter: the greater of the
+	// lockout's window and duration.
+	Lockout time.Duration
+}
+
+// Records are the stores that are swept.
+type Records struct {
+	Audit         auditlog.Log
+	Sessions      sessionstore.Retention
+	RefreshTokens sessionstore.RefreshTokens
+	Challenges    challengestore.Store
+	Lockouts      lockoutstore.Store
+	Devices       devicestore.Store
+}
+
+// Sweeper removes what is past its time. Any number of them may work on the
+// same records.
+type Sweeper struct {
+	config  Config
+	records Records
+	clock   clock.Clock
+}
+
+// New returns a sweeper.
+func New(c Config, r Records, now clock.Clock) *Sweeper {
+	return &Sweeper{config: c, records: r, clock: now}
+}
+
+// Removed is how many records of a kind a sweep removed.
+type Removed struct {
+	Kind  string
+	Count int
+}
+
+// kind is one kind of records, and how those past their time are removed.
+type kind struct {
+	name   string
+	kept   time.Duration
+	remove func(ctx context.Context, before time.Time) (int, error)
+}
+
+// kinds are in the order in which one holds on to the next: tokens and
+// challenges to sessions, sessions to devices.
+func (s *Sweeper) kinds() []kind {
+	list := []kind{
+		{"refresh tokens", afterwards, s.records.RefreshTokens.DeleteExpired},
+		{"challenges", afterwards, s.records.Challenges.DeleteExpired},
+		{"lockouts", s.config.Lockout, s.records.Lockouts.DeleteBefore},
+	}
+	if s.config.Sessions > 0 {
+		list = append(list,
+			kind{"sessions", s.config.Sessions, s.records.Sessions.DeleteExpired},
+			kind{"devices", s.config.Sessions, s.records.Devices.DeleteUnused})
+	}
+	if s.config.Audit > 0 {
+		list = append(list, kind{"audit events", s.config.Audit, s.removeEvents})
+	}
+	return list
+}
+
+// Sweep removes what is past its time and returns what it removed, also beside
+// an error. A kind that fails does not keep the others from being swept; the
+// end of the context does.
+func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
+	now := s.clock.Now()
+	var removed []Removed
+	var errs []error
+	for _, k := range s.kinds() {
+		if ctx.Err() != nil {
+			return removed, errors.Join(append(errs, ctx.Err())...)
+		}
+		n, err := k.remove(ctx, now.Add(-k.kept))
+		if n > 0 {
+			removed = append(removed, Removed{k.name, n})
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", k.name, err))
+		}
+	}
+	return removed, errors.Join(errs...)
+}
+
+func (s *Sweeper) removeEvents(ctx context.Context, before time.Time) (total int, err error) {
+	for {
+		n, err := s.records.Audit.DeleteBefore(ctx, before, auditBatch)
+		total += n
+		if err != nil || n < auditBatch {
+			return total, err
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+const day = 24 * time.Hour
+
+var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
+
+// still is a clock that stands.
+type still struct{}
+
+func (still) Now() time.Time { return noon }
+
+// world holds one person's records of different ages.
+type world struct {
+	t       *testing.T
+	db      *records.Database
+	stores  retention.Records
+	devices *records.Devices
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db := records.New()
+	w := &world{t: t, db: db, devices: records.NewDevices(db)}
+	w.stores = retention.Records{
+		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
+		Challenges: records.NewChallenges(db), Lockouts: records.NewLockouts(db), Devices: w.devices,
+	}
+	w.ok(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// signIn makes a device that was never confirmed, and on it a session that
+// expired an age ago, with a token, a challenge and an audit event.
+func (w *world) signIn(name string, age time.Duration) {
+	w.t.Helper()
+	ctx, end := w.t.Context(), noon.Add(-age)
+	_, _, err := w.devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end})
+	w.ok(err)
+	w.ok(records.NewSessions(w.db).Create(ctx, auth.Session{
+		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day), ExpiresAt: end,
+	}))
+	w.ok(w.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: auth.TokenHash{name[0]}, SessionID: auth.SessionID(name)}))
+	w.ok(w.stores.Challenges.Create(ctx, auth.Challenge{
+		ID: auth.ChallengeID(name), SessionID: auth.SessionID(name), UserID: "anna", ExpiresAt: end,
+	}))
+	w.ok(w.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
+		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
+		return nil
+	}))
+	w.ok(w.stores.Audit.Append(ctx, auth.Event{ID: auth.EventID(name), Time: end, Type: auth.LoginAttempt, UserID: "anna"}))
+}
+
+func (w *world) sweep(c retention.Config) []retention.Removed {
+	w.t.Helper()
+	removed, err := retention.New(c, w.stores, still{}).Sweep(w.t.Context())
+	w.ok(err)
+	return removed
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.signIn("now", -time.Hour)
+	w.signIn("yesterday", 25*time.Hour)
+	w.signIn("old", 40*day)
+	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
+	want := []retention.Removed{
+		{"refresh tokens", 2}, {"challenges", 2}, {"lockouts", 2}, {"sessions", 1}, {"devices", 1}, {"audit events", 1},
+	}
+	if got := w.sweep(c); !slices.Equal(got, want) {
+		t.Errorf("a sweep removed %v, want %v", got, want)
+	}
+	if got := w.sweep(c); len(got) != 0 {
+		t.Errorf("the next one removed %v", got)
+	}
+	if _, err := w.devices.Get(t.Context(), "old"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the device of the old session: %v", err)
+	}
+}
+
+// TestForEver wants zero to keep what there is.
+func TestForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.signIn("old", 4000*day)
+	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"lockouts", 1}}
+	if got := w.sweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
+		t.Errorf("a sweep removed %v, want %v", got, want)
+	}
+}
+
+// brokenLog fails.
+type brokenLog struct{ *records.AuditLog }
+
+var errAway = errors.New("away")
+
+func (brokenLog) DeleteBefore(context.Context, time.Time, int) (int, error) { return 0, errAway }
+
+// brokenLockouts fail.
+type brokenLockouts struct{ *records.Lockouts }
+
+func (brokenLockouts) DeleteBefore(context.Context, time.Time) (int, error) { return 0, errAway }
+
+func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.signIn("old", 40*day)
+	w.stores.Lockouts = brokenLockouts{}
+	w.stores.Audit = brokenLog{}
+	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, w.stores, still{}).Sweep(t.Context())
+	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"sessions", 1}, {"devices", 1}}
+	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
+		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)
+	}
+}
+
+func TestTheEndOfTheContextStops(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if removed, err := retention.New(retention.Config{}, w.stores, still{}).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
+		t.Errorf("a sweep under a cancelled context removed %v, %v", removed, err)
+	}
+}

@@ -1,0 +1,26 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+)
+
+// Retention holds the settings of how long records of authentication are kept.
+type Retention struct {
+	Audit    time.Duration `env:"AUDIT_RETENTION" envDefault:"8760h" desc:"how long an audit event is kept; 0: for ever"`
+	Sessions time.Duration `env:"SESSION_RETENTION" envDefault:"8760h" desc:"how long a session is kept after its end, for risk to learn from, and a device that is revoked or was never confirmed after it was last seen; 0: for ever"`
+	Interval time.Duration `env:"RETENTION_INTERVAL" envDefault:"1h" desc:"how often each instance removes what is past its time; 0: never"`
+}
+
+// Validate names the first setting that is out of range.
+func (r Retention) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"AUDIT_RETENTION", r.Audit}, {"SESSION_RETENTION", r.Sessions}, {"RETENTION_INTERVAL", r.Interval}} {
+		if d.value != 0 && d.value < time.Second {
+			return fmt.Errorf("%s: %v is neither 0 nor at least a second", d.name, d.value)
+		}
+	}
+	return nil
+}
