@@ -18,7 +18,8 @@
 //
 // # Clusters
 //
-// The hits of one Add go to their nodes at once. A script cannot span slots, and keys are not changed to force them into
+// The hits of one Add go to their nodes at once. Each node fails apart from the others: while one does not answer, calls
+// that need it fail, and those that do not go on. A script cannot span slots, and keys are not changed to force them into
 // one: AddUnlessOver over several slots reads all counters first, and if none would be over counts slot by slot, each
 // slot atomically. Between the two a parallel request may fill a counter; this one is then over, yet counted in the other
 // slots too. So a limit never lets more through, but rule 10 of the rate limit document can count a hit too many. A call
@@ -72,7 +73,8 @@ func connect(options valkey.ClientOption) (valkey.Client, error) {
 	return client, nil
 }
 
-// Ping implements ports/counter. It asks the store itself, also while the breaker is open.
+// Ping implements ports/counter. It asks the store itself, also while a breaker is open. A cluster answers while any of
+// its nodes does.
 func (c *Client) Ping(ctx context.Context) error {
 	client := c.link.client.Load()
 	if client == nil {
@@ -80,16 +82,35 @@ func (c *Client) Ping(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.link.dial)
 	defer cancel()
-	if err := (*client).Do(bounded, (*client).B().Ping().Build()).Error(); err != nil {
+	if (*client).Mode() != valkey.ClientModeCluster {
+		return ping(bounded, *client)
+	}
+	nodes := (*client).Nodes()
+	answers := make(chan error, len(nodes))
+	for _, node := range nodes {
+		go func() { answers <- ping(bounded, node) }()
+	}
+	err := unavailable(errNotConnected)
+	for range nodes {
+		if err = <-answers; err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func ping(ctx context.Context, client valkey.Client) error {
+	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
 		return unavailable(err)
 	}
 	return nil
 }
 
-// Connected tells, without asking the store, whether the calls before found it there
+// Connected tells, without asking the store, whether the calls before found it there, of a cluster at least one node
 // (KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION).
 func (c *Client) Connected() bool {
-	return c.link.client.Load() != nil && !c.link.breaker.refuses()
+	_, all := c.link.away()
+	return c.link.client.Load() != nil && !all
 }
 
 func checkLength(hits []counter.Hit, after []uint64) error {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -21,13 +22,46 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if len(hits) == 0 {
 		return nil
 	}
-	return c.link.do(ctx, func(ctx context.Context, client valkey.Client) error {
+	if n := c.link.nodeOfAll(hits); n != nil {
+		return c.addAt(ctx, n, hits, after)
+	}
+	return parted(c.link.byNode(hits), batch{hits: hits, after: after}, func(n *node, hits []counter.Hit, after []uint64) error {
+		return c.addAt(ctx, n, hits, after)
+	})
+}
+
+// addAt counts hits of one node.
+func (c *Client) addAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
+	return c.link.do(ctx, place{n, hits[0].Key}, func(ctx context.Context, client valkey.Client) error {
 		if len(hits) == 1 && hits[0].Addend > 0 && c.seen.has(hits[0].Key) {
 			result := client.Do(ctx, count(client.B(), &hits[0]))
 			return c.settle(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})
 		}
 		return c.addBatch(ctx, client, hits, after)
 	})
+}
+
+// parted calls for each group of hits, all at once, and fails when any of them does.
+func parted[K comparable](groups map[K][]int, b batch, call func(K, []counter.Hit, []uint64) error) error {
+	var all sync.WaitGroup
+	failures := make(chan error, len(groups))
+	for group, indices := range groups {
+		all.Go(func() {
+			after := make([]uint64, len(indices))
+			failures <- call(group, pick(b.hits, indices), after)
+			for i, at := range indices {
+				b.after[at] = after[i]
+			}
+		})
+	}
+	all.Wait()
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addBatch sends a batch in one pipeline, or in several where a limit is set. Commands for one key go to one connection

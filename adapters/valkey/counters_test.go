@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 func TestCountersContract(t *testing.T) {
@@ -41,29 +41,29 @@ func TestCountersContractOverSocket(t *testing.T) {
 	socket := t.TempDir() + "/s"
 	s := newServer(t, "--unixsocket", socket).start()
 	for _, url := range []string{socket, "unix://" + socket} {
-		subject := countertest.Subject{Store: open(t, settings(url)), Key: keys(), TTL: remaining(direct(t, s.address))}
+		subject := countertest.Subject{Store: open(t, settings(url)), Key: keys(), TTL: remaining(direct(t, s.Address))}
 		countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 	}
 }
 
 // TestCountersContractOnCluster runs the suite over two nodes: the keys of a batch lie on both.
 func TestCountersContractOnCluster(t *testing.T) {
-	a := newServer(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t)).start()
-	busB := freePort(t)
+	a := newServer(t, "--cluster-enabled", "yes", "--cluster-port", instance.FreePort()).start()
+	busB := instance.FreePort()
 	b := newServer(t, "--cluster-enabled", "yes", "--cluster-port", busB).start()
 	a.must("CLUSTER SET-CONFIG-EPOCH 1")
 	b.must("CLUSTER SET-CONFIG-EPOCH 2")
 	a.must("CLUSTER ADDSLOTSRANGE 0 8191")
 	b.must("CLUSTER ADDSLOTSRANGE 8192 16383")
-	host, port, _ := net.SplitHostPort(b.address)
+	host, port, _ := net.SplitHostPort(b.Address)
 	a.must("CLUSTER MEET " + host + " " + port + " " + busB)
-	nodes := a.address + "," + b.address
+	nodes := a.Address + "," + b.Address
 	cfg := settings(nodes)
 	cfg.Type = valkey.Cluster
 	eventually(t, "a cluster that takes writes on both nodes", func() bool {
-		return strings.HasPrefix(a.ask("SET b 1"), "+OK") && strings.HasPrefix(b.ask("SET a 1"), "+OK")
+		return strings.HasPrefix(a.Ask("SET b 1"), "+OK") && strings.HasPrefix(b.Ask("SET a 1"), "+OK")
 	})
-	subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(direct(t, a.address)), Loose: true}
+	subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(direct(t, a.Address)), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
@@ -114,12 +114,12 @@ func minutely(key string) counter.Hit {
 
 func TestCounterThatVanishedExpiresAgain(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, settings(s.Address))
 	for _, round := range []string{"made", "made again"} {
 		if after, err := add(t, c, minutely("k")); err != nil || after[0] != 1 {
 			t.Fatalf("%s: %v, %v", round, after, err)
 		}
-		if left, there := remaining(direct(t, s.address))(t, "k"); !there || left <= 0 {
+		if left, there := remaining(direct(t, s.Address))(t, "k"); !there || left <= 0 {
 			t.Errorf("%s: the counter lives on for %v", round, left)
 		}
 		s.must("FLUSHALL")
@@ -128,7 +128,7 @@ func TestCounterThatVanishedExpiresAgain(t *testing.T) {
 
 func TestKnownCounterCostsOneCommand(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, settings(s.Address))
 	for range 20 {
 		if _, err := add(t, c, minutely("a"), minutely("b")); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestKnownCounterCostsOneCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := direct(t, s.address)
+	d := direct(t, s.Address)
 	stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {
 		t.Fatal(err)
@@ -162,9 +162,9 @@ func TestAwayStore(t *testing.T) {
 	t.Cleanup(func() { _ = silent.Close() }) // nothing is left to do about it
 	for name, cfg := range map[string]valkey.Config{
 		"silent":   settings(silent.Addr().String()),
-		"refusing": settings("127.0.0.1:" + freePort(t)),
-		"sentinel": {URL: "main,127.0.0.1:" + freePort(t), SocketType: "tcp", Type: valkey.Sentinel, PoolSize: 1},
-		"cluster":  {URL: "127.0.0.1:" + freePort(t), SocketType: "tcp", Type: valkey.Cluster, PoolSize: 1},
+		"refusing": settings("127.0.0.1:" + instance.FreePort()),
+		"sentinel": {URL: "main,127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Sentinel, PoolSize: 1},
+		"cluster":  {URL: "127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Cluster, PoolSize: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Timeout = 50 * time.Millisecond
@@ -179,7 +179,7 @@ func TestAwayStore(t *testing.T) {
 
 func TestStoreThatStopsAnswering(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.address)
+	cfg := settings(s.Address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
 	if _, err := add(t, c, minutely("k")); err != nil {
@@ -203,13 +203,13 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 // TestManyCallsOfASilentStore: more calls than the client has room for all end, with the fault that callers act on.
 func TestManyCallsOfASilentStore(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.address)
+	cfg := settings(s.Address)
 	cfg.Timeout = time.Second
 	c := open(t, cfg)
 	if _, err := add(t, c, minutely("k")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -233,7 +233,7 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	c := open(t, settings(s.address))
+	c := open(t, settings(s.Address))
 	countertest.Away(t, c)
 	for range 2 {
 		s.start()
@@ -244,7 +244,7 @@ func TestRecoveryAfterRestart(t *testing.T) {
 		if err := c.Ping(t.Context()); err != nil {
 			t.Errorf("Ping: %v", err)
 		}
-		s.kill()
+		s.Kill()
 		eventually(t, "fault.Unavailable once the store is away", func() bool {
 			_, err := add(t, c, minutely("k"))
 			return fault.Is(err, fault.Unavailable)
@@ -254,24 +254,24 @@ func TestRecoveryAfterRestart(t *testing.T) {
 
 func TestBrokenConnectionIsMadeAnew(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, settings(s.Address))
 	for range 50 {
 		if _, err := add(t, c, minutely("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
-		s.ask("CLIENT KILL TYPE normal")
+		s.Ask("CLIENT KILL TYPE normal")
 	}
 }
 
 // TestSentinelFailover: the client follows the master that the sentinel names.
 func TestSentinelFailover(t *testing.T) {
 	master := newServer(t).start()
-	host, port, _ := net.SplitHostPort(master.address)
+	host, port, _ := net.SplitHostPort(master.Address)
 	replica := newServer(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0").start()
 	watch := newServer(t)
-	watch.args = []string{sentinelFile(t, watch.address, master.address), "--sentinel"}
+	watch.Args = []string{sentinelFile(t, watch.Address, master.Address), "--sentinel"}
 	watch.start()
-	cfg := settings("main, " + watch.address)
+	cfg := settings("main, " + watch.Address)
 	cfg.Type = valkey.Sentinel
 	c := open(t, cfg)
 	eventually(t, "counting on the first master", func() bool {
@@ -279,11 +279,11 @@ func TestSentinelFailover(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "a replica that the sentinel knows", func() bool {
-		return strings.HasPrefix(watch.ask("SENTINEL FAILOVER main"), "+OK")
+		return strings.HasPrefix(watch.Ask("SENTINEL FAILOVER main"), "+OK")
 	})
 	eventually(t, "counting on the second master", func() bool {
 		_, err := add(t, c, minutely("after"))
-		return err == nil && strings.HasPrefix(replica.ask("EXISTS after"), ":1")
+		return err == nil && strings.HasPrefix(replica.Ask("EXISTS after"), ":1")
 	})
 }
 
@@ -303,14 +303,14 @@ func sentinelFile(t *testing.T, address, master string) string {
 // TestServerThatBecameReplica: the address leads elsewhere after a failover, but the connections are still to the old one.
 func TestServerThatBecameReplica(t *testing.T) {
 	old, next := newServer(t).start(), newServer(t).start()
-	r := newRelay(t, old.address)
+	r := newRelay(t, old.Address)
 	c := open(t, settings(r.address))
 	if _, err := add(t, c, minutely("k")); err != nil {
 		t.Fatal(err)
 	}
-	host, port, _ := net.SplitHostPort(next.address)
+	host, port, _ := net.SplitHostPort(next.Address)
 	old.must("REPLICAOF " + host + " " + port)
-	r.target.Store(&next.address)
+	r.target.Store(&next.Address)
 	eventually(t, "counting on the new master", func() bool {
 		_, err := add(t, c, minutely("k"))
 		return err == nil
@@ -320,13 +320,13 @@ func TestServerThatBecameReplica(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	s := newServer(t, "--requirepass", "right").start()
 	for auth, wanted := range map[string]bool{"right": true, "default:right": true, "wrong": false, "": false, "nobody:right": false} {
-		cfg := settings(s.address)
+		cfg := settings(s.Address)
 		cfg.Auth = auth
 		if _, err := add(t, open(t, cfg), minutely("k")); (err == nil) != wanted {
 			t.Errorf("auth %q: %v", auth, err)
 		}
 	}
-	if _, err := add(t, open(t, settings("valkey://:right@"+s.address)), minutely("k")); err != nil {
+	if _, err := add(t, open(t, settings("valkey://:right@"+s.Address)), minutely("k")); err != nil {
 		t.Errorf("password in the URL: %v", err)
 	}
 }

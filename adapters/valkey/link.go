@@ -3,9 +3,9 @@ package valkey
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,11 +21,15 @@ import (
 // passes between the store's return and its use.
 const retryGap = 250 * time.Millisecond
 
-// maxCalls bounds the calls that are with the store at a time; further ones wait their turn within their deadline.
+// moveGap is how long a call waits for a slot on its way before it asks again.
+const moveGap = 5 * time.Millisecond
+
+// maxCalls bounds the calls that are with a node at a time; further ones wait their turn within their deadline.
 const maxCalls = 1024
 
 // link is a client that need not be connected yet. One goroutine of its own makes the client, makes it anew when the
-// server behind it turned into a replica, and closes the breaker once the store answers again.
+// server behind it turned into a replica, closes breakers once what they guard answers again, and keeps the map of a
+// cluster's nodes.
 type link struct {
 	connect func() (valkey.Client, error)
 	timeout time.Duration // of a call
@@ -33,16 +37,16 @@ type link struct {
 	log     *logrus.Entry
 
 	client  atomic.Pointer[valkey.Client] // nil until the first connection
-	breaker breaker
-	turns   chan struct{} // one for each call that is with the store
-	attend  chan struct{} // asks for attention: the breaker opened, or the client must be made anew
-	stale   atomic.Bool   // the client must be made anew
+	whole   *node                         // the store, where it is no cluster; keys that no node is known for, where it is
+	cluster atomic.Pointer[cluster]       // nil where it is none
+	attend  chan struct{}                 // asks for attention: a breaker opened, or the client must be made anew
+	stale   atomic.Bool                   // the client must be made anew
 }
 
 // openLink starts a link of which connect, timeout, dial and log are set, and returns what ends it. It waits for a first
 // connection a little, and the link is as good without one (decisions 3.3).
 func openLink(ctx context.Context, l *link) func() {
-	l.attend, l.turns = make(chan struct{}, 1), make(chan struct{}, maxCalls)
+	l.attend, l.whole = make(chan struct{}, 1), newNode()
 	life, end := context.WithCancel(context.Background())
 	tried := make(chan struct{})
 	var done sync.WaitGroup
@@ -65,61 +69,59 @@ func openLink(ctx context.Context, l *link) func() {
 
 // run keeps the link until life ends. It closes tried after the first attempt to connect.
 func (l *link) run(life context.Context, tried chan<- struct{}) {
-	err := l.renew()
+	err := l.renew(life)
 	close(tried)
 	if err != nil {
 		l.log.WithError(err).Warn("the store is away; trying until it is there")
 	}
-	for {
-		if l.client.Load() == nil || l.breaker.refuses() {
-			if !l.await(life) {
-				return
-			}
-			continue
-		}
+	for life.Err() == nil {
 		select {
 		case <-life.Done():
-			return
 		case <-l.attend:
-			if l.stale.Swap(false) && !l.replace(life) {
-				return
+			if l.stale.Swap(false) {
+				l.replace(life)
 			}
+		case <-l.tick():
+			l.look(life)
 		}
 	}
 }
 
-// await pauses, then tries the store once. It is false when life ended.
-func (l *link) await(life context.Context) bool {
-	if !pause(life, retryGap) {
-		return false
+// tick fires when it is time for a look: soon while something is away, now and then at a cluster, else never.
+func (l *link) tick() <-chan time.Time {
+	some, _ := l.away()
+	switch {
+	case l.client.Load() == nil || some:
+		return time.After(retryGap)
+	case l.cluster.Load() != nil:
+		return time.After(topologyRefresh)
+	default:
+		return nil
 	}
-	if l.client.Load() == nil {
-		if err := l.renew(); err != nil {
-			return true
-		}
+}
+
+// look tries what is away.
+func (l *link) look(life context.Context) {
+	if l.client.Load() != nil {
+		l.learn(life)
+		l.probe(life)
+		return
+	}
+	if err := l.renew(life); err == nil {
 		l.log.Info("the store is there")
-		return true
 	}
-	ctx, cancel := context.WithTimeout(life, l.dial)
-	defer cancel()
-	client := *l.client.Load()
-	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err == nil && l.breaker.reset() {
-		l.log.Info("the store answers again")
-	}
-	return true
 }
 
-// replace makes the client anew, and waits a moment, so that a server that stays a replica is not asked all the time. It
-// is false when life ended.
-func (l *link) replace(life context.Context) bool {
-	if err := l.renew(); err != nil {
+// replace makes the client anew, and waits a moment, so that a server that stays a replica is not asked all the time.
+func (l *link) replace(life context.Context) {
+	if err := l.renew(life); err != nil {
 		l.log.WithError(err).Warn("the store takes no writes and no other is there")
 	}
-	return pause(life, retryGap)
+	pause(life, retryGap)
 }
 
 // renew makes a client and puts it in the place of the one before.
-func (l *link) renew() error {
+func (l *link) renew(life context.Context) error {
 	client, err := l.connect()
 	if err != nil {
 		return err
@@ -127,17 +129,17 @@ func (l *link) renew() error {
 	if before := l.client.Swap(&client); before != nil {
 		(*before).Close()
 	}
+	l.learn(life)
 	return nil
 }
 
-func pause(life context.Context, d time.Duration) bool {
+// pause waits, or less when ctx is done.
+func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-life.Done():
-		return false
+	case <-ctx.Done():
 	case <-timer.C:
-		return true
 	}
 }
 
@@ -146,59 +148,76 @@ var (
 	errOpen         = errors.New("it did not answer the calls before; waiting for it to come back")
 )
 
-// do calls the store by fn, within the deadline, and again when the connection was lost under the call. Its errors
-// are fault.Unavailable.
-func (l *link) do(ctx context.Context, fn func(context.Context, valkey.Client) error) error {
+// place is where a call goes: the node, and one of the keys.
+type place struct {
+	node *node
+	key  string
+}
+
+// do calls the store by fn, within the deadline, and again when the connection was lost under the call or a cluster is
+// being rearranged. All keys of the call lie on one node. Its errors are fault.Unavailable.
+func (l *link) do(ctx context.Context, at place, fn func(context.Context, valkey.Client) error) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err)
 	}
 	if l.client.Load() == nil {
 		return unavailable(errNotConnected)
 	}
-	if l.breaker.refuses() {
+	if at.node.breaker.refuses() {
 		return unavailable(errOpen)
 	}
 	bounded, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	err := l.call(bounded, fn)
+	err := l.call(bounded, at.node, fn)
 	if err == nil {
-		l.breaker.answered()
+		at.node.breaker.answered()
 		return nil
 	}
-	l.judge(ctx, err)
+	l.judge(ctx, at, err)
 	return unavailable(err)
 }
 
 // call waits for its turn and calls the store. A server that restarts breaks all connections at once, and each call that
 // fails finds one of them.
-func (l *link) call(ctx context.Context, fn func(context.Context, valkey.Client) error) error {
-	select {
-	case l.turns <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("wait for calls before: %w", ctx.Err())
+func (l *link) call(ctx context.Context, n *node, fn func(context.Context, valkey.Client) error) error {
+	if err := n.take(ctx); err != nil {
+		return err
 	}
-	defer func() { <-l.turns }()
-	if l.breaker.refuses() {
+	defer n.giveBack()
+	if n.breaker.refuses() {
 		return errOpen
 	}
 	err := fn(ctx, *l.client.Load())
-	for n := 0; n < maxConnections && err != nil && lost(err) && ctx.Err() == nil; n++ {
+	for found := 0; err != nil && ctx.Err() == nil; {
+		switch {
+		case lost(err) && found < maxConnections:
+			found++
+		case moving(err):
+			pause(ctx, moveGap)
+		default:
+			return err
+		}
 		err = fn(ctx, *l.client.Load())
 	}
 	return err
 }
 
 // judge draws the conclusions of a failed call. A caller that gave up tells nothing about the store.
-func (l *link) judge(ctx context.Context, err error) {
+func (l *link) judge(ctx context.Context, at place, err error) {
 	if reply, ok := replied(err); ok {
-		l.breaker.answered()
+		at.node.breaker.answered()
 		if readOnly(reply) {
 			l.stale.Store(true)
 			l.notify()
 		}
 		return
 	}
-	if ctx.Err() == nil && l.breaker.silent() {
+	if ctx.Err() != nil {
+		return
+	}
+	key := strings.Clone(at.key) // for the probe, which may outlive the caller's memory
+	at.node.wanted.Store(&key)
+	if at.node.breaker.silent() {
 		l.log.WithError(err).Warn("the store does not answer; not waiting for it until it does")
 		l.notify()
 	}
@@ -223,6 +242,17 @@ func replied(err error) (*valkey.ValkeyError, bool) {
 func lost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, valkey.ErrClosing)
+}
+
+// moving tells of a slot on its way from one node to another, which the nodes do not tell alike for a moment.
+func moving(err error) bool {
+	reply, ok := replied(err)
+	if !ok {
+		return false
+	}
+	_, moved := reply.IsMoved()
+	_, ask := reply.IsAsk()
+	return moved || ask || reply.IsTryAgain()
 }
 
 func unavailable(err error) error {

@@ -36,40 +36,14 @@ func (p *Pair) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []ui
 	if p.storeOfAll(hits) != nil {
 		return p.part(hits, after, unlessOver)
 	}
-	over, err := p.look(ctx, hits, after)
+	over, err := lookAhead(ctx, p, batch{hits: hits, after: after})
 	if err != nil {
 		return err
 	}
-	if len(over) == 0 {
-		return p.part(hits, after, unlessOver)
+	if len(over) > 0 {
+		return addOnly(ctx, p, over, batch{hits: hits, after: after})
 	}
-	var indices []int
-	for i := range hits {
-		if over[hits[i].Key] {
-			indices = append(indices, i)
-		}
-	}
-	counts := make([]uint64, len(indices))
-	if err := p.Add(ctx, pick(hits, indices), counts); err != nil {
-		return err
-	}
-	for i, at := range indices {
-		after[at] = counts[i]
-	}
-	return nil
-}
-
-// look reads all counters into after, and returns the keys that the batch would bring over a limit.
-func (p *Pair) look(ctx context.Context, hits []counter.Hit, after []uint64) (map[string]bool, error) {
-	looks := make([]counter.Hit, len(hits))
-	for i := range hits {
-		looks[i] = hits[i]
-		looks[i].Addend = 0
-	}
-	if err := p.Add(ctx, looks, after); err != nil {
-		return nil, err
-	}
-	return overLimit(hits, after), nil
+	return p.part(hits, after, unlessOver)
 }
 
 // Ping implements ports/counter: both stores answer.

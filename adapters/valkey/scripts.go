@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -68,15 +67,20 @@ func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []
 	if len(hits) == 0 {
 		return nil
 	}
-	return c.link.do(ctx, func(ctx context.Context, client valkey.Client) error {
-		if client.Mode() != valkey.ClientModeCluster {
-			return c.conditionally(ctx, client, hits, after)
-		}
-		groups := bySlot(client, hits)
-		if len(groups) == 1 {
-			return c.conditionally(ctx, client, hits, after)
-		}
-		return c.acrossSlots(ctx, client, groups, batch{hits: hits, after: after})
+	if c.link.cluster.Load() == nil {
+		return c.conditionallyAt(ctx, c.link.whole, hits, after)
+	}
+	groups := c.bySlot(hits)
+	if len(groups) == 1 {
+		return c.conditionallyAt(ctx, c.link.nodeOf(hits[0].Key), hits, after)
+	}
+	return c.acrossSlots(ctx, groups, batch{hits: hits, after: after})
+}
+
+// conditionallyAt runs the script for hits of one slot, or of a store that is no cluster.
+func (c *Client) conditionallyAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
+	return c.link.do(ctx, place{n, hits[0].Key}, func(ctx context.Context, client valkey.Client) error {
+		return c.conditionally(ctx, client, hits, after)
 	})
 }
 
@@ -102,7 +106,8 @@ func (c *Client) conditionally(ctx context.Context, client valkey.Client, hits [
 }
 
 // bySlot parts hits, by their indices, as a cluster's slots do.
-func bySlot(client valkey.Client, hits []counter.Hit) map[uint16][]int {
+func (c *Client) bySlot(hits []counter.Hit) map[uint16][]int {
+	client := *c.link.client.Load()
 	groups := make(map[uint16][]int)
 	for i := range hits {
 		command := client.B().Get().Key(hits[i].Key).Build()
@@ -112,47 +117,28 @@ func bySlot(client valkey.Client, hits []counter.Hit) map[uint16][]int {
 }
 
 // acrossSlots is AddUnlessOver for several slots; the package documentation tells what it cannot promise.
-func (c *Client) acrossSlots(ctx context.Context, client valkey.Client, groups map[uint16][]int, b batch) error {
-	over, err := c.overAsRead(ctx, client, b)
+func (c *Client) acrossSlots(ctx context.Context, groups map[uint16][]int, b batch) error {
+	over, err := lookAhead(ctx, c, b)
 	if err != nil {
 		return err
 	}
 	if len(over) > 0 {
-		return c.addOnly(ctx, client, over, b)
+		return addOnly(ctx, c, over, b)
 	}
-	var all sync.WaitGroup
-	failures := make(chan error, len(groups))
-	for _, indices := range groups {
-		all.Go(func() {
-			hits, after := pick(b.hits, indices), make([]uint64, len(indices))
-			failures <- c.conditionally(ctx, client, hits, after)
-			for i, at := range indices {
-				b.after[at] = after[i]
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	for err := range failures {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return parted(groups, b, func(_ uint16, hits []counter.Hit, after []uint64) error {
+		return c.conditionallyAt(ctx, c.link.nodeOf(hits[0].Key), hits, after)
+	})
 }
 
-// overAsRead reads all counters into b.after, and returns the keys that the batch would bring over a limit.
-func (c *Client) overAsRead(ctx context.Context, client valkey.Client, b batch) (map[string]bool, error) {
-	reads := make([]valkey.Completed, len(b.hits))
+// lookAhead reads all counters into b.after, and returns the keys that the batch would bring over a limit.
+func lookAhead(ctx context.Context, s counter.Store, b batch) (map[string]bool, error) {
+	looks := make([]counter.Hit, len(b.hits))
 	for i := range b.hits {
-		reads[i] = client.B().Get().Key(b.hits[i].Key).Build()
+		looks[i] = b.hits[i]
+		looks[i].Addend = 0
 	}
-	for i, r := range client.DoMulti(ctx, reads...) {
-		n, err := readCount(r)
-		if err != nil {
-			return nil, err
-		}
-		b.after[i] = n
+	if err := s.Add(ctx, looks, b.after); err != nil {
+		return nil, err
 	}
 	return overLimit(b.hits, b.after), nil
 }
@@ -175,7 +161,7 @@ func overLimit(hits []counter.Hit, stand []uint64) map[string]bool {
 }
 
 // addOnly counts the hits of some keys; for the others b.after stays.
-func (c *Client) addOnly(ctx context.Context, client valkey.Client, keys map[string]bool, b batch) error {
+func addOnly(ctx context.Context, s counter.Store, keys map[string]bool, b batch) error {
 	var indices []int
 	for i := range b.hits {
 		if keys[b.hits[i].Key] {
@@ -183,7 +169,7 @@ func (c *Client) addOnly(ctx context.Context, client valkey.Client, keys map[str
 		}
 	}
 	after := make([]uint64, len(indices))
-	if err := c.addBatch(ctx, client, pick(b.hits, indices), after); err != nil {
+	if err := s.Add(ctx, pick(b.hits, indices), after); err != nil {
 		return err
 	}
 	for i, at := range indices {

@@ -1,14 +1,11 @@
 package valkey_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +14,7 @@ import (
 	client "github.com/valkey-io/valkey-go"
 
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // patience is how long a test waits for what must come; it is no measure of how soon.
@@ -65,81 +63,35 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 // server is a server of the test's own.
 type server struct {
-	t       testing.TB
-	address string
-	args    []string
-	process *exec.Cmd
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // nothing is left to do about it
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	*instance.Valkey
+	t testing.TB
 }
 
 // newServer prepares a server, which is not started yet; the test is skipped where there is none to start.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	if _, err := exec.LookPath("valkey-server"); err != nil {
+	if !instance.ValkeyInstalled() {
 		t.Skip("valkey-server is not installed")
 	}
-	port := freePort(t)
-	base := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}
-	return &server{t: t, address: "127.0.0.1:" + port, args: append(base, args...)}
+	s := &server{instance.NewValkey(t.TempDir(), args...), t}
+	t.Cleanup(s.Kill)
+	return s
 }
 
 // start starts the server and waits until it answers.
 func (s *server) start() *server {
 	s.t.Helper()
-	s.process = exec.Command("valkey-server", s.args...)
-	if err := s.process.Start(); err != nil {
+	if err := s.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(s.kill)
-	eventually(s.t, "a server that answers", func() bool {
-		answer := s.ask("PING")
-		return strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH")
-	})
 	return s
-}
-
-func (s *server) kill() {
-	if s.process == nil {
-		return
-	}
-	_ = s.process.Process.Kill() // it may have ended by itself
-	_ = s.process.Wait()         // it ends by a signal, which is an error
-	s.process = nil
-}
-
-// ask sends one line and returns the first line of the answer, empty when there is none.
-func (s *server) ask(line string) string {
-	connection, err := net.DialTimeout("tcp", s.address, time.Second)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = connection.Close() }() // nothing is left to do about it
-	_ = connection.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(connection, line+"\r\n"); err != nil {
-		return ""
-	}
-	answer, _ := bufio.NewReader(connection).ReadString('\n') // what came before an error is shown by the test
-	return answer
 }
 
 // must asks and fails unless the server says OK.
 func (s *server) must(line string) {
 	s.t.Helper()
-	if answer := s.ask(line); !strings.HasPrefix(answer, "+OK") {
-		s.t.Fatalf("%s: %s", line, answer)
+	if err := s.Must(line); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

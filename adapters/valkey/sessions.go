@@ -72,8 +72,9 @@ func connectCaching(options valkey.ClientOption) (valkey.Client, error) {
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
 	var session auth.Session
 	var put time.Time
-	err := s.link.do(ctx, func(ctx context.Context, client valkey.Client) error {
-		found, err := client.DoCache(ctx, client.B().Get().Key(sessionKey+string(id)).Cache(), sessionLife).AsBytes()
+	key := sessionKey + string(id)
+	err := s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error {
+		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionLife).AsBytes()
 		if err != nil {
 			if valkey.IsValkeyNil(err) {
 				return nil
@@ -99,8 +100,9 @@ func (s *Sessions) Put(ctx context.Context, session auth.Session) {
 	put := s.clock.Now()
 	s.floor.raise(put, put, session.ID)
 	value := valkey.BinaryString(appendCopy(make([]byte, 0, 256), &session, put))
-	_ = s.link.do(ctx, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
-		return client.Do(ctx, client.B().Set().Key(sessionKey+string(session.ID)).Value(value).Px(sessionLife).Build()).Error()
+	key := sessionKey + string(session.ID)
+	_ = s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
+		return client.Do(ctx, client.B().Set().Key(key).Value(value).Px(sessionLife).Build()).Error()
 	})
 }
 
@@ -112,18 +114,28 @@ func (s *Sessions) Drop(ctx context.Context, ids ...auth.SessionID) {
 	}
 	now := s.clock.Now()
 	s.floor.raise(now, now.Add(time.Nanosecond), ids...)
-	_ = s.link.do(context.WithoutCancel(ctx), func(ctx context.Context, client valkey.Client) error { // as in Put
-		commands := make([]valkey.Completed, len(ids))
-		for i, id := range ids {
-			commands[i] = client.B().Del().Key(sessionKey + string(id)).Build()
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = sessionKey + string(id)
+	}
+	for n, keys := range s.link.keysByNode(keys) {
+		_ = s.link.do(context.WithoutCancel(ctx), place{n, keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
+			return drop(ctx, client, keys)
+		})
+	}
+}
+
+func drop(ctx context.Context, client valkey.Client, keys []string) error {
+	commands := make([]valkey.Completed, len(keys))
+	for i, key := range keys {
+		commands[i] = client.B().Del().Key(key).Build()
+	}
+	for _, r := range client.DoMulti(ctx, commands...) {
+		if err := r.Error(); err != nil {
+			return fmt.Errorf("drop a copy: %w", err)
 		}
-		for _, r := range client.DoMulti(ctx, commands...) {
-			if err := r.Error(); err != nil {
-				return fmt.Errorf("drop a copy: %w", err)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // floor remembers, for sessions put or dropped here lately, the time of Put below which copies are outdated. It covers the

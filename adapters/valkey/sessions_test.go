@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions {
@@ -64,8 +65,8 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 // TestSessionsExpireInTheStore: the store's own bound is shorter than MaxAge.
 func TestSessionsExpireInTheStore(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.address, systemClock{})
-	d := direct(t, s.address)
+	c := openSessions(t, s.Address, systemClock{})
+	d := direct(t, s.Address)
 	eventually(t, "a copy in the store", func() bool {
 		c.Put(t.Context(), sessioncachetest.Session("a"))
 		left, err := d.Do(t.Context(), d.B().Pttl().Key("tollgate:session:a").Build()).AsInt64()
@@ -81,13 +82,13 @@ func TestSessionsExpireInTheStore(t *testing.T) {
 		other := new(shifted)
 		other.Advance(skew)
 		c.Put(t.Context(), sessioncachetest.Session("a"))
-		sessioncachetest.MustMiss(t, openSessions(t, s.address, other), "a", "clock off by "+skew.String())
+		sessioncachetest.MustMiss(t, openSessions(t, s.Address, other), "a", "clock off by "+skew.String())
 	}
 }
 
 func TestHotSessionIsReadLocally(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.address, systemClock{})
+	c := openSessions(t, s.Address, systemClock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "reads that do not reach the store", func() bool {
 		c.Put(t.Context(), session)
@@ -98,7 +99,7 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 		if _, ok := c.Get(t.Context(), session.ID); !ok {
 			return false
 		}
-		d := direct(t, s.address)
+		d := direct(t, s.Address)
 		stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
 		return err == nil && !strings.Contains(stats, "cmdstat_get:")
 	})
@@ -106,8 +107,8 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 
 func TestForeignCopyIsAMiss(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.address, systemClock{})
-	d := direct(t, s.address)
+	c := openSessions(t, s.Address, systemClock{})
+	d := direct(t, s.Address)
 	for i, value := range []string{"", "\x01", "\x02whatever", strings.Repeat("\xff", 300)} {
 		id := fmt.Sprint("foreign", i)
 		if err := d.Do(t.Context(), d.B().Set().Key("tollgate:session:"+id).Value(value).Build()).Error(); err != nil {
@@ -118,7 +119,7 @@ func TestForeignCopyIsAMiss(t *testing.T) {
 }
 
 func TestSessionsWithoutAStore(t *testing.T) {
-	cfg := settings("127.0.0.1:" + freePort(t))
+	cfg := settings("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
 	c, end, err := valkey.OpenSessions(t.Context(), cfg, systemClock{}, quiet())
 	if err != nil {
@@ -138,14 +139,14 @@ func TestSessionsWithoutAStore(t *testing.T) {
 
 func TestDropWhileTheStoreIsAway(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.address, systemClock{})
+	c := openSessions(t, s.Address, systemClock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "a copy", func() bool {
 		c.Put(t.Context(), session)
 		_, ok := c.Get(t.Context(), session.ID)
 		return ok
 	})
-	s.kill()
+	s.Kill()
 	c.Drop(t.Context(), session.ID)
 	sessioncachetest.MustMiss(t, c, session.ID, "dropped while the store is away")
 }

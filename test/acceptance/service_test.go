@@ -91,24 +91,11 @@ func newEnvironment(t *testing.T, name string) *environment {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(e.rules, "rules.yaml"), rules)
-	e.environ = []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + e.dir,
-		"DATA_DIR=" + filepath.Join(e.dir, "data"),
-		"PLUGIN_DIR=" + filepath.Join(built, "plugins"),
-		"OTP_LOG_FILE=" + e.otpLog,
-		"RUNTIME_ROOT=" + filepath.Join(e.dir, "runtime"),
-		"RUNTIME_WATCH_ROOT=false",
-		"HOST=127.0.0.1", "PORT=0",
-		"RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0",
-		"GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
-		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
-		"LOG_FORMAT=json",
-		"SHUTDOWN_DRAIN=0s",
+	e.environ = append(instance.Loopback(e.dir),
+		"PLUGIN_DIR="+filepath.Join(built, "plugins"),
+		"OTP_LOG_FILE="+e.otpLog,
 		"AUTH_RATE_LIMIT=100000", "API_RATE_LIMIT=1000000",
-		// Package registries are not in reach of tests; what checks do is tested with registries of its own.
-		"PACKAGE_CHECKS=off",
-	}
+	)
 	return e
 }
 

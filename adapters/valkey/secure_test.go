@@ -1,0 +1,144 @@
+package valkey
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// secureServer is a server that speaks TLS beside its plain port.
+type secureServer struct {
+	ours, theirs     authority
+	address, plain   string // host:port that speaks TLS, with a certificate of localhost, and the one that does not
+	certificate, key string // files of a client
+	badCert, badKey  string // of another authority
+}
+
+// newSecureServer starts a server that asks clients for a certificate, or does not.
+func newSecureServer(t *testing.T, mutual string) secureServer {
+	t.Helper()
+	if !instance.ValkeyInstalled() {
+		t.Skip("valkey-server is not installed")
+	}
+	s := secureServer{ours: newAuthority(t), theirs: newAuthority(t)}
+	certificate, key := certificateFiles(t, s.ours, "localhost")
+	s.certificate, s.key = certificateFiles(t, s.ours, "tollgate")
+	s.badCert, s.badKey = certificateFiles(t, s.theirs, "tollgate")
+	port := instance.FreePort()
+	v := instance.NewValkey(t.TempDir(), "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
+		"--tls-ca-cert-file", s.ours.file, "--tls-auth-clients", mutual)
+	t.Cleanup(v.Kill)
+	if err := v.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.address, s.plain = net.JoinHostPort("localhost", port), v.Address
+	return s
+}
+
+// certificateFiles returns the files of a certificate and its key.
+func certificateFiles(t *testing.T, a authority, host string) (certificate, key string) {
+	t.Helper()
+	pair := a.issue(t, host)
+	raw, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "key.pem")
+	write(t, certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
+	write(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+	return certificate, key
+}
+
+// counts tells whether the store of the settings counts.
+func counts(t *testing.T, cfg Config) error {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	c, end, err := Open(t.Context(), cfg, logrus.NewEntry(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	after := make([]uint64, 1)
+	hit := counter.Hit{Key: "k", Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
+	return c.Add(t.Context(), []counter.Hit{hit}, after)
+}
+
+func TestTLS(t *testing.T) {
+	s := newSecureServer(t, "no")
+	_, port, _ := net.SplitHostPort(s.address)
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		want   bool
+	}{
+		{"right", func(*Config) {}, true},
+		{"by URL", func(c *Config) { c.URL, c.TLS = "rediss://"+s.address, false }, true},
+		{"plain", func(c *Config) { c.TLS = false }, false},
+		{"other authority", func(c *Config) { c.TLSCACert = s.theirs.file }, false},
+		{"other name", func(c *Config) { c.URL = "127.0.0.1:" + port }, false},
+		{"other name, not checked", func(c *Config) { c.URL, c.TLSSkipVerification = "127.0.0.1:"+port, true }, true},
+		{"to a server that speaks none", func(c *Config) { c.URL = s.plain }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := good()
+			cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, s.ours.file
+			c.change(&cfg)
+			if err := counts(t, cfg); (err == nil) != c.want {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestMutualTLS(t *testing.T) {
+	s := newSecureServer(t, "yes")
+	for _, c := range []struct {
+		name             string
+		certificate, key string
+		want             bool
+	}{
+		{"right", s.certificate, s.key, true},
+		{"none", "", "", false},
+		{"other authority", s.badCert, s.badKey, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := good()
+			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.file, c.certificate, c.key
+			if err := counts(t, cfg); (err == nil) != c.want {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestUserOfTheStore counts as a user that may do no more than counting takes.
+func TestUserOfTheStore(t *testing.T) {
+	if !instance.ValkeyInstalled() {
+		t.Skip("valkey-server is not installed")
+	}
+	users := filepath.Join(t.TempDir(), "users.acl")
+	write(t, users, []byte("user default off\nuser limits on >secret ~shop_* ~k resetchannels +@connection +get +set +incrby +pexpire +exists +eval +evalsha\n"))
+	v := instance.NewValkey(t.TempDir(), "--aclfile", users)
+	t.Cleanup(v.Kill)
+	if err := v.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for auth, want := range map[string]bool{"limits:secret": true, "limits:wrong": false, "secret": false, "": false} {
+		cfg := good()
+		cfg.URL, cfg.Auth = v.Address, auth
+		if err := counts(t, cfg); (err == nil) != want {
+			t.Errorf("auth %q: %v", auth, err)
+		}
+	}
+}

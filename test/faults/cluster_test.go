@@ -1,0 +1,253 @@
+package faults
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	valkey "github.com/valkey-io/valkey-go"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// node is one of a cluster's three.
+type node struct {
+	*instance.Valkey
+	id     string
+	client valkey.Client
+}
+
+// startCluster returns three nodes, each with a third of the slots, that know each other.
+func startCluster(t *testing.T) []*node {
+	t.Helper()
+	var nodes []*node
+	var buses []string
+	for i := range 3 {
+		bus := instance.FreePort()
+		v := startValkey(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no")
+		must(t, v.Must(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
+		must(t, v.Must(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
+		c, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{v.Address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true})
+		must(t, err)
+		t.Cleanup(c.Close)
+		n := &node{Valkey: v, client: c}
+		n.id = n.do(t, "CLUSTER", "MYID")
+		nodes, buses = append(nodes, n), append(buses, bus)
+	}
+	for i, n := range nodes[1:] {
+		host, port := n.HostPort()
+		must(t, nodes[0].Must("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
+	}
+	eventually(t, "a cluster of which every node knows all slots", func() bool {
+		for _, n := range nodes {
+			info := n.do(t, "CLUSTER", "INFO")
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_slots_ok:16384") {
+				return false
+			}
+		}
+		return true
+	})
+	return nodes
+}
+
+// do asks the node for a word or number.
+func (n *node) do(t *testing.T, words ...string) string {
+	t.Helper()
+	answer, err := n.client.Do(t.Context(), n.client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).ToAny()
+	if err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+	return fmt.Sprint(answer)
+}
+
+// keys returns the node's keys of a pattern.
+func (n *node) keys(t *testing.T, pattern string) []string {
+	t.Helper()
+	keys, err := n.client.Do(t.Context(), n.client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
+	must(t, err)
+	return keys
+}
+
+// holder returns the node that has a counter whose key has a part, and the key.
+func holder(t *testing.T, nodes []*node, part string) (*node, string) {
+	t.Helper()
+	for _, n := range nodes {
+		if keys := n.keys(t, "*"+part+"*"); len(keys) == 1 {
+			return n, keys[0]
+		}
+	}
+	t.Fatalf("no node has the counter of %s", part)
+	return nil, ""
+}
+
+func urls(nodes []*node) string {
+	var list []string
+	for _, n := range nodes {
+		list = append(list, n.Address)
+	}
+	return strings.Join(list, ",")
+}
+
+// move moves a slot from one node to another, in the steps in which operators' tools do.
+func move(t *testing.T, nodes []*node, slot string, from, to *node) {
+	t.Helper()
+	to.do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
+	from.do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+	host, port := to.HostPort()
+	for {
+		keys, err := from.client.Do(t.Context(), from.client.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "10").Build()).AsStrSlice()
+		must(t, err)
+		if len(keys) == 0 {
+			break
+		}
+		from.do(t, append([]string{"MIGRATE", host, port, "", "0", "5000", "KEYS"}, keys...)...)
+	}
+	to.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+	from.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+	for _, n := range nodes {
+		if n != from && n != to {
+			n.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+		}
+	}
+}
+
+// TestSlotsMove moves the slot of a counter from node to node under load: every call is answered, and every hit counted
+// once.
+func TestSlotsMove(t *testing.T) {
+	nodes := startCluster(t)
+	s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes))
+	conns := dial(t, callers, s.GRPC)
+	l := press(t, conns, func(caller int) *ratelimit.RateLimitRequest {
+		return asking("steady", fmt.Sprint(caller), fmt.Sprint(caller, "b"), fmt.Sprint(caller, "c"), fmt.Sprint(caller, "d"))
+	})
+	l.settles(enough, counted)
+	l.reset()
+	first := asking("exact", "moving")
+	if got := outcome(limiter(t, s).ShouldRateLimit(t.Context(), first)); got != counted {
+		t.Fatal(got)
+	}
+	from, key := holder(t, nodes, "moving")
+	slot := from.do(t, "CLUSTER", "KEYSLOT", key)
+	var allowed, asked atomic.Int64
+	allowed.Store(1)
+	var all sync.WaitGroup
+	for _, conn := range conns {
+		c := ratelimit.NewRateLimitServiceClient(conn)
+		all.Go(func() {
+			for asked.Add(1) <= 3500 {
+				switch got := outcome(c.ShouldRateLimit(t.Context(), first)); got {
+				case counted:
+					allowed.Add(1)
+				case over:
+				default:
+					t.Errorf("a call while its slot moved: %s", got)
+				}
+			}
+		})
+	}
+	moves := 0
+	for ; asked.Load() <= 3500; moves++ {
+		to := nodes[0]
+		for i, n := range nodes {
+			if n == from {
+				to = nodes[(i+1)%len(nodes)]
+			}
+		}
+		move(t, nodes, slot, from, to)
+		from = to
+	}
+	all.Wait()
+	if allowed.Load() != 3000 || moves < 3 {
+		t.Errorf("%d calls got through a limit of 3000 within %d moves", allowed.Load(), moves)
+	}
+	l.stop()
+	if got := l.sofar(); !got.only(counted) {
+		t.Errorf("calls of other counters: %v", got)
+	}
+	t.Logf("%d moves", moves)
+	s.wantQuick()
+}
+
+// TestDescriptorsOnAllNodes counts descriptors of one request on all nodes, each exactly, with and without rule 10.
+func TestDescriptorsOnAllNodes(t *testing.T) {
+	nodes := startCluster(t)
+	for _, stop := range []string{"false", "true"} {
+		s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes), "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="+stop)
+		var values []string
+		for i := range 30 {
+			values = append(values, "spread"+stop+strconv.Itoa(i))
+		}
+		c := limiter(t, s)
+		for n := uint32(1); n <= 6; n++ {
+			r, err := c.ShouldRateLimit(t.Context(), asking("few", values...))
+			must(t, err)
+			for _, status := range r.GetStatuses() {
+				if remaining := status.GetLimitRemaining(); remaining != 5-min(n, 5) || (status.GetCode() == ratelimit.RateLimitResponse_OVER_LIMIT) != (n > 5) {
+					t.Fatalf("call %d of a limit of 5: %v", n, status)
+				}
+			}
+		}
+		for i, n := range nodes {
+			if len(n.keys(t, "*spread"+stop+"*")) == 0 {
+				t.Errorf("node %d has no counter", i)
+			}
+		}
+	}
+}
+
+// TestNodeFails takes one node away: only calls that need it fail.
+func TestNodeFails(t *testing.T) {
+	nodes := startCluster(t)
+	s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes), "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true")
+	conns := dial(t, callers, s.GRPC)
+	c := ratelimit.NewRateLimitServiceClient(conns[0])
+	lost, others := nodes[2], []string(nil)
+	var own []string
+	for i := 0; len(own) < 3 || len(others) < 6; i++ {
+		value := fmt.Sprintf("value-%d-", i)
+		if got := outcome(c.ShouldRateLimit(t.Context(), asking("steady", value))); got != counted {
+			t.Fatal(got)
+		}
+		if n, _ := holder(t, nodes, value); n == lost {
+			own = append(own, value)
+		} else {
+			others = append(others, value)
+		}
+	}
+	near := press(t, conns[:6], func(caller int) *ratelimit.RateLimitRequest { return asking("steady", others[caller]) })
+	far := press(t, conns[6:], func(caller int) *ratelimit.RateLimitRequest { return asking("steady", own[caller%len(own)]) })
+	for name, fault := range map[string]struct{ begin, end func() error }{
+		"frozen": {lost.Freeze, lost.Thaw},
+		"killed": {func() error { lost.Kill(); return nil }, lost.Start},
+	} {
+		far.settles(enough, counted)
+		near.reset()
+		must(t, fault.begin())
+		far.settles(3*enough, "Unavailable")
+		if healthy, body := get(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != 200 {
+			t.Errorf("%s: /healthcheck: %d %s", name, healthy, body)
+		}
+		if ready, body := get(t, "http://"+s.API+"/ready"); ready != 200 {
+			t.Errorf("%s: /ready: %d %s", name, ready, body)
+		}
+		if both := outcome(c.ShouldRateLimit(t.Context(), asking("steady", own[0], others[0]))); both != "Unavailable" {
+			t.Errorf("%s: a call of both nodes: %s", name, both)
+		}
+		got := near.reset()
+		if !got.only(counted) {
+			t.Errorf("%s: calls of the other nodes: %v", name, got)
+		}
+		t.Logf("%s: calls of the other nodes: %v", name, got)
+		must(t, fault.end())
+		far.settles(enough, counted)
+		if got := near.reset(); !got.only(counted) {
+			t.Errorf("%s and back: calls of the other nodes: %v", name, got)
+		}
+	}
+	s.wantQuick()
+}

@@ -1,0 +1,195 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// What a call can come to, besides the name of a gRPC code.
+const (
+	counted = "counted" // within a limit, with what remains of it
+	open    = "open"    // OK without a limit
+	over    = "over"    // over the limit
+)
+
+// pace is how long a caller rests between two calls.
+const pace = 5 * time.Millisecond
+
+// callers are connections over which one call after the other is made.
+const callers = 12
+
+// outcome names what a call came to.
+func outcome(r *ratelimit.RateLimitResponse, err error) string {
+	switch {
+	case err != nil:
+		return status.Code(err).String()
+	case r.GetOverallCode() == ratelimit.RateLimitResponse_OVER_LIMIT:
+		return over
+	case r.GetStatuses()[0].GetCurrentLimit() == nil:
+		return open
+	default:
+		return counted
+	}
+}
+
+// tally is what the calls of a time came to.
+type tally struct {
+	outcomes map[string]int
+	longest  time.Duration
+	failure  error // one of them
+}
+
+func (t tally) total() int {
+	n := 0
+	for _, count := range t.outcomes {
+		n += count
+	}
+	return n
+}
+
+// only tells whether all calls, and there were some, came to one of the given outcomes.
+func (t tally) only(outcomes ...string) bool {
+	for o := range t.outcomes {
+		if !slices.Contains(outcomes, o) {
+			return false
+		}
+	}
+	return len(t.outcomes) > 0
+}
+
+func (t tally) String() string {
+	text := fmt.Sprintf("%v, the longest of %v", t.outcomes, t.longest.Round(time.Millisecond))
+	if t.failure != nil {
+		text += ", such as " + t.failure.Error()
+	}
+	return text
+}
+
+// load is steady calls.
+type load struct {
+	t    *testing.T
+	stop func() // ends it and waits
+
+	mu  sync.Mutex
+	now tally
+}
+
+// press begins calls over connections of their own until stop or the test's end. ask makes the request of a caller.
+func press(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelimit.RateLimitRequest) *load {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &load{t: t}
+	l.reset()
+	var all sync.WaitGroup
+	for caller, conn := range conns {
+		c, request := ratelimit.NewRateLimitServiceClient(conn), ask(caller)
+		all.Go(func() {
+			ticker := time.NewTicker(pace)
+			defer ticker.Stop()
+			for ctx.Err() == nil {
+				began := time.Now()
+				r, err := c.ShouldRateLimit(context.Background(), request)
+				l.note(outcome(r, err), time.Since(began), err)
+				<-ticker.C
+			}
+		})
+	}
+	l.stop = func() {
+		cancel()
+		all.Wait()
+	}
+	t.Cleanup(l.stop)
+	return l
+}
+
+func (l *load) note(outcome string, took time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.outcomes[outcome]++
+	l.now.longest = max(l.now.longest, took)
+	if err != nil {
+		l.now.failure = err
+	}
+}
+
+// reset begins a new tally and returns the one before.
+func (l *load) reset() tally {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.now
+	l.now = tally{outcomes: map[string]int{}}
+	return before
+}
+
+// sofar returns the tally as it stands.
+func (l *load) sofar() tally {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	copied := l.now
+	copied.outcomes = maps.Clone(l.now.outcomes)
+	return copied
+}
+
+// settles waits until a time of at least n calls has only the given outcomes.
+func (l *load) settles(n int, outcomes ...string) {
+	l.t.Helper()
+	l.reset()
+	eventually(l.t, "answers that are only "+strings.Join(outcomes, " or "), func() bool {
+		now := l.sofar()
+		if !now.only(outcomes...) {
+			l.reset()
+		}
+		return now.only(outcomes...) && now.total() >= n
+	})
+}
+
+// more waits for further calls, whatever they come to.
+func (l *load) more(n int) {
+	l.t.Helper()
+	before := l.sofar().total()
+	eventually(l.t, "further calls", func() bool { return l.sofar().total() >= before+n })
+}
+
+// dial returns connections to an instance.
+func dial(t *testing.T, n int, target string, options ...grpc.DialOption) []*grpc.ClientConn {
+	t.Helper()
+	conns := make([]*grpc.ClientConn, n)
+	for i := range conns {
+		conn, err := grpc.NewClient(target, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() }) // the test is over
+		conns[i] = conn
+	}
+	return conns
+}
+
+// limiter returns a client of an instance.
+func limiter(t *testing.T, s *service) ratelimit.RateLimitServiceClient {
+	t.Helper()
+	return ratelimit.NewRateLimitServiceClient(dial(t, 1, s.GRPC)[0])
+}
+
+// asking returns a request with a descriptor of one entry for each value.
+func asking(key string, values ...string) *ratelimit.RateLimitRequest {
+	r := &ratelimit.RateLimitRequest{Domain: "faults"}
+	for _, value := range values {
+		r.Descriptors = append(r.Descriptors, &common.RateLimitDescriptor{
+			Entries: []*common.RateLimitDescriptor_Entry{{Key: key, Value: value}},
+		})
+	}
+	return r
+}

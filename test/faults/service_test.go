@@ -1,0 +1,195 @@
+package faults
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const (
+	// patience is how long a test waits for what must come; it is no measure of how soon.
+	patience = 60 * time.Second
+	// storeTimeout is such that a fifth on top reaches a bound of the histogram of response times, atMost seconds.
+	storeTimeout = 834 * time.Millisecond
+	atMost       = "1"
+)
+
+const rules = `domain: faults
+descriptors:
+  - key: steady
+    rate_limit: {unit: day, requests_per_unit: 1000000000}
+  - key: few
+    rate_limit: {unit: day, requests_per_unit: 5}
+  - key: exact
+    rate_limit: {unit: day, requests_per_unit: 3000}
+`
+
+// built is where TestMain has put the binary.
+var built string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "tollgate-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
+	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	built = dir
+	return m.Run()
+}
+
+// service is one running instance.
+type service struct {
+	*instance.Instance
+	t     *testing.T
+	rules string // the folder of its rule files
+}
+
+// start runs an instance until the test ends, and waits until its rules are in force.
+func start(t *testing.T, environ ...string) *service {
+	t.Helper()
+	dir := t.TempDir()
+	s := &service{t: t, rules: filepath.Join(dir, "runtime", "config")}
+	if err := os.MkdirAll(s.rules, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("rules.yaml", rules)
+	own := append(instance.Loopback(dir), "ENVIRONMENT=production", "KVSTORE_TIMEOUT="+storeTimeout.String())
+	process, err := instance.Start(filepath.Join(built, "tollgate"), append(own, environ...), "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Instance = process
+	t.Cleanup(s.stop)
+	eventually(t, "rules in force", func() bool { return s.stat("ratelimit.service.config_load_success") > 0 })
+	return s
+}
+
+// write puts a rule file in place at once.
+func (s *service) write(name, content string) {
+	s.t.Helper()
+	draft := filepath.Join(filepath.Dir(s.rules), "draft")
+	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(draft, filepath.Join(s.rules, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// stop ends the instance as an operator would. One that has crashed, or in which the race detector has found something,
+// does not end well.
+func (s *service) stop() {
+	if err := s.Stop(); err != nil {
+		s.t.Errorf("the service ended with %v", err)
+	}
+	if s.t.Failed() {
+		s.t.Logf("log of the service:\n%s", s.Log())
+	}
+}
+
+// get returns status and body of an address.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	r, err := http.Get(url) //nolint:gosec // the instance's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }() // nothing is left to do about it
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+// stat returns a statistic of the service, 0 while it is not there.
+func (s *service) stat(name string) uint64 {
+	s.t.Helper()
+	_, body := get(s.t, "http://"+s.Debug+"/stats")
+	return number(s.t, body, name+": ")
+}
+
+// metric returns a sample of /metrics by its name and labels as they stand there.
+func (s *service) metric(name string) uint64 {
+	s.t.Helper()
+	_, body := get(s.t, "http://"+s.Debug+"/metrics")
+	return number(s.t, body, name+" ")
+}
+
+// number reads what stands behind the beginning of a line.
+func number(t *testing.T, text, beginning string) uint64 {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, beginning); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			return uint64(n)
+		}
+	}
+	return 0
+}
+
+// wantQuick fails if by the service's own measure any call has taken longer than the store's deadline and a fifth.
+func (s *service) wantQuick() {
+	s.t.Helper()
+	const name, label = "ratelimit_service_response_time_seconds", `{grpc_method="ShouldRateLimit"`
+	_, body := get(s.t, "http://"+s.Debug+"/metrics")
+	all, quick := number(s.t, body, name+"_count"+label+"} "), number(s.t, body, name+"_bucket"+label+`,le="`+atMost+`"} `)
+	if all == 0 || quick != all {
+		s.t.Errorf("%d of %d calls took longer than %s s", all-quick, all, atMost)
+	}
+}
+
+// eventually waits until what is asked for comes true.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %v", what, patience)
+}
+
+// newValkey returns a server that is not started yet; the test is skipped where there is none to start.
+func newValkey(t *testing.T, args ...string) *instance.Valkey {
+	t.Helper()
+	if !instance.ValkeyInstalled() {
+		t.Skip("valkey-server is not installed")
+	}
+	v := instance.NewValkey(t.TempDir(), args...)
+	t.Cleanup(v.Kill)
+	return v
+}
+
+// startValkey returns a server that answers.
+func startValkey(t *testing.T, args ...string) *instance.Valkey {
+	t.Helper()
+	v := newValkey(t, args...)
+	must(t, v.Start())
+	return v
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,157 @@
+package instance
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Valkey is a server of a test's own, which the test may kill, freeze and start again. Its methods are not for concurrent
+// use.
+type Valkey struct {
+	Address string // host:port, the same for the server's whole life
+	Args    []string
+
+	cmd *exec.Cmd
+}
+
+// NewValkey returns a server that keeps its files in dir, with further arguments. It is not started yet.
+func NewValkey(dir string, args ...string) *Valkey {
+	port := FreePort()
+	base := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir}
+	return &Valkey{Address: net.JoinHostPort("127.0.0.1", port), Args: append(base, args...)}
+}
+
+// ValkeyInstalled tells whether there is a server to start.
+func ValkeyInstalled() bool {
+	_, err := exec.LookPath("valkey-server")
+	return err == nil
+}
+
+// FreePort returns a loopback port that nobody listens on. It is below the ports that the kernel hands out to clients, so
+// that none of them takes it while the server is down.
+func FreePort() string {
+	for {
+		port := strconv.Itoa(10000 + rand.IntN(20000)) //nolint:gosec // any port will do
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err == nil {
+			return port
+		}
+	}
+}
+
+// Start starts the server and waits until it answers.
+func (v *Valkey) Start() error {
+	v.cmd = exec.Command("valkey-server", v.Args...)
+	if err := v.cmd.Start(); err != nil {
+		return fmt.Errorf("start valkey-server: %w", err)
+	}
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if answer := v.Ask("PING"); strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
+			return nil
+		}
+	}
+	v.Kill()
+	return errors.New("valkey-server does not answer")
+}
+
+// Kill ends the server as a crash would; nothing when it does not run.
+func (v *Valkey) Kill() {
+	if v.cmd == nil {
+		return
+	}
+	_ = v.cmd.Process.Kill() // it may have ended by itself
+	_ = v.cmd.Wait()         // it ends by a signal, which is an error
+	v.cmd = nil
+}
+
+// Freeze keeps the server from running, with its connections open.
+func (v *Valkey) Freeze() error { return v.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (v *Valkey) Thaw() error { return v.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Ask sends one line and returns the first line of the answer, empty when there is none.
+func (v *Valkey) Ask(line string) string {
+	connection := v.say(line)
+	if connection == nil {
+		return ""
+	}
+	defer func() { _ = connection.Close() }()                 // nothing is left to do about it
+	answer, _ := bufio.NewReader(connection).ReadString('\n') // what came before an error is shown by the test
+	return answer
+}
+
+// AskAll sends lines over one connection and returns all that is answered. What it asks last is PING, which sentinels
+// know too, and the answer of that is the end.
+func (v *Valkey) AskAll(lines ...string) string {
+	connection := v.say(append(lines, "PING")...)
+	if connection == nil {
+		return ""
+	}
+	defer func() { _ = connection.Close() }() // nothing is left to do about it
+	var all strings.Builder
+	for in := bufio.NewScanner(connection); in.Scan() && in.Text() != "+PONG"; {
+		all.WriteString(in.Text() + "\n")
+	}
+	return all.String()
+}
+
+// say returns the connection over which it has sent lines; nil when there is none.
+func (v *Valkey) say(lines ...string) net.Conn {
+	connection, err := net.DialTimeout("tcp", v.Address, time.Second)
+	if err != nil {
+		return nil
+	}
+	_ = connection.SetDeadline(time.Now().Add(5 * time.Second)) // without one it only waits longer
+	if _, err := io.WriteString(connection, strings.Join(lines, "\r\n")+"\r\n"); err != nil {
+		_ = connection.Close() // it is of no use
+		return nil
+	}
+	return connection
+}
+
+// Must asks and fails unless the server says OK.
+func (v *Valkey) Must(line string) error {
+	if answer := v.Ask(line); !strings.HasPrefix(answer, "+OK") {
+		return fmt.Errorf("%s: %q", line, answer)
+	}
+	return nil
+}
+
+// HostPort returns the two parts of the address.
+func (v *Valkey) HostPort() (host, port string) {
+	host, port, _ = net.SplitHostPort(v.Address) // made by NewValkey
+	return host, port
+}
+
+// Loopback is the environment of an instance of tests: its own files below dir, all listeners on free loopback ports, JSON
+// logs, and no package registry, which are not in reach of tests.
+func Loopback(dir string) []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + dir,
+		"DATA_DIR=" + dir + "/data",
+		"RUNTIME_ROOT=" + dir + "/runtime",
+		"RUNTIME_WATCH_ROOT=false",
+		"HOST=127.0.0.1", "PORT=0",
+		"RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0",
+		"GRPC_HOST=127.0.0.1", "GRPC_PORT=0",
+		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
+		"LOG_FORMAT=json",
+		"SHUTDOWN_DRAIN=0s",
+		"PACKAGE_CHECKS=off",
+	}
+}
