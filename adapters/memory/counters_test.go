@@ -220,3 +220,18 @@ func BenchmarkCountersAdd(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkMillionCounters tells how much memory a million live counters take: at
+// most 200 MiB.
+func BenchmarkMillionCounters(b *testing.B) {
+	var c *memory.Counters
+	before := heap()
+	for b.Loop() {
+		c = memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
+		for i := range 1_000_000 {
+			add(b, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
+		}
+	}
+	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+	runtime.KeepAlive(c)
+}

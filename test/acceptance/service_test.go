@@ -128,6 +128,15 @@ type service struct {
 // start runs an instance until the test ends.
 func (e *environment) start(t *testing.T, environ ...string) *service {
 	t.Helper()
+	s := e.startWithoutRules(t, environ...)
+	s.awaitRules()
+	return s
+}
+
+// startWithoutRules is start for where no rate limit configuration comes into
+// force.
+func (e *environment) startWithoutRules(t *testing.T, environ ...string) *service {
+	t.Helper()
 	process, err := instance.Start(filepath.Join(built, "tollgate"), append(append([]string{}, e.environ...), environ...), "serve")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +146,6 @@ func (e *environment) start(t *testing.T, environ ...string) *service {
 		api: "http://" + process.API, limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug,
 	}
 	t.Cleanup(s.stop)
-	s.awaitRules()
 	return s
 }
 
