@@ -12,6 +12,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
 // empty is the least that a gRPC service of this protocol can be.
@@ -23,10 +29,10 @@ func (empty) ShouldRateLimit(context.Context, *ratelimitpb.RateLimitRequest) (*r
 	return &ratelimitpb.RateLimitResponse{OverallCode: okCode}, nil
 }
 
-func call(b *testing.B, client ratelimitpb.RateLimitServiceClient) {
+func call(b *testing.B, client ratelimitpb.RateLimitServiceClient, keys ...string) {
 	b.Helper()
 	b.ReportAllocs()
-	r := request("k", "free")
+	r := request(keys...)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			if _, err := client.ShouldRateLimit(context.Background(), r); err != nil {
@@ -53,12 +59,30 @@ func BenchmarkGRPC(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = conn.Close() })
-		call(b, ratelimitpb.NewRateLimitServiceClient(conn))
+		call(b, ratelimitpb.NewRateLimitServiceClient(conn), "free")
 	})
 	b.Run("decision", func(b *testing.B) {
 		s := open(b, config(), nil)
 		s.load(b)
-		call(b, s.client(b))
+		call(b, s.client(b), "free")
+	})
+	b.Run("over limit from the local cache", func(b *testing.B) {
+		cache, err := memory.NewOverLimit(system.Clock{}, memory.Config{OverLimitBytes: 1 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		rules := reload.New(ruleset.Options{}, silent{})
+		d, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
+			Rules: rules, Clock: system.Clock{}, OverLimit: cache,
+			Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 10_000}),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := open(b, config(), d)
+		s.rules = rules
+		s.load(b)
+		call(b, s.client(b), "zero")
 	})
 }
 

@@ -101,19 +101,60 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// landing is what is to be known of the rule that entries land on.
+type landing struct {
+	rule   uint32   // its limit, which tells it apart; 0 for none
+	shared []string // as in ratelimit.Rule
+	valued []bool
+}
+
+func landingOf(r *ratelimit.Rule) landing {
+	if r == nil {
+		return landing{}
+	}
+	return landing{r.Limit.RequestsPerUnit, r.Shared, r.Valued}
+}
+
 // slow finds the rule by trying every descriptor of the source in turn.
-func slow(list []Descriptor, entries []ratelimit.Entry) uint32 {
+func slow(list []Descriptor, entries []ratelimit.Entry) landing {
+	var way []*Descriptor
 	for depth := range entries {
 		found := slowLevel(list, entries[depth])
 		if found == nil {
-			return 0
+			return landing{}
 		}
-		if depth == len(entries)-1 && found.Limit != nil {
-			return found.Limit.Requests.Count
-		}
+		way = append(way, found)
 		list = found.Descriptors
 	}
-	return 0
+	if len(way) == 0 || way[len(way)-1].Limit == nil {
+		return landing{}
+	}
+	return slowLanding(way)
+}
+
+// slowLanding says for each level of the way which pattern names the counter, and
+// whether statistics name the value.
+func slowLanding(way []*Descriptor) landing {
+	last := way[len(way)-1]
+	found := landing{rule: last.Limit.Requests.Count}
+	anyShared, anyValued := false, false
+	for _, d := range way {
+		shared := ""
+		if d.ShareThreshold {
+			shared = d.Value.Value
+		}
+		oneValue := d.Value.Value != "" && !strings.Contains(d.Value.Value, "*")
+		valued := !d.ShareThreshold && !oneValue && (d.ValueToMetric || last.DetailedMetric)
+		found.shared, found.valued = append(found.shared, shared), append(found.valued, valued)
+		anyShared, anyValued = anyShared || shared != "", anyValued || valued
+	}
+	if !anyShared {
+		found.shared = nil
+	}
+	if !anyValued {
+		found.valued = nil
+	}
+	return found
 }
 
 func slowLevel(list []Descriptor, e ratelimit.Entry) *Descriptor {
@@ -165,6 +206,9 @@ func drawDescriptors(t *rapid.T, depth int, next *uint32) []Descriptor {
 			continue
 		}
 		seen[id] = true
+		d.ShareThreshold = strings.Contains(d.Value.Value, "*") && rapid.Bool().Draw(t, "shared")
+		d.ValueToMetric = rapid.Bool().Draw(t, "value to metric")
+		d.DetailedMetric = rapid.Bool().Draw(t, "detailed")
 		if rapid.Bool().Draw(t, "limited") {
 			*next++
 			d.Limit = perMinute(*next)
@@ -193,12 +237,9 @@ func TestMatchAgreesWithSlowMatcher(t *testing.T) {
 					Value: rapid.StringMatching(`[ab*]{0,8}`).Draw(t, "value asked"),
 				})
 			}
-			got := uint32(0)
-			if r := set.Match("d", entries); r != nil {
-				got = r.Limit.RequestsPerUnit
-			}
-			if want := slow(list, entries); got != want {
-				t.Fatalf("%v landed on rule %d, want %d", entries, got, want)
+			got, want := landingOf(set.Match("d", entries)), slow(list, entries)
+			if got.rule != want.rule || !slices.Equal(got.shared, want.shared) || !slices.Equal(got.valued, want.valued) {
+				t.Fatalf("%v landed on %+v, want %+v", entries, got, want)
 			}
 		}
 	})
