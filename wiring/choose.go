@@ -7,6 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
@@ -75,38 +76,66 @@ func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
 	return nil
 }
 
-// counters are where hits are counted, and whether their store has a live
-// connection.
+// counters are where hits are counted, and whether the health component of
+// their store is healthy (decisions 3.3).
 type counters struct {
-	Store     counter.Store
-	Connected func() bool
+	Store   counter.Store
+	Healthy func() bool
+}
+
+// counterSettings say where hits are counted.
+type counterSettings struct {
+	RateLimit settings.RateLimit
+	Valkey    valkey.Config
+	PerSecond valkey.PerSecondConfig
+	Memcached memcached.Config
 }
 
 // inProcessCounters counts in the process.
 func inProcessCounters(m *memory.Counters) counters {
-	return counters{Store: m, Connected: func() bool { return true }}
+	return counters{Store: m, Healthy: func() bool { return true }}
 }
 
-// chooseCounters counts on Valkey where KVSTORE_URL is set, else in the
-// process.
-func chooseCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConfig, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {
-	if v.URL == "" {
+// chooseCounters counts on memcached where BACKEND_TYPE selects it, on Valkey
+// where KVSTORE_URL is set, else in the process.
+func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {
+	switch {
+	case s.RateLimit.Backend == settings.Memstore:
+		return memcachedCounters(ctx, s.Memcached, log)
+	case s.Valkey.URL != "":
+		return valkeyCounters(ctx, s.Valkey, s.PerSecond, log)
+	default:
 		return inProcessCounters(m), func() {}, nil
 	}
+}
+
+// memcachedCounters counts on memcached, which is unhealthy when no node
+// answers.
+func memcachedCounters(ctx context.Context, c memcached.Config, log *logrus.Entry) (counters, func(), error) {
+	store, cleanup, err := memcached.Open(ctx, c, log)
+	if err != nil {
+		return counters{}, nil, err
+	}
+	return counters{store, store.Connected}, cleanup, nil
+}
+
+// valkeyCounters counts on Valkey, which is unhealthy without a live connection
+// where the settings ask for one.
+func valkeyCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConfig, log *logrus.Entry) (counters, func(), error) {
 	store, cleanup, err := valkey.Open(ctx, v, log)
 	if err != nil {
 		return counters{}, nil, err
 	}
 	if !p.Enabled {
-		return counters{store, store.Connected}, cleanup, nil
+		return counters{store, func() bool { return !v.HealthNeedsConnection || store.Connected() }}, cleanup, nil
 	}
 	second, cleanupSecond, err := valkey.Open(ctx, p.Config(v), log)
 	if err != nil {
 		cleanup()
 		return counters{}, nil, err
 	}
-	connected := func() bool { return store.Connected() && second.Connected() }
-	return counters{valkey.NewPair(second, store), connected}, func() { cleanupSecond(); cleanup() }, nil
+	healthy := func() bool { return !v.HealthNeedsConnection || store.Connected() && second.Connected() }
+	return counters{valkey.NewPair(second, store), healthy}, func() { cleanupSecond(); cleanup() }, nil
 }
 
 // chooseOverLimit remembers keys that are over their limit where

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
@@ -55,7 +54,6 @@ type limiter struct {
 	Rules      *reload.Rules
 	Statistics *statistics.Statistics
 	Source     rulesource.Source
-	Valkey     valkey.Config
 	Counters   counters
 	Log        *logrus.Entry
 }
@@ -120,12 +118,9 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	return s, func() { closeLimits(); closeDebug() }, nil
 }
 
-// storeCheck is the component of the counter store: healthy, unless a live
-// connection is asked for and there is none (decisions 3.3).
+// storeCheck is the component of the counter store.
 func (l limiter) storeCheck() ratelimitapi.Check {
-	return ratelimitapi.Check{Name: "cache store", Healthy: func() bool {
-		return !l.Valkey.HealthNeedsConnection || l.Counters.Connected()
-	}}
+	return ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}
 }
 
 // addAPI takes the address of the API listener.

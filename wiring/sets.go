@@ -63,7 +63,7 @@ import (
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
-		"SQLite", "Valkey", "PerSecond", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
+		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
 )
 
 // systemSet gives time and randomness.
@@ -167,7 +167,7 @@ func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usa
 
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
-	memory.NewCounters, wire.FieldsOf(new(counters), "Store"), chooseOverLimit,
+	memory.NewCounters, wire.Struct(new(counterSettings), "*"), wire.FieldsOf(new(counters), "Store"), chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),

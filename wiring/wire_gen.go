@@ -68,7 +68,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	statisticsStatistics := statistics.New(rules, decider, options2)
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
-	valkeyConfig := s.Valkey
 	wiringLimiter := limiter{
 		Settings:   service,
 		Config:     config,
@@ -77,7 +76,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Source:     directory,
-		Valkey:     valkeyConfig,
 		Counters:   wiringCounters,
 		Log:        log,
 	}
@@ -298,10 +296,17 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	rules := reload.New(options, wiringRuleLog)
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
+	memcachedConfig := s.Memcached
+	wiringCounterSettings := counterSettings{
+		RateLimit: rateLimit,
+		Valkey:    valkeyConfig,
+		PerSecond: perSecondConfig,
+		Memcached: memcachedConfig,
+	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	memoryCounters := memory.NewCounters(clock, memoryConfig)
-	wiringCounters, cleanup, err := chooseCounters(ctx, valkeyConfig, perSecondConfig, memoryCounters, log)
+	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -329,7 +334,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Source:     directory,
-		Valkey:     valkeyConfig,
 		Counters:   wiringCounters,
 		Log:        log,
 	}
@@ -577,10 +581,17 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 	rules := reload.New(options, wiringRuleLog)
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
+	memcachedConfig := s.Memcached
+	wiringCounterSettings := counterSettings{
+		RateLimit: rateLimit,
+		Valkey:    valkeyConfig,
+		PerSecond: perSecondConfig,
+		Memcached: memcachedConfig,
+	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	memoryCounters := memory.NewCounters(clock, memoryConfig)
-	wiringCounters, cleanup, err := chooseCounters(ctx, valkeyConfig, perSecondConfig, memoryCounters, log)
+	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -608,7 +619,6 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Source:     directory,
-		Valkey:     valkeyConfig,
 		Counters:   wiringCounters,
 		Log:        log,
 	}

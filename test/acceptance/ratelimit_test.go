@@ -36,7 +36,7 @@ descriptors:
 // TestRateLimit asks over gRPC and /json for nested descriptors with and
 // without values.
 func TestRateLimit(t *testing.T) {
-	each(t, func(t *testing.T, e *environment) {
+	eachStore(t, func(t *testing.T, e *environment) {
 		s := e.start(t)
 		c := s.rateLimiter(t)
 		pay := request("shop", "tenant", "a", "path", "/pay")
@@ -99,7 +99,7 @@ func overJSON(t *testing.T, s *service) {
 // TestRateLimitTogether lets many callers press on one limit: exactly as many
 // as it allows get through.
 func TestRateLimitTogether(t *testing.T) {
-	each(t, func(t *testing.T, e *environment) {
+	eachStore(t, func(t *testing.T, e *environment) {
 		instances := []*service{e.start(t)}
 		if e.shared {
 			instances = append(instances, e.start(t))

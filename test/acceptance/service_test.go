@@ -40,6 +40,7 @@ func buildAndRun(m *testing.M) int {
 type environment struct {
 	name    string
 	shared  bool // many instances may run on it
+	command string
 	dir     string
 	otpLog  string
 	rules   string
@@ -84,7 +85,7 @@ func production(t *testing.T) *environment {
 
 func newEnvironment(t *testing.T, name string) *environment {
 	t.Helper()
-	e := &environment{name: name, dir: t.TempDir()}
+	e := &environment{name: name, dir: t.TempDir(), command: "serve"}
 	e.otpLog = filepath.Join(e.dir, "otp.jsonl")
 	e.rules = filepath.Join(e.dir, "runtime", "config")
 	if err := os.MkdirAll(e.rules, 0o700); err != nil {
@@ -125,7 +126,8 @@ type service struct {
 	grpc     string
 }
 
-// start runs an instance until the test ends.
+// start runs an instance until the test ends, and waits until it answers by
+// the rules.
 func (e *environment) start(t *testing.T, environ ...string) *service {
 	t.Helper()
 	s := e.startWithoutRules(t, environ...)
@@ -137,7 +139,7 @@ func (e *environment) start(t *testing.T, environ ...string) *service {
 // force.
 func (e *environment) startWithoutRules(t *testing.T, environ ...string) *service {
 	t.Helper()
-	process, err := instance.Start(filepath.Join(built, "tollgate"), append(append([]string{}, e.environ...), environ...), "serve")
+	process, err := instance.Start(filepath.Join(built, "tollgate"), append(append([]string{}, e.environ...), environ...), e.command)
 	if err != nil {
 		t.Fatal(err)
 	}

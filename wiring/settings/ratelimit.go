@@ -11,6 +11,7 @@ import (
 // RateLimit holds the settings of rate limit decisions.
 type RateLimit struct {
 	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"begins every key in the counter store"`
+	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"where hits are counted: kvstore (KVSTORE_URL, or in the process without one) or memstore (memcached)"`
 	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`
 	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as always and answer OK"`
 	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"every rule is one of quota mode: a request fails only when all its quota descriptors are over"`
@@ -37,6 +38,9 @@ func (r RateLimit) Validate() error {
 		return fmt.Errorf("EXPIRATION_JITTER_MAX_SECONDS: %d is negative", r.JitterSeconds)
 	case r.MaxSeries < 0:
 		return fmt.Errorf("STATS_MAX_SERIES: %d is negative", r.MaxSeries)
+	}
+	if err := validBackend(r.Backend); err != nil {
+		return err
 	}
 	if _, err := decide.ParseFailureMode(r.FailureMode); err != nil {
 		return fmt.Errorf("KVSTORE_FAILURE_MODE: %q %w", r.FailureMode, err)

@@ -13,7 +13,7 @@ const (
 
 // Service holds what concerns the process as a whole.
 type Service struct {
-	Environment     string        `env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL or KVSTORE_URL is set"`
+	Environment     string        `env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set"`
 	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
 	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
 	MigrateOnStart  bool          `env:"MIGRATE_ON_START" envDefault:"true" desc:"bring the schema up to date at start, under a lock"`

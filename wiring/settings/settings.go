@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
@@ -42,6 +43,7 @@ type Settings struct {
 	SQLite       sqlite.Config
 	Valkey       valkey.Config
 	PerSecond    valkey.PerSecondConfig
+	Memcached    memcached.Config
 	Memory       memory.Config
 	RateLimit    RateLimit
 	RuleFiles    runtimedir.Config
@@ -125,7 +127,7 @@ func Describe(environ []string) ([]Variable, error) {
 func (s *Settings) complete() error {
 	if s.Service.Environment == "" {
 		s.Service.Environment = Embedded
-		if s.Postgres.URL != "" || s.Valkey.URL != "" {
+		if s.Postgres.URL != "" || s.Valkey.URL != "" || s.RateLimit.Backend == Memstore {
 			s.Service.Environment = Production
 		}
 	}
@@ -136,6 +138,8 @@ func (s *Settings) complete() error {
 		}
 		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
 	}
+	s.Memcached.Timeout = s.Valkey.Timeout
+	s.warnOfUnusedStores()
 	s.Tokens.DataDir = s.SQLite.Dir
 	var err error
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
@@ -155,7 +159,8 @@ func (s *Settings) complete() error {
 const DevelopmentCourier = "otp-log"
 
 // validate asks every group that can tell. In the embedded environment what
-// DATABASE_URL and KVSTORE_URL name is not used, so naming it is a mistake.
+// DATABASE_URL, KVSTORE_URL and BACKEND_TYPE name is not used, so naming it is
+// a mistake.
 func (s *Settings) validate() error {
 	if s.Service.Environment == Embedded {
 		switch {
@@ -163,7 +168,12 @@ func (s *Settings) validate() error {
 			return fmt.Errorf("ENVIRONMENT: embedded does not use DATABASE_URL, which is set")
 		case s.Valkey.URL != "":
 			return fmt.Errorf("ENVIRONMENT: embedded does not use KVSTORE_URL, which is set")
+		case s.RateLimit.Backend == Memstore:
+			return fmt.Errorf("ENVIRONMENT: embedded does not use memcached, which BACKEND_TYPE selects")
 		}
+	}
+	if err := s.validateStores(); err != nil {
+		return err
 	}
 	v := reflect.ValueOf(*s)
 	for i := range v.NumField() {

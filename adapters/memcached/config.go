@@ -1,0 +1,136 @@
+package memcached
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxNodes bounds the list of nodes, given or looked up.
+	maxNodes = 256
+	// maxConnections bounds the connections to one node.
+	maxConnections = 64
+)
+
+// Config is how to reach the nodes (rate limit document, table of the alternative cache store).
+type Config struct {
+	HostPort   []string      `env:"MEMSTORE_HOST_PORT" desc:"the nodes of memcached, each host:port, the same list on all instances; excludes MEMSTORE_SRV"`
+	SRV        string        `env:"MEMSTORE_SRV" desc:"SRV record that names the nodes of memcached, such as _memcache._tcp.example.org; excludes MEMSTORE_HOST_PORT"`
+	SRVRefresh time.Duration `env:"MEMSTORE_SRV_REFRESH" envDefault:"0" desc:"how often MEMSTORE_SRV is looked up again; 0 = once"`
+
+	MaxIdleConns int `env:"MEMSTORE_MAX_IDLE_CONNS" envDefault:"2" desc:"how many connections are kept to each node of memcached, 1 to 64; all calls share them"`
+
+	TLS                 bool   `env:"MEMSTORE_TLS" envDefault:"false" desc:"speak TLS to memcached"`
+	TLSClientCert       string `env:"MEMSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
+	TLSClientKey        string `env:"MEMSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
+	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of the authorities that memcached's certificate is checked against; unset: the system's"`
+	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
+
+	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which is of all counter stores (decisions 3.3).
+	Timeout time.Duration
+
+	// resolver looks up MEMSTORE_SRV; nil is the system's. Tests give their own.
+	resolver *net.Resolver
+}
+
+// Configured tells whether the settings name any nodes.
+func (c Config) Configured() bool { return len(c.HostPort) > 0 || c.SRV != "" }
+
+// Validate tells which setting is malformed, by the name of its variable. No nodes at all is good here; whoever selects
+// memcached asks Configured.
+func (c Config) Validate() error {
+	switch {
+	case len(c.HostPort) > 0 && c.SRV != "":
+		return errors.New("MEMSTORE_HOST_PORT and MEMSTORE_SRV are both set: give one")
+	case len(c.HostPort) > maxNodes:
+		return fmt.Errorf("MEMSTORE_HOST_PORT lists %d nodes; at most %d are taken", len(c.HostPort), maxNodes)
+	case strings.ContainsAny(c.SRV, " \t,:/"):
+		return fmt.Errorf("MEMSTORE_SRV must be the name of one record, such as _memcache._tcp.example.org, not %q", c.SRV)
+	case c.SRVRefresh < 0:
+		return errors.New("MEMSTORE_SRV_REFRESH must not be negative")
+	case c.MaxIdleConns < 1 || c.MaxIdleConns > maxConnections:
+		return fmt.Errorf("MEMSTORE_MAX_IDLE_CONNS must be 1 to %d, not %d", maxConnections, c.MaxIdleConns)
+	case (c.TLSClientCert == "") != (c.TLSClientKey == ""):
+		return errors.New("MEMSTORE_TLS_CLIENT_CERT and MEMSTORE_TLS_CLIENT_KEY must be set together")
+	}
+	_, err := c.addresses()
+	return err
+}
+
+// addresses returns the nodes of MEMSTORE_HOST_PORT by the names under which keys are mapped to them.
+func (c Config) addresses() ([]string, error) {
+	list := make([]string, len(c.HostPort))
+	seen := make(map[string]bool, len(list))
+	for i, given := range c.HostPort {
+		host, port, err := net.SplitHostPort(strings.TrimSpace(given))
+		n, wrong := strconv.ParseUint(port, 10, 16)
+		if err != nil || host == "" || wrong != nil || n == 0 {
+			return nil, fmt.Errorf("MEMSTORE_HOST_PORT must list addresses as host:port; number %d is not one", i+1)
+		}
+		list[i] = nodeName(host, uint16(n))
+		if seen[list[i]] {
+			return nil, fmt.Errorf("MEMSTORE_HOST_PORT lists %s twice", list[i])
+		}
+		seen[list[i]] = true
+	}
+	return list, nil
+}
+
+// nodeName is a node's address in the one form in which all instances have to see it.
+func nodeName(host string, port uint16) string {
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(host, ".")), strconv.Itoa(int(port)))
+}
+
+// tlsConfig returns nil where TLS is off.
+func (c Config) tlsConfig() (*tls.Config, error) {
+	if !c.TLS {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLSClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSClientCert, c.TLSClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("MEMSTORE_TLS_CLIENT_CERT and MEMSTORE_TLS_CLIENT_KEY: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	if c.TLSCACert != "" {
+		pem, err := os.ReadFile(c.TLSCACert)
+		if err != nil {
+			return nil, fmt.Errorf("MEMSTORE_TLS_CACERT: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("MEMSTORE_TLS_CACERT: no certificate in %s", c.TLSCACert)
+		}
+	}
+	if c.TLSSkipVerification {
+		t.InsecureSkipVerify = true // asked for by name; the chain is checked below
+		t.VerifyConnection = verifyChain(t.RootCAs)
+	}
+	return t, nil
+}
+
+// verifyChain checks a node's certificate against the authorities, without its host name.
+func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) == 0 {
+			return errors.New("memcached shows no certificate")
+		}
+		intermediates := x509.NewCertPool()
+		for _, certificate := range s.PeerCertificates[1:] {
+			intermediates.AddCert(certificate)
+		}
+		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
+			return fmt.Errorf("memcached's certificate: %w", err)
+		}
+		return nil
+	}
+}

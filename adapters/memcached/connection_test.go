@@ -1,0 +1,116 @@
+package memcached
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// TestSilentConnectionEnds: of calls in a row that go unanswered, the last that is allowed ends the connection; an answer
+// in between begins the count anew.
+func TestSilentConnectionEnds(t *testing.T) {
+	near, far := net.Pipe()
+	c := newConnection(near, time.Minute)
+	t.Cleanup(func() { c.fail(errRetired) })
+	r := bufio.NewReader(far)
+	call := func(answered bool) error {
+		k := newCall()
+		k.reset(1)
+		k.commands = append(k.commands, ping...)
+		k.timer.Reset(time.Minute)
+		if !answered {
+			k.timer.Reset(time.Millisecond)
+		}
+		if err := c.begin(t.Context(), k); err != nil {
+			return err
+		}
+		if _, err := r.ReadString('\n'); err != nil {
+			return err
+		}
+		if answered {
+			// The calls before were given up, and their answers are late.
+			if _, err := io.WriteString(far, strings.Repeat("MN\r\n", tripAfter)); err != nil {
+				return err
+			}
+		}
+		_, err := c.finish(t.Context(), k)
+		return err
+	}
+	for round := range 2 {
+		for range tripAfter - 1 {
+			if err := call(false); !errors.Is(err, errSilent) {
+				t.Fatalf("an unanswered call: %v", err)
+			}
+		}
+		if round == 0 {
+			if err := call(true); err != nil {
+				t.Fatalf("an answered call: %v", err)
+			}
+		}
+	}
+	select {
+	case <-c.ended:
+		t.Fatal("ended before its time")
+	default:
+	}
+	if err := call(false); !errors.Is(err, errSilent) {
+		t.Fatalf("the last call: %v", err)
+	}
+	<-c.ended
+	if !errors.Is(c.cause, errSilent) {
+		t.Errorf("ended by %v", c.cause)
+	}
+}
+
+// TestCallGoesAgain: a call under which the connection breaks is made again over the next one.
+func TestCallGoesAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it
+	go func() {
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answerAfter(c, n)
+		}
+	}()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	client, end, err := Open(t.Context(), Config{HostPort: []string{l.Addr().String()}, MaxIdleConns: 1, Timeout: 20 * time.Second}, logrus.NewEntry(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	after := make([]uint64, 1)
+	if err := client.Add(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after); err != nil || after[0] != 5 {
+		t.Errorf("%v, %v, want a count of 5", after, err)
+	}
+}
+
+// answerAfter is a node that breaks its first connection instead of counting.
+func answerAfter(c net.Conn, earlier int) {
+	defer func() { _ = c.Close() }() // nothing is left to do about it
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		said := "VA 1\r\n5\r\n"
+		if lines.Text() == "mn" {
+			said = "MN\r\n"
+		} else if earlier == 0 {
+			return
+		}
+		if _, err := io.WriteString(c, said); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package memcached_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/memcached"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// patience is how long a test waits for what must come; it is no measure of how soon.
+const patience = 30 * time.Second
+
+// given returns the address of the server of the test run, or skips the test.
+func given(t testing.TB) string {
+	t.Helper()
+	address := os.Getenv("TEST_MEMCACHED_ADDR")
+	if address == "" {
+		t.Skip("TEST_MEMCACHED_ADDR is not set")
+	}
+	return address
+}
+
+func settings(nodes ...string) memcached.Config {
+	return memcached.Config{HostPort: nodes, MaxIdleConns: 2, Timeout: 5 * time.Second}
+}
+
+func quiet() *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return logrus.NewEntry(log)
+}
+
+func open(t testing.TB, cfg memcached.Config) *memcached.Client {
+	t.Helper()
+	c, end, err := memcached.Open(t.Context(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return c
+}
+
+// eventually waits until what is asked for comes true.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %v", what, patience)
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // nothing is left to do about it
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// server is a memcached of the test's own.
+type server struct {
+	t       testing.TB
+	address string
+	args    []string
+	secure  *tls.Config // how the test itself speaks to it; nil without TLS
+	process *exec.Cmd
+}
+
+// newServer prepares a server, which is not started yet; the test is skipped where there is none to start.
+func newServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("memcached"); err != nil {
+		t.Skip("memcached is not installed")
+	}
+	port := freePort(t)
+	base := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-t", "1"}
+	if os.Geteuid() == 0 {
+		base = append(base, "-u", "root") // the files of the test are of nobody else
+	}
+	return &server{t: t, address: "127.0.0.1:" + port, args: append(base, args...)}
+}
+
+// start starts the server and waits until it answers.
+func (s *server) start() *server {
+	s.t.Helper()
+	s.process = exec.Command("memcached", s.args...)
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.kill)
+	eventually(s.t, "a server that answers", func() bool {
+		answer, err := s.ask("version\r\n")
+		return err == nil && strings.HasPrefix(answer, "VERSION")
+	})
+	return s
+}
+
+func (s *server) kill() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill() // it may have ended by itself
+	_ = s.process.Wait()         // it ends by a signal, which is an error
+	s.process = nil
+}
+
+// ask says something over a connection of its own and returns all that is answered up to the end.
+func (s *server) ask(commands string) (string, error) {
+	return ask(s.address, s.secure, commands)
+}
+
+func ask(address string, secure *tls.Config, commands string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var d interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if secure != nil {
+		d = &tls.Dialer{Config: secure}
+	}
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }() // nothing is left to do about it
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(c, commands+"quit\r\n"); err != nil {
+		return "", err
+	}
+	said, err := io.ReadAll(c)
+	if len(said) > 0 {
+		err = nil // a server over TLS may end without a word
+	}
+	return string(said), err
+}
+
+// must asks and fails without an answer.
+func (s *server) must(commands string) string {
+	s.t.Helper()
+	said, err := s.ask(commands)
+	if err != nil {
+		s.t.Fatalf("%q: %v", commands, err)
+	}
+	return said
+}
+
+// remaining is the TTL of the counter suite: what the nodes say, less the second that their clock may lag.
+func remaining(addresses ...string) func(*testing.T, string) (time.Duration, bool) {
+	return func(t *testing.T, key string) (time.Duration, bool) {
+		t.Helper()
+		for _, address := range addresses {
+			said, err := ask(address, nil, "mg "+key+" t\r\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var left int64
+			if _, err := fmt.Sscanf(said, "HD t%d", &left); err == nil {
+				return time.Duration(left-1) * time.Second, true
+			}
+		}
+		return 0, false
+	}
+}
+
+// keys returns a maker of keys that no other test or run uses.
+func keys() func(string) string {
+	run := fmt.Sprintf("test|%d|%d|", os.Getpid(), time.Now().UnixNano())
+	return func(name string) string { return run + name }
+}
+
+func add(t testing.TB, c *memcached.Client, hits ...counter.Hit) ([]uint64, error) {
+	t.Helper()
+	after := make([]uint64, len(hits))
+	err := c.Add(t.Context(), hits, after)
+	return after, err
+}
+
+func minutely(key string) counter.Hit {
+	return counter.Hit{Key: key, Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
+}
+
+// speaksTLS tells whether memcached was built with TLS.
+func speaksTLS(t testing.TB) bool {
+	t.Helper()
+	help, err := exec.Command("memcached", "-h").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(help), "--enable-ssl")
+}

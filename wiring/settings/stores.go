@@ -1,0 +1,41 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of counter store (rate limit document, BACKEND_TYPE; decisions
+// 3.7).
+const (
+	// Kvstore is Valkey where KVSTORE_URL is set, else the process.
+	Kvstore = "kvstore"
+	// Memstore is memcached.
+	Memstore = "memstore"
+)
+
+func validBackend(b string) error {
+	if b != Kvstore && b != Memstore {
+		return fmt.Errorf("BACKEND_TYPE: %q is neither kvstore (redis) nor memstore (memcache)", b)
+	}
+	return nil
+}
+
+// validateStores checks what concerns more than one counter store.
+func (s *Settings) validateStores() error {
+	if s.RateLimit.Backend == Memstore && !s.Memcached.Configured() {
+		return errors.New("MEMSTORE_HOST_PORT: BACKEND_TYPE=memstore needs it, or MEMSTORE_SRV")
+	}
+	return nil
+}
+
+// warnOfUnusedStores tells of a counter store that is set up and not used.
+func (s *Settings) warnOfUnusedStores() {
+	memcached := s.RateLimit.Backend == Memstore
+	if s.Memcached.Configured() && !memcached {
+		s.Warnings = append(s.Warnings, "MEMSTORE_HOST_PORT or MEMSTORE_SRV is set and BACKEND_TYPE is not memstore: memcached is not used")
+	}
+	if s.PerSecond.Enabled && memcached {
+		s.Warnings = append(s.Warnings, "KVSTORE_PERSECOND is set and BACKEND_TYPE is memstore: all limits are counted on memcached")
+	}
+}
