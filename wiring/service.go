@@ -53,6 +53,7 @@ type limiter struct {
 	Decider    *decide.Decider
 	Rules      *reload.Rules
 	Statistics *statistics.Statistics
+	Sinks      sinks
 	Source     rulesource.Source
 	Counters   counters
 	Log        *logrus.Entry
@@ -109,13 +110,19 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 		closeDebug()
 		return nil, nil, err
 	}
+	closeSinks, err := l.Sinks.open(ctx, s, metrics)
+	if err != nil {
+		closeLimits()
+		closeDebug()
+		return nil, nil, err
+	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"grpc": limits.GRPCAddr().String(), "ratelimit_http": limits.HTTPAddr().String()},
 		limits.Serve, limits.Shutdown,
 	})
 	s.background = append(s.background, func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source) })
 	s.drains = append(s.drains, health.Drain)
-	return s, func() { closeLimits(); closeDebug() }, nil
+	return s, func() { closeLimits(); closeSinks(); closeDebug() }, nil
 }
 
 // storeCheck is the component of the counter store.

@@ -63,7 +63,7 @@ import (
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
-		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug"),
+		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
 )
 
 // systemSet gives time and randomness.
@@ -171,7 +171,7 @@ var limitSet = wire.NewSet(
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),
-	statisticsOptions, statistics.New,
+	statisticsOptions, statistics.New, wire.Struct(new(sinks), "*"),
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
 )
 

@@ -66,6 +66,15 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	statsdConfig := s.Statsd
+	prometheusConfig := s.Prometheus
+	wiringSinks := sinks{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+		Statistics: statisticsStatistics,
+		Log:        log,
+	}
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	wiringLimiter := limiter{
@@ -75,6 +84,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Decider:    decider,
 		Rules:      rules,
 		Statistics: statisticsStatistics,
+		Sinks:      wiringSinks,
 		Source:     directory,
 		Counters:   wiringCounters,
 		Log:        log,
@@ -324,6 +334,15 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	statsdConfig := s.Statsd
+	prometheusConfig := s.Prometheus
+	wiringSinks := sinks{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+		Statistics: statisticsStatistics,
+		Log:        log,
+	}
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	wiringLimiter := limiter{
@@ -333,6 +352,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Decider:    decider,
 		Rules:      rules,
 		Statistics: statisticsStatistics,
+		Sinks:      wiringSinks,
 		Source:     directory,
 		Counters:   wiringCounters,
 		Log:        log,
@@ -609,6 +629,15 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	statsdConfig := s.Statsd
+	prometheusConfig := s.Prometheus
+	wiringSinks := sinks{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+		Statistics: statisticsStatistics,
+		Log:        log,
+	}
 	runtimedirConfig := s.RuleFiles
 	directory := runtimedir.New(runtimedirConfig)
 	wiringLimiter := limiter{
@@ -618,6 +647,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Decider:    decider,
 		Rules:      rules,
 		Statistics: statisticsStatistics,
+		Sinks:      wiringSinks,
 		Source:     directory,
 		Counters:   wiringCounters,
 		Log:        log,

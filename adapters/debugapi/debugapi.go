@@ -54,12 +54,21 @@ type Server struct {
 // Open takes the address of the listener; the cleanup gives it up. Nothing is
 // answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+	s, cleanup, err := listen(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), routes(d))
 	if err != nil {
 		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)
 	}
+	return s, cleanup, nil
+}
+
+// listen takes an address for a handler; the cleanup gives it up.
+func listen(ctx context.Context, address string, h http.Handler) (*Server, func(), error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
 	s := &Server{listener: l, http: &http.Server{
-		Handler:           routes(d),
+		Handler:           h,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,

@@ -50,6 +50,7 @@ type Addresses struct {
 	RateLimitHTTP string `json:"ratelimit_http"`
 	GRPC          string `json:"grpc"`
 	Debug         string `json:"debug"`
+	Prometheus    string `json:"prometheus"`
 }
 
 // Instance is one running process of the service.
@@ -59,6 +60,7 @@ type Instance struct {
 
 	cmd    *exec.Cmd
 	log    *log
+	output *output
 	ended  chan struct{}
 	result error // after ended is closed
 }
@@ -66,9 +68,10 @@ type Instance struct {
 // Start runs a binary with the given environment and arguments, which must
 // make it log JSON, and waits until it says that it is ready.
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
-	i := &Instance{log: newLog(), ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
+	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
 	i.cmd.Env = environ
 	i.cmd.Stderr = i.log
+	i.cmd.Stdout = i.output
 	began := time.Now()
 	if err := i.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", binary, err)
@@ -94,6 +97,9 @@ func (i *Instance) PID() int { return i.cmd.Process.Pid }
 
 // Log returns what the process has logged so far.
 func (i *Instance) Log() string { return i.log.String() }
+
+// Output returns what the process has written to standard output so far.
+func (i *Instance) Output() string { return i.output.String() }
 
 // Stop ends the process as an operator would. It fails when the process does
 // not end in time or ends with a failure; one that has ended already is fine.
@@ -163,4 +169,23 @@ func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.String()
+}
+
+// output keeps what a process writes.
+type output struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.String()
 }

@@ -86,6 +86,9 @@ func (e *environment) adoptPeerNames() {
 		}
 		e.values[ours] = value
 	}
+	if e.values["PROMETHEUS_MAPPER_YAML"] != "" {
+		e.warnings = append(e.warnings, "PROMETHEUS_MAPPER_YAML is not used: metrics have labels without a mapper")
+	}
 	switch e.values["BACKEND_TYPE"] {
 	case "redis":
 		e.values["BACKEND_TYPE"] = "kvstore"
@@ -96,6 +99,11 @@ func (e *environment) adoptPeerNames() {
 
 // ownName returns our name of a variable of the Envoy rate limit service.
 func ownName(theirs string) (string, bool) {
+	for _, n := range peerNames {
+		if theirs == n.theirs {
+			return n.ours, true
+		}
+	}
 	for _, p := range peerPrefixes {
 		if rest, ok := strings.CutPrefix(theirs, p.theirs); ok {
 			return p.ours + rest, true
@@ -104,9 +112,17 @@ func ownName(theirs string) (string, bool) {
 	return "", false
 }
 
+var peerNames = []struct{ theirs, ours string }{
+	{"USE_STATSD", "USE_METRICSD"},
+	{"USE_DOG_STATSD", "USE_TAGGED_METRICSD"},
+	{"USE_DOG_STATSD_MOGRIFIERS", "TAGGED_METRICSD_MOGRIFIERS"},
+}
+
 var peerPrefixes = []struct{ theirs, ours string }{
 	{"REDIS_", "KVSTORE_"},
 	{"MEMCACHE_", "MEMSTORE_"},
+	{"STATSD_", "METRICSD_"},
+	{"DOG_STATSD_MOGRIFIER_", "TAGGED_METRICSD_MOGRIFIER_"},
 }
 
 // parse fills target from the environment. Its error is one sentence a wrong

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
+	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 )
 
@@ -49,6 +50,8 @@ type Settings struct {
 	RuleFiles    runtimedir.Config
 	RateLimitAPI ratelimitapi.Config
 	Debug        debugapi.Config
+	Prometheus   debugapi.PrometheusConfig
+	Statsd       statsd.Config
 
 	// Warnings are sentences about settings that are taken, but look wrong.
 	Warnings []string `env:"-"`
@@ -91,6 +94,7 @@ func (e environment) settings(vars []Variable) (Settings, error) {
 		return Settings{}, err
 	}
 	s.Warnings = e.warnings
+	s.Statsd.ReadMogrifiers(func(variable string) string { return e.values[variable] })
 	if err := s.complete(); err != nil {
 		return Settings{}, err
 	}

@@ -54,7 +54,9 @@ func TestWrong(t *testing.T) {
 		"BACKEND_TYPE=Memstore", "MEMSTORE_HOST_PORT=localhost", "MEMSTORE_SRV=a:1", "MEMSTORE_SRV_REFRESH=-1s", "MEMSTORE_SRV_REFRESH=often",
 		"MEMSTORE_MAX_IDLE_CONNS=0", "MEMSTORE_TLS=maybe", "MEMSTORE_TLS_CLIENT_KEY=file",
 		"CACHE_KEY_PREFIX=with space", "EXPIRATION_JITTER_MAX_SECONDS=-1", "MIGRATE_ON_START=maybe", "MAX_CONNECTIONS=0",
-		"READ_TIMEOUT=0s",
+		"READ_TIMEOUT=0s", "METRICSD_PORT=0", "STATS_FLUSH_INTERVAL=-10s", "STATS_FLUSH_INTERVAL=0s", "EXTRA_TAGS=a",
+		"PROMETHEUS_ADDR=localhost", "PROMETHEUS_ADDR=:65536", "PROMETHEUS_PATH=metrics", "USE_METRICSD=maybe",
+		"DISABLE_STATS=maybe", "STATS_MAX_SERIES=-1",
 	} {
 		name, value, _ := strings.Cut(variable, "=")
 		_, err := settings.Read([]string{variable})
@@ -99,6 +101,39 @@ func TestPeerNames(t *testing.T) {
 	}
 	if s.Valkey.URL != "ours:1" || len(s.Warnings) != 1 {
 		t.Errorf("store is %s, warnings %v", s.Valkey.URL, s.Warnings)
+	}
+}
+
+// TestPeerNamesOfStatistics reads all of them as ours, mogrifiers too.
+func TestPeerNamesOfStatistics(t *testing.T) {
+	s, err := settings.Read([]string{
+		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=metrics", "STATSD_PORT=9125",
+		"USE_DOG_STATSD_MOGRIFIERS=ONE,TWO",
+		"DOG_STATSD_MOGRIFIER_ONE_PATTERN=^a(.*)$", "DOG_STATSD_MOGRIFIER_ONE_NAME=b", "DOG_STATSD_MOGRIFIER_ONE_TAGS=rest:$1,x:y",
+		"TAGGED_METRICSD_MOGRIFIER_TWO_PATTERN=c", "TAGGED_METRICSD_MOGRIFIER_TWO_NAME=d",
+		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=:9091", "PROMETHEUS_PATH=/m", "PROMETHEUS_MAPPER_YAML=/etc/mapper.yaml",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Statsd
+	if c.Daemon || !c.Tagged || c.Host != "metrics" || c.Port != 9125 || len(c.Mogrifiers) != 2 ||
+		c.Mogrifiers[0].Pattern != "^a(.*)$" || c.Mogrifiers[0].Tags != "rest:$1,x:y" || c.Mogrifiers[1].Name != "d" {
+		t.Errorf("statsd is %+v", c)
+	}
+	if p := s.Prometheus; !p.Enabled || p.Address != ":9091" || p.Path != "/m" {
+		t.Errorf("Prometheus is %+v", p)
+	}
+	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "PROMETHEUS_MAPPER_YAML") {
+		t.Errorf("warnings are %q", s.Warnings)
+	}
+}
+
+// TestMogrifiersThatAreNotThere: what is missing is named.
+func TestMogrifiersThatAreNotThere(t *testing.T) {
+	_, err := settings.Read([]string{"TAGGED_METRICSD_MOGRIFIERS=ONE", "TAGGED_METRICSD_MOGRIFIER_ONE_PATTERN=a"})
+	if err == nil || !strings.HasPrefix(err.Error(), "TAGGED_METRICSD_MOGRIFIER_ONE_NAME: ") {
+		t.Errorf("error is %v", err)
 	}
 }
 

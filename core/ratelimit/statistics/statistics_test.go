@@ -210,6 +210,21 @@ func TestTotalsStandTogether(t *testing.T) {
 	}
 }
 
+// TestRulesThatWereNeverHit are listed while there are few rules.
+func TestRulesThatWereNeverHit(t *testing.T) {
+	for _, test := range []struct{ rules, want int }{{10_000, 10_000}, {10_001, 1}} {
+		keys := make([]string, test.rules)
+		for i := range keys {
+			keys[i] = fmt.Sprint("key", i)
+		}
+		b := open(t, statistics.Options{}, keys...)
+		b.of("key7").Total.Add(1)
+		if got := len(b.Totals()); got != test.want {
+			t.Errorf("%d totals of %d rules, want %d", got, test.rules, test.want)
+		}
+	}
+}
+
 func TestTimesAreASample(t *testing.T) {
 	b := open(t, statistics.Options{})
 	c := b.NewChanges()

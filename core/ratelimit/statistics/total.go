@@ -25,19 +25,28 @@ func (t *Total) Name(s Stat) string {
 	return string(append(append(name, '.'), s.String()...))
 }
 
+// maxAtZero is up to how many rules those that were never hit are listed too.
+// With more, each would cost every reader six lines that say nothing.
+const maxAtZero = 10_000
+
 // Totals returns the values of all rules and series, one for each name, in no
-// order.
+// order. Of more than 10,000 rules, those that were hit are listed.
 func (s *Statistics) Totals() []Total {
 	type name struct{ domain, rule string }
 	size := s.size()
-	list := make([]Total, 0, size)
-	where := make(map[name]int, size)
+	onlyHit := size > maxAtZero
+	list := make([]Total, 0, min(size, maxAtZero))
+	where := make(map[name]int, min(size, maxAtZero))
 	counted := make(map[*ratelimit.Hits]struct{}, size)
 	for one := range s.subjects() {
 		if _, again := counted[one.Hits]; again {
 			continue
 		}
 		counted[one.Hits] = struct{}{}
+		values := read(one.Hits)
+		if onlyHit && values == (Values{}) {
+			continue
+		}
 		n := name{text(string(one.Domain)), text(one.Path)}
 		i, known := where[n]
 		if !known {
@@ -45,7 +54,7 @@ func (s *Statistics) Totals() []Total {
 			where[n] = i
 			list = append(list, total(n.domain, n.rule, one.Levels))
 		}
-		list[i].Values.add(read(one.Hits))
+		list[i].Values.add(values)
 	}
 	return list
 }

@@ -1,0 +1,59 @@
+package debugapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// PrometheusConfig is what an operator may set of a listener for Prometheus
+// alone. The debug listener has the same page, always.
+type PrometheusConfig struct {
+	Enabled bool   `env:"USE_PROMETHEUS" envDefault:"false" desc:"listen for Prometheus at PROMETHEUS_ADDR too; the debug listener answers it in any case"`
+	Address string `env:"PROMETHEUS_ADDR" envDefault:":9090" desc:"address the listener for Prometheus listens on, host:port; port 0 takes a free one"`
+	Path    string `env:"PROMETHEUS_PATH" envDefault:"/metrics" desc:"path that the listener for Prometheus answers"`
+}
+
+// Validate names the first setting that is malformed.
+func (c PrometheusConfig) Validate() error {
+	if err := checkAddress(c.Address); err != nil {
+		return fmt.Errorf("PROMETHEUS_ADDR: %w", err)
+	}
+	if !strings.HasPrefix(c.Path, "/") {
+		return fmt.Errorf("PROMETHEUS_PATH: %q does not begin with /", c.Path)
+	}
+	return nil
+}
+
+func checkAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return errors.New(port + " is not a port, 0 to 65535")
+	}
+	return nil
+}
+
+// OpenPrometheus takes the address of a listener that shows the statistics to
+// Prometheus and nothing else; the cleanup gives it up. Nothing is answered
+// before Serve.
+func OpenPrometheus(ctx context.Context, c PrometheusConfig, m *Metrics) (*Server, func(), error) {
+	metrics := m.handler()
+	s, cleanup, err := listen(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != c.Path {
+			http.NotFound(w, r)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("PROMETHEUS_ADDR: %w", err)
+	}
+	return s, cleanup, nil
+}

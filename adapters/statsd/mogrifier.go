@@ -1,0 +1,137 @@
+package statsd
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cactus/go-statsd-client/v5/statsd"
+)
+
+// MogrifierConfig is how the names that match a pattern become a name and tags.
+type MogrifierConfig struct {
+	Variable string // begins the names of its variables
+	Pattern  string // a regular expression
+	Name     string // the name, with $1 and so on for groups of the pattern
+	Tags     string // comma list of key:value, values likewise
+}
+
+func readMogrifier(name string, lookup func(string) string) MogrifierConfig {
+	variable := "TAGGED_METRICSD_MOGRIFIER_" + strings.TrimSpace(name)
+	return MogrifierConfig{
+		Variable: variable,
+		Pattern:  lookup(variable + "_PATTERN"), Name: lookup(variable + "_NAME"), Tags: lookup(variable + "_TAGS"),
+	}
+}
+
+// mogrifier makes a name and tags of the names that match its pattern.
+type mogrifier struct {
+	pattern *regexp.Regexp
+	name    template
+	tags    []tagTemplate
+}
+
+type tagTemplate struct {
+	key   string
+	value template
+}
+
+// mogrifiers are tried in order; the first that matches counts.
+type mogrifiers []mogrifier
+
+func newMogrifiers(configs []MogrifierConfig) (mogrifiers, error) {
+	list := make(mogrifiers, 0, len(configs))
+	for _, c := range configs {
+		m, err := newMogrifier(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s_%w", c.Variable, err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// newMogrifier's error begins with the last part of the variable's name.
+func newMogrifier(c MogrifierConfig) (mogrifier, error) {
+	if c.Pattern == "" {
+		return mogrifier{}, fmt.Errorf("PATTERN: must be set, since TAGGED_METRICSD_MOGRIFIERS names it")
+	}
+	pattern, err := regexp.Compile(c.Pattern)
+	if err != nil {
+		return mogrifier{}, fmt.Errorf("PATTERN: %w", err)
+	}
+	if c.Name == "" {
+		return mogrifier{}, fmt.Errorf("NAME: must be set, since TAGGED_METRICSD_MOGRIFIERS names it")
+	}
+	m := mogrifier{pattern: pattern}
+	if m.name, err = newTemplate(c.Name, pattern.NumSubexp()); err != nil {
+		return mogrifier{}, fmt.Errorf("NAME: %w", err)
+	}
+	if c.Tags == "" {
+		return m, nil
+	}
+	tags, err := parseTags(strings.Split(c.Tags, ","))
+	if err != nil {
+		return mogrifier{}, fmt.Errorf("TAGS: %w", err)
+	}
+	for _, tag := range tags {
+		value, err := newTemplate(tag[1], pattern.NumSubexp())
+		if err != nil {
+			return mogrifier{}, fmt.Errorf("TAGS: %w", err)
+		}
+		m.tags = append(m.tags, tagTemplate{tag[0], value})
+	}
+	return m, nil
+}
+
+// apply returns the name and tags that a name becomes; the name itself and no
+// tags when no pattern matches.
+func (list mogrifiers) apply(name string) (string, []statsd.Tag) {
+	for _, m := range list {
+		groups := m.pattern.FindStringSubmatch(name)
+		if groups == nil {
+			continue
+		}
+		tags := make([]statsd.Tag, 0, len(m.tags))
+		for _, tag := range m.tags {
+			tags = append(tags, statsd.Tag{tag.key, cleanTag(tag.value.fill(groups))})
+		}
+		return m.name.fill(groups), tags
+	}
+	return name, nil
+}
+
+// template is a text with groups of a pattern in it: texts and groups take
+// turns, a text first and last.
+type template struct {
+	texts  []string
+	groups []int
+}
+
+// newTemplate reads $0 to $9 and so on as groups, of which there are so many.
+func newTemplate(s string, groups int) (template, error) {
+	var t template
+	from := 0
+	for _, at := range regexp.MustCompile(`\$\d+`).FindAllStringIndex(s, -1) {
+		group, err := strconv.Atoi(s[at[0]+1 : at[1]])
+		if err != nil || group > groups {
+			return template{}, fmt.Errorf("there is no group %s, the pattern has %d", s[at[0]:at[1]], groups)
+		}
+		t.texts = append(t.texts, s[from:at[0]])
+		t.groups = append(t.groups, group)
+		from = at[1]
+	}
+	t.texts = append(t.texts, s[from:])
+	return t, nil
+}
+
+func (t template) fill(groups []string) string {
+	var b strings.Builder
+	for i, group := range t.groups {
+		b.WriteString(t.texts[i])
+		b.WriteString(groups[group])
+	}
+	b.WriteString(t.texts[len(t.texts)-1])
+	return b.String()
+}

@@ -1,0 +1,247 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+)
+
+// metricsDaemon keeps the packets that are sent to it.
+type metricsDaemon struct {
+	port    string
+	packets chan string
+}
+
+func newMetricsDaemon(t *testing.T) *metricsDaemon {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test is over
+	_, port, _ := net.SplitHostPort(conn.LocalAddr().String())
+	d := &metricsDaemon{port, make(chan string, 10_000)}
+	go func() {
+		buffer := make([]byte, 1<<16)
+		for {
+			n, _, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			d.packets <- string(buffer[:n])
+		}
+	}()
+	return d
+}
+
+// await takes packets until the counter, written with all that stands around
+// its value, comes to what is wanted. It returns all lines.
+func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) string {
+	t.Helper()
+	var all strings.Builder
+	for got, timeout := 0, time.After(20*time.Second); got < want; {
+		select {
+		case packet := <-d.packets:
+			if len(packet) > 1432 {
+				t.Errorf("a packet has %d bytes", len(packet))
+			}
+			all.WriteString(packet + "\n")
+			got += sumOf(packet, name, suffix)
+		case <-timeout:
+			t.Fatalf("%s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all)
+		}
+	}
+	return all.String()
+}
+
+// sumOf adds up the values of the lines of a counter.
+func sumOf(text, name, suffix string) int {
+	sum := 0
+	for line := range strings.Lines(text) {
+		rest, begins := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+":")
+		value, ends := strings.CutSuffix(rest, suffix)
+		if by, err := strconv.Atoi(value); begins && ends && err == nil {
+			sum += by
+		}
+	}
+	return sum
+}
+
+// pay asks three times for what is allowed twice.
+func (s *service) pay(t *testing.T) {
+	t.Helper()
+	c := s.rateLimiter(t)
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
+		wantOverall(t, c, request("shop", "tenant", "a", "path", "/pay"), want)
+	}
+}
+
+// payPath is where the statistics of pay are.
+const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
+
+// TestStatsd: what was counted arrives while the service runs, and the rest
+// when it ends.
+func TestStatsd(t *testing.T) {
+	d := newMetricsDaemon(t)
+	s := newEnvironment(t, "embedded").start(t,
+		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=zone:eu,build:7")
+	const tags = ".__build=7.__zone=eu"
+	s.pay(t)
+	d.await(t, payPath+"total_hits"+tags, "|c", 3)
+
+	last := newMetricsDaemon(t)
+	s = newEnvironment(t, "embedded").start(t, "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+last.port, "STATS_FLUSH_INTERVAL=30m")
+	s.pay(t)
+	s.stop()
+	all := last.await(t, payPath+"total_hits", "|c", 3)
+	for name, want := range map[string]int{
+		payPath + "over_limit":                             1,
+		payPath + "near_limit":                             1,
+		payPath + "within_limit":                           2,
+		"ratelimit_server.ShouldRateLimit.total_requests":  3,
+		"ratelimit.service.config_load_success":            1,
+		"ratelimit.service.call.should_rate_limit.unknown": 0,
+	} {
+		if got := sumOf(all, name, "|c"); got != want {
+			t.Errorf("%s is %d, want %d, in:\n%s", name, got, want, all)
+		}
+	}
+	if n := strings.Count(all, "ratelimit_server.ShouldRateLimit.response_time:"); n != 3 {
+		t.Errorf("%d response times of 3 calls in:\n%s", n, all)
+	}
+}
+
+// TestStatsdOfThePeer runs in place of the Envoy rate limit service, with the
+// variables and mogrifiers of its users.
+func TestStatsdOfThePeer(t *testing.T) {
+	d := newMetricsDaemon(t)
+	e := newEnvironment(t, "embedded")
+	e.command = "ratelimit"
+	s := e.start(t,
+		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms",
+		"EXTRA_TAGS=zone:eu", "USE_DOG_STATSD_MOGRIFIERS=RULE",
+		`DOG_STATSD_MOGRIFIER_RULE_PATTERN=^ratelimit\.service\.rate_limit\.([^.]+)\.(.+)\.([^.]+)$`,
+		"DOG_STATSD_MOGRIFIER_RULE_NAME=ratelimit.service.rate_limit.$3",
+		"DOG_STATSD_MOGRIFIER_RULE_TAGS=domain:$1,descriptor:$2",
+		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/own",
+	)
+	s.pay(t)
+	d.await(t, "ratelimit.service.rate_limit.over_limit", "|c|#zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
+	metrics := string(call(t, "GET", "http://"+s.process.Prometheus+"/own", nil).want(t, http.StatusOK).body)
+	if !strings.Contains(metrics, `ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0`) {
+		t.Errorf("store errors have no name of the Envoy service in:\n%s", metrics)
+	}
+	call(t, "GET", "http://"+s.process.Prometheus+"/metrics", nil).want(t, http.StatusNotFound)
+}
+
+// TestStatisticsOnStandardOutput: one line for each counter that grew.
+func TestStatisticsOnStandardOutput(t *testing.T) {
+	s := newEnvironment(t, "embedded").start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m", "EXTRA_TAGS=zone:eu")
+	s.pay(t)
+	s.stop()
+	got := s.process.Output()
+	if sumOf(got, payPath+"over_limit.__zone=eu", "|c") != 1 || sumOf(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
+		t.Errorf("standard output is:\n%s", got)
+	}
+	for line := range strings.Lines(got) {
+		if !strings.HasSuffix(line, "|c\n") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+// TestStatisticsDisabled: no sink, and no statistics of rules anywhere.
+func TestStatisticsDisabled(t *testing.T) {
+	d := newMetricsDaemon(t)
+	s := newEnvironment(t, "embedded").start(t,
+		"DISABLE_STATS=true", "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=10ms")
+	s.pay(t)
+	for _, path := range []string{"/stats", "/metrics"} {
+		body := string(call(t, "GET", s.debug+path, nil).want(t, http.StatusOK).body)
+		if strings.Contains(body, "total_hits") || !strings.Contains(body, "config_load_success") {
+			t.Errorf("%s shows:\n%s", path, body)
+		}
+	}
+	s.stop()
+	if len(d.packets) > 0 || s.process.Output() != "" {
+		t.Errorf("statistics were sent: %q", s.process.Output())
+	}
+}
+
+// TestDashboard: every metric of the dashboard is at /metrics, with the labels
+// that the dashboard asks for.
+func TestDashboard(t *testing.T) {
+	file, err := os.ReadFile("../../docs/dashboards/ratelimit.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+		Templating struct{ List []struct{ Definition string } }
+	}
+	if err := json.Unmarshal(file, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			asked = append(asked, target.Expr)
+		}
+	}
+	for _, v := range dashboard.Templating.List {
+		asked = append(asked, v.Definition)
+	}
+	s := newEnvironment(t, "embedded").start(t)
+	s.pay(t)
+	metrics := "\n" + string(call(t, "GET", s.debug+"/metrics", nil).want(t, http.StatusOK).body)
+	names := 0
+	for _, expr := range asked {
+		for _, name := range regexp.MustCompile(`\bratelimit_\w+`).FindAllString(expr, -1) {
+			names++
+			line := regexp.MustCompile(`\n` + name + `(\{.*\})? `).FindString(metrics)
+			if line == "" {
+				t.Errorf("%s of %q is not at /metrics", name, expr)
+			}
+			for _, label := range labelsIn(expr) {
+				if !strings.Contains(line, label+`="`) {
+					t.Errorf("%s has no label %s, which %q asks for", name, label, expr)
+				}
+			}
+		}
+	}
+	if names < 15 {
+		t.Errorf("the dashboard asks for %d metrics", names)
+	}
+}
+
+// labelsIn returns the labels that an expression of the dashboard groups and
+// chooses by; instance is the scraper's.
+func labelsIn(expr string) []string {
+	var labels []string
+	for _, by := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
+		labels = append(labels, strings.Split(by[1], ", ")...)
+	}
+	for _, chosen := range regexp.MustCompile(`(\w+)=~`).FindAllStringSubmatch(expr, -1) {
+		labels = append(labels, chosen[1])
+	}
+	kept := labels[:0]
+	for _, label := range labels {
+		if label != "instance" {
+			kept = append(kept, label)
+		}
+	}
+	return kept
+}
