@@ -1,0 +1,173 @@
+package acceptance
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/valkey-io/valkey-go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// dial returns a connection that lasts as long as the test.
+func dial(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test is over
+	return conn
+}
+
+// tries makes one call.
+func tries(t *testing.T, conn *grpc.ClientConn) error {
+	t.Helper()
+	_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), request("d", "ten", "x"))
+	return err
+}
+
+func TestRateLimitOnASocket(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	socket := filepath.Join(e.dir, "s")
+	e.start(t, "GRPC_UDS="+socket)
+	if err := tries(t, dial(t, "unix:"+socket, insecure.NewCredentials())); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRateLimitConnectionAge: an old connection is told to go away, and the next
+// call makes another.
+func TestRateLimitConnectionAge(t *testing.T) {
+	s := only(t, fmt.Sprintf(settingRules, "d")).start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
+	conn := dial(t, s.grpc, insecure.NewCredentials())
+	for range 2 {
+		if err := tries(t, conn); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
+	}
+}
+
+// identity is a certificate with its key, and who signs with it.
+type identity struct {
+	cert      *x509.Certificate
+	key       *ecdsa.PrivateKey
+	pem, kpem []byte
+}
+
+// signed returns an identity signed by another; by itself where by is nil.
+func signed(t *testing.T, name string, by *identity) *identity {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: by == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if by == nil {
+		by = &identity{cert: template, key: key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by.cert, &key.PublicKey, by.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kder, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &identity{
+		cert: cert, key: key,
+		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		kpem: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kder}),
+	}
+}
+
+// TestRateLimitMutualTLS: only clients with a certificate of the authority and the
+// right name are served, and a new certificate of the server counts without a
+// restart.
+func TestRateLimitMutualTLS(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	first, second := signed(t, "first", nil), signed(t, "second", nil)
+	file := func(name string) string { return filepath.Join(e.dir, name) }
+	serve := func(by *identity) {
+		id := signed(t, "server", by)
+		write(t, file("key"), string(id.kpem))
+		write(t, file("cert"), string(id.pem))
+	}
+	serve(first)
+	write(t, file("ca"), string(first.pem))
+	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert"), "GRPC_SERVER_TLS_KEY="+file("key"),
+		"GRPC_CLIENT_TLS_CACERT="+file("ca"), "GRPC_CLIENT_TLS_SAN=proxy")
+	as := func(trusted, client *identity) error {
+		pool := x509.NewCertPool()
+		pool.AddCert(trusted.cert)
+		c := &tls.Config{RootCAs: pool, ServerName: "server", MinVersion: tls.VersionTLS12}
+		if client != nil {
+			c.Certificates = []tls.Certificate{{Certificate: [][]byte{client.cert.Raw}, PrivateKey: client.key}}
+		}
+		return tries(t, dial(t, s.grpc, credentials.NewTLS(c)))
+	}
+	proxy := signed(t, "proxy", first)
+	if err := as(first, proxy); err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]*identity{
+		"no certificate": nil, "another name": signed(t, "other", first), "another authority": signed(t, "proxy", second),
+	} {
+		if as(first, client) == nil {
+			t.Errorf("%s: served", name)
+		}
+	}
+	if err := tries(t, dial(t, s.grpc, insecure.NewCredentials())); err == nil {
+		t.Error("served without TLS")
+	}
+	serve(second)
+	eventually(t, "the new certificate is served", func() bool { return as(second, proxy) == nil })
+}
+
+// TestRateLimitJitter reads the life of a counter in Valkey.
+func TestRateLimitJitter(t *testing.T) {
+	e := production(t)
+	write(t, filepath.Join(e.rules, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
+	store, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{os.Getenv("TEST_VALKEY_URL")}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for jitter, most := range map[int]int64{0: 3600, 100_000_000: 100_003_600} {
+		prefix := fmt.Sprintf("jitter%d_%d_", jitter, time.Now().UnixNano())
+		s := e.start(t, "CACHE_KEY_PREFIX="+prefix, fmt.Sprint("EXPIRATION_JITTER_MAX_SECONDS=", jitter))
+		follow(t, transports(s)["grpc"], "d", []step{asks("OK: OK 2/HOUR 1", "two=x")})
+		found, err := store.Do(t.Context(), store.B().Keys().Pattern(prefix+"*").Build()).AsStrSlice()
+		if err != nil || len(found) != 1 {
+			t.Fatalf("keys %q, %v", found, err)
+		}
+		ttl, err := store.Do(t.Context(), store.B().Ttl().Key(found[0]).Build()).AsInt64()
+		if err != nil || ttl > most || ttl < 3500 || jitter > 0 && ttl <= 3600 {
+			t.Errorf("with a jitter of %d s a counter lives %d s, %v", jitter, ttl, err)
+		}
+	}
+}
