@@ -2,6 +2,9 @@ package relational
 
 import (
 	"context"
+	"database/sql/driver"
+	"fmt"
+	"slices"
 
 	"github.com/uptrace/bun"
 
@@ -31,6 +34,7 @@ type accountRow struct {
 	MFASecret    []byte            `bun:"mfa_secret"`
 	MFAActive    bool              `bun:"mfa_active"`
 	MFALastStep  int64             `bun:"mfa_last_step"`
+	MFARecovery  recoveryHashes    `bun:"mfa_recovery"`
 	CreatedAt    instant           `bun:"created_at"`
 	UpdatedAt    instant           `bun:"updated_at"`
 }
@@ -39,14 +43,16 @@ func rowOfAccount(a auth.Account) *accountRow {
 	return &accountRow{
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: filled(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
-		CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
+		MFARecovery: a.MFA.Recovery, CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
 	}
 }
 
 func (r *accountRow) account() auth.Account {
 	return auth.Account{
 		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
-		MFA:       auth.MFA{Secret: emptied[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep},
+		MFA: auth.MFA{
+			Secret: emptied[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep, Recovery: r.MFARecovery,
+		},
 		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
 	}
 }
@@ -112,4 +118,30 @@ func (s *Accounts) one(ctx context.Context, q *bun.SelectQuery) (auth.Account, e
 		return auth.Account{}, s.db.found(err, "account")
 	}
 	return row.account(), nil
+}
+
+// recoveryHashes are the hashes of recovery codes as a column holds them: one
+// behind the other.
+type recoveryHashes []auth.RecoveryHash
+
+// Value writes the hashes.
+func (h recoveryHashes) Value() (driver.Value, error) {
+	b := make([]byte, 0, len(h)*len(auth.RecoveryHash{}))
+	for _, one := range h {
+		b = append(b, one[:]...)
+	}
+	return b, nil
+}
+
+// Scan reads the hashes; none is nil.
+func (h *recoveryHashes) Scan(src any) error {
+	b, ok := src.([]byte)
+	if !ok || len(b)%len(auth.RecoveryHash{}) != 0 {
+		return fmt.Errorf("the recovery codes in the database are a %T of %d bytes", src, len(b))
+	}
+	*h = nil
+	for one := range slices.Chunk(b, len(auth.RecoveryHash{})) {
+		*h = append(*h, auth.RecoveryHash(one))
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/keyring/keyringtest"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore/lockoutstoretest"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore/pendingstoretest"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore/sessionstoretest"
 )
 
@@ -33,6 +34,7 @@ func TestAuthStores(t *testing.T) {
 			t.Run("challenges", opener(open).challenges)
 			t.Run("audit log", opener(open).auditLog)
 			t.Run("lockouts", opener(open).lockouts)
+			t.Run("pending logins", opener(open).pendingLogins)
 			t.Run("keyring", opener(open).keyring)
 			t.Run("clean-ups go to the end", opener(open).cleansUp)
 		})
@@ -87,6 +89,13 @@ func (o opener) lockouts(t *testing.T) {
 	lockoutstoretest.Run(t, func(t *testing.T) lockoutstoretest.Subject {
 		db := o(t)
 		return lockoutstoretest.Subject{Lockouts: relational.NewLockouts(db), Runner: db}
+	})
+}
+
+func (o opener) pendingLogins(t *testing.T) {
+	pendingstoretest.Run(t, func(t *testing.T) pendingstoretest.Subject {
+		db := o(t)
+		return pendingstoretest.Subject{Pending: relational.NewPendingLogins(db), Accounts: relational.NewAccounts(db), Runner: db}
 	})
 }
 

@@ -38,9 +38,10 @@ type Account struct {
 
 // MFA is a person's authenticator. The zero value is none.
 type MFA struct {
-	Secret   SealedSecret // empty: not enrolled
-	Active   bool         // activated with a first code
-	LastStep int64        // the last time step a code was taken for; a code is good once
+	Secret   SealedSecret   // empty: not enrolled
+	Active   bool           // activated with a first code
+	LastStep int64          // the last time step a code was taken for; a code is good once
+	Recovery []RecoveryHash // of the recovery codes that are left
 }
 
 // Lockout counts failed sign-ins of one subject: an e-mail address, whether

@@ -5,8 +5,9 @@ import "time"
 // EventType is the kind of an audit event.
 type EventType string
 
-// The event types of the authentication document, and RegistryChange, which
-// every registry write leaves (decisions 1.5).
+// The event types of the authentication document, and two more: RegistryChange,
+// which every registry write leaves (decisions 1.5), and CredentialChange, which
+// a change of what a person signs in with leaves.
 const (
 	LoginAttempt       EventType = "LOGIN_ATTEMPT"
 	RiskEvaluation     EventType = "RISK_EVALUATION"
@@ -14,6 +15,7 @@ const (
 	SuspiciousActivity EventType = "SUSPICIOUS_ACTIVITY"
 	StepUpAttempt      EventType = "STEP_UP_ATTEMPT"
 	RegistryChange     EventType = "REGISTRY_CHANGE"
+	CredentialChange   EventType = "CREDENTIAL_CHANGE"
 )
 
 // Event is one entry of the audit log. It never holds a password, code or

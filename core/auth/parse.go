@@ -26,7 +26,7 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 func ParseEventType(name string) (EventType, error) {
 	t := EventType(name)
 	if !slices.Contains([]EventType{
-		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt, RegistryChange,
+		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt, RegistryChange, CredentialChange,
 	}, t) {
 		return "", InvalidField(CodeValidation, "eventType", "is no known event type")
 	}

@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -79,7 +81,7 @@ func (r RootSecret) Derive(purpose string) (Key, error) {
 	return Key{k}, nil
 }
 
-// Key is a secret key for keyed hashes of one purpose. It prints as a placeholder.
+// Key is a secret key of one purpose, for keyed hashes or for sealing. It prints as a placeholder.
 type Key struct{ bytes []byte }
 
 // String returns a placeholder.
@@ -95,6 +97,42 @@ func (k Key) Sum(text string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
+// Nonce makes the seals of one key differ. It must never be used twice; a random one is not.
+type Nonce [12]byte
+
+// Seal encrypts a secret (AES-256 with GCM). It opens again only with the same key and what it is about.
+func (k Key) Seal(nonce Nonce, secret []byte, about string) (SealedSecret, error) {
+	gcm, err := k.gcm()
+	if err != nil {
+		return nil, err
+	}
+	return gcm.Seal(nonce[:], nonce[:], secret, []byte(about)), nil
+}
+
+// Open decrypts what Seal returned. It fails on another key, on something else that it is about, and on a single changed bit.
+func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
+	gcm, err := k.gcm()
+	if err != nil {
+		return nil, err
+	}
+	if len(sealed) < gcm.NonceSize() {
+		return nil, errors.New("a sealed secret is cut short")
+	}
+	secret, err := gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], []byte(about))
+	if err != nil {
+		return nil, errors.New("a sealed secret does not open: it was changed, or sealed with another root secret")
+	}
+	return secret, nil
+}
+
+func (k Key) gcm() (cipher.AEAD, error) {
+	block, err := aes.NewCipher(k.bytes)
+	if err != nil {
+		return nil, fmt.Errorf("key of a seal: %w", err)
+	}
+	return cipher.NewGCM(block)
+}
+
 // LockoutPurpose is the purpose of the key of EmailLockout.
 const LockoutPurpose = "lockout subjects"
 
@@ -106,3 +144,7 @@ func EmailLockout(k Key, email Email) LockoutKey {
 
 // DeviceLockout returns the subject of failed sign-ins on a device that proves itself (decisions 2.2).
 func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + string(device)) }
+
+// ActsLockout returns the subject of what a person who is signed in gets wrong: the present password, codes of the
+// authenticator. It is none of a sign-in, so that a stolen session locks nobody out, and strangers at the door lock nobody in.
+func ActsLockout(user UserID) LockoutKey { return LockoutKey("acts:" + string(user)) }

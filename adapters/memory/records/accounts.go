@@ -97,6 +97,7 @@ func (t authTables) accountOf(email auth.Email) (auth.Account, error) {
 // keptAccount is an account as a database gives it back, sharing nothing.
 func keptAccount(a auth.Account) auth.Account {
 	a.MFA.Secret = kept(a.MFA.Secret)
+	a.MFA.Recovery = append([]auth.RecoveryHash(nil), a.MFA.Recovery...)
 	a.CreatedAt, a.UpdatedAt = micros(a.CreatedAt), micros(a.UpdatedAt)
 	return a
 }

@@ -19,6 +19,7 @@ type authTables struct {
 	challenges    map[auth.ChallengeID]auth.Challenge
 	events        map[auth.EventID]storedEvent
 	lockouts      map[auth.LockoutKey]auth.Lockout
+	pendingLogins map[pendingKey]auth.PendingLogin
 	signingKeys   map[keyring.KeyID]keyring.PublicKey
 	rootSecret    []byte
 }
@@ -33,6 +34,7 @@ func newAuthTables() authTables {
 		challenges:    map[auth.ChallengeID]auth.Challenge{},
 		events:        map[auth.EventID]storedEvent{},
 		lockouts:      map[auth.LockoutKey]auth.Lockout{},
+		pendingLogins: map[pendingKey]auth.PendingLogin{},
 		signingKeys:   map[keyring.KeyID]keyring.PublicKey{},
 	}
 }
@@ -47,6 +49,7 @@ func (t authTables) clone() authTables {
 		challenges:    maps.Clone(t.challenges),
 		events:        maps.Clone(t.events),
 		lockouts:      maps.Clone(t.lockouts),
+		pendingLogins: maps.Clone(t.pendingLogins),
 		signingKeys:   maps.Clone(t.signingKeys),
 		rootSecret:    t.rootSecret,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/keyring/keyringtest"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore/lockoutstoretest"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore/pendingstoretest"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore/sessionstoretest"
 )
 
@@ -62,6 +63,13 @@ func TestLockouts(t *testing.T) {
 	lockoutstoretest.Run(t, func(*testing.T) lockoutstoretest.Subject {
 		db := records.New()
 		return lockoutstoretest.Subject{Lockouts: records.NewLockouts(db), Runner: db}
+	})
+}
+
+func TestPendingLogins(t *testing.T) {
+	pendingstoretest.Run(t, func(*testing.T) pendingstoretest.Subject {
+		db := records.New()
+		return pendingstoretest.Subject{Pending: records.NewPendingLogins(db), Accounts: records.NewAccounts(db), Runner: db}
 	})
 }
 

@@ -53,8 +53,11 @@ func Account(n int) auth.Account {
 	return auth.Account{
 		ID: recordtest.UUID[auth.UserID](n), Email: auth.Email(fmt.Sprintf("person-%05d@example.com", n)),
 		Name: "Ada O'Neill \\ \"é\"", Phone: "+15550100", PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
-		State:     auth.AccountLocked,
-		MFA:       auth.MFA{Secret: auth.SealedSecret{0, 1, '\'', 0xff}, Active: true, LastStep: 1 << 40},
+		State: auth.AccountLocked,
+		MFA: auth.MFA{
+			Secret: auth.SealedSecret{0, 1, '\'', 0xff}, Active: true, LastStep: 1 << 40,
+			Recovery: []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},
+		},
 		CreatedAt: recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
 	}
 }
@@ -94,23 +97,31 @@ func draw(r *rapid.T, n int) auth.Account {
 	a.MFA = auth.MFA{
 		Secret: recordtest.Bytes().Draw(r, "secret"), Active: rapid.Bool().Draw(r, "active"),
 		LastStep: rapid.Int64().Draw(r, "last step"),
+		Recovery: recordtest.Optional(rapid.SliceOfN(rapid.Custom(recoveryHash), 1, auth.RecoveryCodes)).Draw(r, "recovery codes"),
 	}
 	a.CreatedAt = recordtest.Instant().Draw(r, "created")
 	a.UpdatedAt = recordtest.Instant().Draw(r, "updated")
 	return a
 }
 
+func recoveryHash(r *rapid.T) auth.RecoveryHash {
+	return auth.RecoveryHash(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(r, "recovery code"))
+}
+
 func sharesNoMemory(t *testing.T, s Subject) {
 	a := Account(1)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	a.MFA.Secret[0] ^= 1
+	a.MFA.Recovery[0][0] ^= 1
 	got := recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(t)
 	recordtest.Equal(t, got, Account(1))
 	got.MFA.Secret[0] ^= 1
+	got.MFA.Recovery[0][0] ^= 1
 	recordtest.Must(s.Accounts.List(t.Context(), "", 1))(t)[0].MFA.Secret[0] ^= 1
 	failed := errors.New("failed")
 	err := s.Accounts.Update(t.Context(), a.ID, func(p *auth.Account) error {
 		p.MFA.Secret[0] ^= 1
+		p.MFA.Recovery[0][0] ^= 1
 		return failed
 	})
 	if !errors.Is(err, failed) {

@@ -1,0 +1,95 @@
+package relational
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
+)
+
+var _ pendingstore.Store = (*PendingLogins)(nil)
+
+// PendingLogins keeps logins that wait for their second factor. It answers
+// ports/pendingstore.
+type PendingLogins struct{ db *DB }
+
+// NewPendingLogins returns the pending logins of a database.
+func NewPendingLogins(db *DB) *PendingLogins { return &PendingLogins{db: db} }
+
+type pendingRow struct {
+	bun.BaseModel `bun:"table:pending_logins"`
+
+	UserID         auth.UserID         `bun:"user_id,pk"`
+	DeviceIdentity auth.DeviceIdentity `bun:"device_identity,pk"`
+	Subject        auth.LockoutKey     `bun:"subject"`
+	Proven         bool                `bun:"proven"`
+	CreatedAt      instant             `bun:"created_at"`
+	ExpiresAt      instant             `bun:"expires_at"`
+}
+
+// Put keeps a pending login in the place of an earlier one.
+func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewDelete().Model((*pendingRow)(nil)).
+			Where("user_id = ?", p.UserID).Where("expires_at <= ?", at(p.CreatedAt)).Exec(ctx)
+		if err != nil {
+			return s.db.fault(err)
+		}
+		_, err = tx.NewInsert().Model(&pendingRow{
+			UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
+			CreatedAt: at(p.CreatedAt), ExpiresAt: at(p.ExpiresAt),
+		}).On("CONFLICT (user_id, device_identity) DO UPDATE").
+			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
+			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// Find returns a pending login.
+func (s *PendingLogins) Find(
+	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
+) (auth.PendingLogin, error) {
+	row := new(pendingRow)
+	err := s.db.read(ctx).NewSelect().Model(row).
+		Where("user_id = ?", user).Where("device_identity = ?", identity).Scan(ctx)
+	if err != nil {
+		return auth.PendingLogin{}, s.db.found(err, "pending login")
+	}
+	return auth.PendingLogin{
+		UserID: row.UserID, DeviceIdentity: row.DeviceIdentity, Subject: row.Subject, Proven: row.Proven,
+		CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time,
+	}, nil
+}
+
+// Take removes a pending login for one of its callers.
+func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.affected(tx.NewDelete().Model((*pendingRow)(nil)).
+			Where("user_id = ?", user).Where("device_identity = ?", identity).Exec(ctx))
+		if err == nil && n == 0 {
+			return noSuch("pending login")
+		}
+		return err
+	})
+}
+
+// RemoveAll removes all pending logins of a person.
+func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
+	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewDelete().Model((*pendingRow)(nil)).Where("user_id = ?", user).Exec(ctx)
+		return s.db.fault(err)
+	})
+}
+
+// DeleteExpired removes the pending logins that ended before a time.
+func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		old := tx.NewSelect().Model((*pendingRow)(nil)).Column("user_id", "device_identity").
+			Where("expires_at < ?", at(before)).Order("expires_at").Limit(batch)
+		return s.db.affected(tx.NewDelete().Model((*pendingRow)(nil)).
+			Where("(user_id, device_identity) IN (?)", old).Exec(ctx))
+	})
+}

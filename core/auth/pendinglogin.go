@@ -1,0 +1,17 @@
+package auth
+
+import "time"
+
+// PendingLogin is a login whose password was right and that waits for its second factor. There is at most one of a person and a
+// device identity (decisions 2.2).
+type PendingLogin struct {
+	UserID         UserID
+	DeviceIdentity DeviceIdentity
+	Subject        LockoutKey // what wrong codes count against: the subject of the password
+	Proven         bool       // the device showed its token with the password
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+}
+
+// Open tells whether it may still be completed.
+func (p *PendingLogin) Open(now time.Time) bool { return now.Before(p.ExpiresAt) }

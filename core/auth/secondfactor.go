@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+const (
+	// RecoveryCodes is how many recovery codes an activated authenticator comes with (decisions 2.1).
+	RecoveryCodes = 10
+	// recoveryLength is the length of one without its hyphen: 50 bits.
+	recoveryLength = 10
+)
+
+// Factor is what a person proved themself with at the second step. The zero value is nothing.
+type Factor string
+
+// The second factors.
+const (
+	FactorTOTP     Factor = "totp"
+	FactorRecovery Factor = "recovery_code"
+)
+
+// RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
+type RecoveryHash [32]byte
+
+// NewRecoveryCode returns a recovery code, such as k3c5a-x2p7q.
+func NewRecoveryCode(random [7]byte) OTP {
+	text := strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
+	return OTP(text[:recoveryLength/2] + "-" + text[recoveryLength/2:recoveryLength])
+}
+
+// SecondFactor keeps authenticators: it seals their secrets, hashes recovery codes, and tells which codes are right. It changes
+// accounts in memory only; that no other change comes between is for the store's Update to see to. It is safe for concurrent use.
+type SecondFactor struct{ sealing, recovery Key }
+
+// NewSecondFactor returns a keeper with keys derived from the root secret, which must not be too short.
+func NewSecondFactor(root RootSecret) (SecondFactor, error) {
+	sealing, err := root.Derive("authenticator secrets")
+	if err != nil {
+		return SecondFactor{}, err
+	}
+	recovery, err := root.Derive("recovery codes")
+	return SecondFactor{sealing, recovery}, err
+}
+
+// Enrol gives an account an authenticator that is not active yet, in the place of another such one. The nonce must be used once.
+// It is fault.Conflict when one is active.
+func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce) error {
+	if a.MFA.Active {
+		return fault.New(fault.Conflict, "", "an authenticator is active: disable it first")
+	}
+	sealed, err := f.sealing.Seal(nonce, secret[:], string(a.ID))
+	if err != nil {
+		return err
+	}
+	a.MFA = MFA{Secret: sealed}
+	return nil
+}
+
+// Activate makes an authenticator count that has shown a code, and gives it the recovery codes. It is WrongCode for a wrong one,
+// and fault.Conflict when there is no authenticator that waits for it.
+func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, now time.Time) error {
+	switch {
+	case a.MFA.Active:
+		return fault.New(fault.Conflict, "", "the authenticator is active already")
+	case len(a.MFA.Secret) == 0:
+		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first")
+	}
+	right, err := f.takeTOTP(a, canonicalCode(code), now)
+	if err != nil {
+		return err
+	}
+	if !right {
+		return WrongCode()
+	}
+	a.MFA.Active, a.MFA.Recovery = true, nil
+	for _, c := range recovery {
+		a.MFA.Recovery = append(a.MFA.Recovery, f.hashOf(a.ID, canonicalCode(c)))
+	}
+	return nil
+}
+
+// WrongCode returns the failure of a code of an authenticator that is not good.
+func WrongCode() *fault.Error {
+	return fault.New(fault.Unauthenticated, CodeInvalidMFA, "the code is wrong or was used before")
+}
+
+// Take takes a code of an active authenticator, or one of its recovery codes; either is good once (decisions 2.1, 2.2). It
+// returns what the code was, nothing when it is wrong, and then changes nothing.
+func (f SecondFactor) Take(a *Account, code OTP, now time.Time) (Factor, error) {
+	if !a.MFA.Active {
+		return "", nil
+	}
+	code = canonicalCode(code)
+	if len(code) == recoveryLength {
+		if f.takeRecovery(a, code) {
+			return FactorRecovery, nil
+		}
+		return "", nil
+	}
+	right, err := f.takeTOTP(a, code, now)
+	if !right || err != nil {
+		return "", err
+	}
+	return FactorTOTP, nil
+}
+
+// TakeTOTP is Take for codes of the authenticator alone.
+func (f SecondFactor) TakeTOTP(a *Account, code OTP, now time.Time) (bool, error) {
+	if !a.MFA.Active {
+		return false, nil
+	}
+	return f.takeTOTP(a, canonicalCode(code), now)
+}
+
+func (f SecondFactor) takeTOTP(a *Account, code OTP, now time.Time) (bool, error) {
+	secret, err := f.open(a)
+	if err != nil {
+		return false, err
+	}
+	step := secret.match(code, now, a.MFA.LastStep)
+	if step == 0 {
+		return false, nil
+	}
+	a.MFA.LastStep = step
+	return true, nil
+}
+
+func (f SecondFactor) open(a *Account) (TOTPSecret, error) {
+	plain, err := f.sealing.Open(a.MFA.Secret, string(a.ID))
+	if err != nil {
+		return TOTPSecret{}, fmt.Errorf("the authenticator of account %s: %w", a.ID, err)
+	}
+	var secret TOTPSecret
+	if len(plain) != len(secret) {
+		return TOTPSecret{}, errors.New("an authenticator's secret has another length")
+	}
+	copy(secret[:], plain)
+	return secret, nil
+}
+
+// takeRecovery looks a code up by its keyed hash, which tells nothing of the codes by the time that it takes.
+func (f SecondFactor) takeRecovery(a *Account, code OTP) bool {
+	hash := f.hashOf(a.ID, code)
+	for i, stored := range a.MFA.Recovery {
+		if stored == hash {
+			rest := append([]RecoveryHash(nil), a.MFA.Recovery[:i]...)
+			a.MFA.Recovery = append(rest, a.MFA.Recovery[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// hashOf binds a recovery code to its person: the same code of another one has another hash.
+func (f SecondFactor) hashOf(user UserID, code OTP) RecoveryHash {
+	return f.recovery.Sum(string(user) + "\x00" + string(code))
+}
+
+// canonicalCode takes out what people put into codes to read them better.
+func canonicalCode(code OTP) OTP {
+	return OTP(strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(string(code))))
+}
