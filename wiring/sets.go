@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -49,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
@@ -83,6 +85,7 @@ var recordSet = wire.NewSet(
 	relational.NewRefreshTokens, wire.Bind(new(sessionstore.RefreshTokens), new(*relational.RefreshTokens)),
 	relational.NewDevices, wire.Bind(new(devicestore.Store), new(*relational.Devices)),
 	relational.NewDeviceTokens, wire.Bind(new(devicestore.Tokens), new(*relational.DeviceTokens)),
+	relational.NewPendingLogins, wire.Bind(new(pendingstore.Store), new(*relational.PendingLogins)),
 	relational.NewChallenges, wire.Bind(new(challengestore.Store), new(*relational.Challenges)),
 	relational.NewAuditLog, wire.Bind(new(auditlog.Log), new(*relational.AuditLog)),
 	relational.NewKeyring, wire.Bind(new(keyring.Ring), new(*relational.Keyring)),
@@ -102,7 +105,7 @@ var secretSet = wire.NewSet(
 )
 
 // peopleSet gives the operator's side of accounts.
-var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"))
+var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
 
 // transferSet gives the operator's side of the registry.
 var transferSet = wire.NewSet(transfer.New, wire.Struct(new(transfer.Ports), "*"))
@@ -119,15 +122,19 @@ var authSet = wire.NewSet(
 	wire.Struct(new(signals.None)), wire.Bind(new(signals.Geography), new(signals.None)),
 	wire.Bind(new(signals.Reputation), new(signals.None)),
 	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
+	credentialsConfig, credentials.New, wire.Struct(new(credentials.Records), "*"), wire.Struct(new(credentials.Surroundings), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
 	pluginhost.Open, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	wire.Bind(new(authapi.Access), new(*access.Checker)), wire.Bind(new(authapi.SignIn), new(*signin.Service)),
+	wire.Bind(new(authapi.Credentials), new(*credentials.Service)),
 	wire.Bind(new(authapi.StepUp), new(*stepup.Service)), wire.Bind(new(authapi.Devices), new(*devices.Service)),
 	wire.Bind(new(authapi.Trail), new(*audit.Trail)),
 )
 
 func signInConfig(a settings.Auth) signin.Config { return a.SignIn() }
+
+func credentialsConfig(a settings.Auth) credentials.Config { return a.Credentials() }
 
 func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
 

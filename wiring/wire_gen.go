@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -154,6 +155,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	deviceTokens := relational.NewDeviceTokens(db)
 	refreshTokens := relational.NewRefreshTokens(db)
 	lockouts := relational.NewLockouts(db)
+	pendingLogins := relational.NewPendingLogins(db)
 	records := signin.Records{
 		Accounts:      accounts,
 		Devices:       relationalDevices,
@@ -162,6 +164,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		RefreshTokens: refreshTokens,
 		History:       sessions,
 		Lockouts:      lockouts,
+		Pending:       pendingLogins,
 		Transaction:   runner,
 	}
 	argonConfig := s.Passwords
@@ -187,6 +190,28 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Entropy:    entropy,
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	config4 := credentialsConfig(auth)
+	credentialsRecords := credentials.Records{
+		Accounts:    accounts,
+		Sessions:    sessions,
+		Pending:     pendingLogins,
+		Lockouts:    lockouts,
+		Transaction: runner,
+	}
+	credentialsSurroundings := credentials.Surroundings{
+		Passwords: hasher,
+		Cache:     sessioncacheCache,
+		Trail:     trail,
+		Clock:     clock,
+		Entropy:   entropy,
+	}
+	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -242,12 +267,13 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
-		Access:  checker,
-		SignIn:  signinService,
-		StepUp:  stepupService,
-		Devices: devicesService,
-		Trail:   trail,
-		Keys:    issuer,
+		Access:      checker,
+		SignIn:      signinService,
+		Credentials: credentialsService,
+		StepUp:      stepupService,
+		Devices:     devicesService,
+		Trail:       trail,
+		Keys:        issuer,
 	}
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
@@ -256,16 +282,17 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	counter := usageCounter(store, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
-	config4 := retentionConfig(settingsRetention, auth)
+	config5 := retentionConfig(settingsRetention, auth)
 	retentionRecords := retention.Records{
 		Audit:         auditLog,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
 		Challenges:    challenges,
+		Pending:       pendingLogins,
 		Lockouts:      lockouts,
 		Devices:       relationalDevices,
 	}
-	sweeper := retention.New(config4, retentionRecords, clock)
+	sweeper := retention.New(config5, retentionRecords, clock)
 	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
@@ -435,6 +462,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	deviceTokens := relational.NewDeviceTokens(db)
 	refreshTokens := relational.NewRefreshTokens(db)
 	lockouts := relational.NewLockouts(db)
+	pendingLogins := relational.NewPendingLogins(db)
 	records := signin.Records{
 		Accounts:      accounts,
 		Devices:       relationalDevices,
@@ -443,6 +471,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		RefreshTokens: refreshTokens,
 		History:       sessions,
 		Lockouts:      lockouts,
+		Pending:       pendingLogins,
 		Transaction:   runner,
 	}
 	argonConfig := s.Passwords
@@ -470,6 +499,30 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Entropy:    entropy,
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	config4 := credentialsConfig(auth)
+	credentialsRecords := credentials.Records{
+		Accounts:    accounts,
+		Sessions:    sessions,
+		Pending:     pendingLogins,
+		Lockouts:    lockouts,
+		Transaction: runner,
+	}
+	credentialsSurroundings := credentials.Surroundings{
+		Passwords: hasher,
+		Cache:     sessioncacheCache,
+		Trail:     trail,
+		Clock:     clock,
+		Entropy:   entropy,
+	}
+	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -533,12 +586,13 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
-		Access:  checker,
-		SignIn:  signinService,
-		StepUp:  stepupService,
-		Devices: devicesService,
-		Trail:   trail,
-		Keys:    issuer,
+		Access:      checker,
+		SignIn:      signinService,
+		Credentials: credentialsService,
+		StepUp:      stepupService,
+		Devices:     devicesService,
+		Trail:       trail,
+		Keys:        issuer,
 	}
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
@@ -547,16 +601,17 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	counter := usageCounter(store, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
-	config4 := retentionConfig(settingsRetention, auth)
+	config5 := retentionConfig(settingsRetention, auth)
 	retentionRecords := retention.Records{
 		Audit:         auditLog,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
 		Challenges:    challenges,
+		Pending:       pendingLogins,
 		Lockouts:      lockouts,
 		Devices:       relationalDevices,
 	}
-	sweeper := retention.New(config4, retentionRecords, clock)
+	sweeper := retention.New(config5, retentionRecords, clock)
 	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
@@ -676,12 +731,14 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	relationalDevices := relational.NewDevices(db)
 	sessions := relational.NewSessions(db)
 	lockouts := relational.NewLockouts(db)
+	pendingLogins := relational.NewPendingLogins(db)
 	runner := transactions(db)
 	records := people.Records{
 		Accounts:    accounts,
 		Devices:     relationalDevices,
 		Sessions:    sessions,
 		Lockouts:    lockouts,
+		Pending:     pendingLogins,
 		Transaction: runner,
 	}
 	argonConfig := s.Passwords
@@ -714,12 +771,15 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Clock:        clock,
 	}
 	mover := transfer.New(ports)
+	auth := s.Auth
+	issuer := auth.MFAIssuer
 	operator := &Operator{
 		People:   peopleService,
 		Accounts: accounts,
 		Grants:   grants,
 		Methods:  methods,
 		Transfer: mover,
+		Issuer:   issuer,
 	}
 	return operator, func() {
 		cleanup()

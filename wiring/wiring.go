@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -44,6 +45,7 @@ type Operator struct {
 	Grants   grantstore.Store
 	Methods  methodstore.Store
 	Transfer *transfer.Mover
+	Issuer   auth.Issuer // of authenticators
 }
 
 // OpenOperator opens the records, and brings their schema up to date as a

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
 	"github.com/spf13/cobra"
 )
 
@@ -90,6 +93,63 @@ func TestUserChanges(t *testing.T) {
 	}
 	if r := command(t, dir, "", "user", "list"); !strings.Contains(r.stdout, "ada@example.com  Ada   active  +441632960961") {
 		t.Errorf("user list: %+v", r)
+	}
+}
+
+func TestUserMFA(t *testing.T) {
+	dir := t.TempDir()
+	if r := command(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != exitOK {
+		t.Fatalf("user add: %+v", r)
+	}
+	mfa := func(args ...string) result {
+		return command(t, dir, "", append([]string{"user"}, append(args, "--email", "ada@example.com")...)...)
+	}
+	listed := func(state string) {
+		t.Helper()
+		if r := command(t, dir, "", "user", "list", "-o", "json"); !strings.Contains(r.stdout, `"mfa": "`+state+`"`) {
+			t.Errorf("user list: %+v, want %s", r, state)
+		}
+	}
+	refused := func(names string, args ...string) {
+		t.Helper()
+		if r := mfa(args...); r.code != exitFailed || !strings.Contains(r.stderr, names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+			t.Errorf("%v: %+v, want one sentence with %q", args, r, names)
+		}
+	}
+	listed("none")
+	refused("no authenticator", "disable-mfa")
+	refused("enrol one first", "enrol-mfa", "--activate", "123456")
+	refused("--output", "enrol-mfa", "-o", "xml")
+	r := mfa("enrol-mfa")
+	if !strings.Contains(r.stdout, "otpauth://totp/Tollgate:ada%40example.com?secret=") || !strings.Contains(r.stdout, "▀") || !strings.Contains(r.stderr, "--activate") {
+		t.Errorf("enrol-mfa: %+v", r)
+	}
+	listed("pending")
+	refused("the code is wrong", "enrol-mfa", "--activate", "nonsense")
+	var enrolled struct{ OTPAuthURI string }
+	r = mfa("enrol-mfa", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &enrolled); err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	key, err := otp.NewKeyFromURL(enrolled.OTPAuthURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := totp.GenerateCode(key.Secret(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := mfa("enrol-mfa", "--activate", code); r.code != exitOK || strings.Count(r.stdout, "\n") != 11 || !strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
+		t.Errorf("activate: %+v", r)
+	}
+	listed("active")
+	refused("disable it first", "enrol-mfa")
+	if r := mfa("disable-mfa"); r.code != exitOK {
+		t.Errorf("disable-mfa: %+v", r)
+	}
+	listed("none")
+	if r := command(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+		t.Errorf("enrol nobody: %+v", r)
 	}
 }
 

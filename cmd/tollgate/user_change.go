@@ -29,6 +29,10 @@ func changes() []change {
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Disable(ctx, e) }},
 		{"enable", "Let a disabled person sign in again", "Let a disabled person sign in again.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Enable(ctx, e) }},
+		{"disable-mfa", "Take a person's authenticator away", "Take a person's authenticator and recovery codes away, for those who lost both.",
+			func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
+				return op.People.DisableMFA(ctx, e)
+			}},
 	}
 }
 
@@ -156,13 +160,25 @@ func usersTable(accounts []auth.Account) table {
 		Name  string `json:"name"`
 		State string `json:"state"`
 		Phone string `json:"phone,omitempty"`
+		MFA   string `json:"mfa"`
 	}
 	list := make([]row, 0, len(accounts))
 	cells := make([][]string, 0, len(accounts))
 	for i := range accounts {
 		a := &accounts[i]
-		list = append(list, row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone})
-		cells = append(cells, []string{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone})
+		list = append(list, row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(a.MFA)})
+		cells = append(cells, []string{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(a.MFA)})
 	}
-	return table{header: []string{"ID", "EMAIL", "NAME", "STATE", "PHONE"}, rows: cells, value: list}
+	return table{header: []string{"ID", "EMAIL", "NAME", "STATE", "PHONE", "MFA"}, rows: cells, value: list}
+}
+
+// mfaState tells how a person's authenticator stands.
+func mfaState(m auth.MFA) string {
+	switch {
+	case m.Active:
+		return "active"
+	case len(m.Secret) > 0:
+		return "pending"
+	}
+	return "none"
 }

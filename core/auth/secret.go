@@ -130,7 +130,11 @@ func (k Key) gcm() (cipher.AEAD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of a seal: %w", err)
 	}
-	return cipher.NewGCM(block)
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("cipher of a seal: %w", err)
+	}
+	return gcm, nil
 }
 
 // LockoutPurpose is the purpose of the key of EmailLockout.

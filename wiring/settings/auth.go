@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -14,19 +15,22 @@ import (
 
 // Auth holds the settings of sign-in and step-up.
 type Auth struct {
-	AccessTokenTTL     time.Duration `env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
-	RefreshTokenTTL    time.Duration `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
-	RefreshTokenMaxAge time.Duration `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
-	RefreshReuseGrace  time.Duration `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`
-	LockoutThreshold   int           `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account"`
-	LockoutWindow      time.Duration `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"within how long they count together"`
-	LockoutDuration    time.Duration `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long the lock lasts"`
-	OTPTTL             time.Duration `env:"OTP_TTL" envDefault:"10m" desc:"how long a step-up code is good"`
-	OTPAttempts        int           `env:"OTP_ATTEMPTS" envDefault:"3" desc:"tries of one challenge"`
-	OTPEmailPlugin     string        `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, none in production"`
-	OTPSMSPlugin       string        `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
-	OTPLogFile         string        `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
-	DeviceBinding      trust.Binding `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
+	AccessTokenTTL     time.Duration    `env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
+	RefreshTokenTTL    time.Duration    `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
+	RefreshTokenMaxAge time.Duration    `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
+	RefreshReuseGrace  time.Duration    `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`
+	LockoutThreshold   int              `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account"`
+	LockoutWindow      time.Duration    `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"within how long they count together"`
+	LockoutDuration    time.Duration    `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long the lock lasts"`
+	OTPTTL             time.Duration    `env:"OTP_TTL" envDefault:"10m" desc:"how long a step-up code is good"`
+	OTPAttempts        int              `env:"OTP_ATTEMPTS" envDefault:"3" desc:"tries of one challenge"`
+	OTPEmailPlugin     string           `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, none in production"`
+	OTPSMSPlugin       string           `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
+	OTPLogFile         string           `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
+	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
+	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator is asked for a code at login: always, or risk (the score is above RISK_FULL_TRUST_MAX)"`
+	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`
+	MFAIssuer          auth.Issuer      `env:"MFA_ISSUER" envDefault:"Tollgate" desc:"the name under which an authenticator app lists this service"`
 	Risk               Risk
 }
 
@@ -63,7 +67,7 @@ func (a Auth) Validate() error {
 	}{
 		{"ACCESS_TOKEN_TTL", a.AccessTokenTTL}, {"REFRESH_TOKEN_TTL", a.RefreshTokenTTL},
 		{"REFRESH_TOKEN_MAX_AGE", a.RefreshTokenMaxAge}, {"LOCKOUT_WINDOW", a.LockoutWindow},
-		{"LOCKOUT_DURATION", a.LockoutDuration}, {"OTP_TTL", a.OTPTTL},
+		{"LOCKOUT_DURATION", a.LockoutDuration}, {"OTP_TTL", a.OTPTTL}, {"MFA_PENDING_TTL", a.MFAPendingTTL},
 	} {
 		if d.value < time.Second {
 			return fmt.Errorf("%s: %v is less than a second", d.name, d.value)
@@ -79,6 +83,12 @@ func (a Auth) Validate() error {
 		if n.value < 1 {
 			return fmt.Errorf("%s: %d is less than 1", n.name, n.value)
 		}
+	}
+	if a.MFAPolicy != signin.MFAAlways && a.MFAPolicy != signin.MFARisk {
+		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", a.MFAPolicy)
+	}
+	if strings.TrimSpace(string(a.MFAIssuer)) == "" || strings.Contains(string(a.MFAIssuer), ":") {
+		return fmt.Errorf("MFA_ISSUER: %q is empty or holds a colon", a.MFAIssuer)
 	}
 	switch a.DeviceBinding {
 	case trust.BindingPreferred, trust.BindingRequired, trust.BindingOff:
@@ -160,15 +170,23 @@ func (a Auth) StepUp() stepup.Config {
 	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts}
 }
 
+// Credentials returns the settings in the form in which changes of credentials take them.
+func (a Auth) Credentials() credentials.Config {
+	return credentials.Config{Lockout: a.lockout(), Issuer: a.MFAIssuer}
+}
+
+func (a Auth) lockout() auth.LockoutPolicy {
+	return auth.LockoutPolicy{Threshold: a.LockoutThreshold, Window: a.LockoutWindow, Duration: a.LockoutDuration}
+}
+
 // SignIn returns the settings in the form in which sign-in takes them.
 func (a Auth) SignIn() signin.Config {
 	r := a.Risk
 	return signin.Config{
 		AccessTokenTTL: a.AccessTokenTTL, RefreshTokenTTL: a.RefreshTokenTTL,
 		RefreshTokenMaxAge: a.RefreshTokenMaxAge, RefreshReuseGrace: a.RefreshReuseGrace,
-		Lockout: auth.LockoutPolicy{
-			Threshold: a.LockoutThreshold, Window: a.LockoutWindow, Duration: a.LockoutDuration,
-		},
+		MFAPolicy: a.MFAPolicy, MFAPendingTTL: a.MFAPendingTTL,
+		Lockout:       a.lockout(),
 		DeviceBinding: a.DeviceBinding,
 		Risk: risk.Config{
 			DeviceConfirmed: r.DeviceConfirmed, DeviceUnknown: r.DeviceUnknown,

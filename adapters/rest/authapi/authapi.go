@@ -38,27 +38,32 @@ const (
 
 // API is the authentication part of the API.
 type API struct {
-	access  Access
-	signIn  SignIn
-	stepUp  StepUp
-	devices Devices
-	trail   Trail
-	keys    keyring.Published
+	access      Access
+	signIn      SignIn
+	credentials Credentials
+	stepUp      StepUp
+	devices     Devices
+	trail       Trail
+	keys        keyring.Published
 }
 
 // UseCases are what the endpoints call.
 type UseCases struct {
-	Access  Access
-	SignIn  SignIn
-	StepUp  StepUp
-	Devices Devices
-	Trail   Trail
-	Keys    keyring.Published
+	Access      Access
+	SignIn      SignIn
+	Credentials Credentials
+	StepUp      StepUp
+	Devices     Devices
+	Trail       Trail
+	Keys        keyring.Published
 }
 
 // New returns the authentication part of the API.
 func New(u UseCases) *API {
-	return &API{access: u.Access, signIn: u.SignIn, stepUp: u.StepUp, devices: u.Devices, trail: u.Trail, keys: u.Keys}
+	return &API{
+		access: u.Access, signIn: u.SignIn, credentials: u.Credentials, stepUp: u.StepUp, devices: u.Devices,
+		trail: u.Trail, keys: u.Keys,
+	}
 }
 
 // Mount adds the routes of the document's table and of decisions 2.1.
@@ -67,6 +72,12 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/refresh", a.refresh)
 	r.Post(root+"/logout", a.signedIn(auth.HighRisk, a.logout))
 	r.Get(root+"/session", a.signedIn(auth.HighRisk, a.session))
+
+	r.Post(root+"/password", a.signedIn(auth.LimitedTrust, a.changePassword))
+	r.Post(root+"/mfa/verify", a.verifyMFA)
+	r.Post(root+"/mfa/enroll", a.signedIn(auth.LimitedTrust, a.enrol))
+	r.Post(root+"/mfa/activate", a.signedIn(auth.LimitedTrust, a.activate))
+	r.Post(root+"/mfa/disable", a.signedIn(auth.FullTrust, a.disableMFA))
 
 	r.Post(root+"/step-up/initiate", a.signedIn(auth.Unverified, a.initiate))
 	r.Post(root+"/step-up/verify", a.verify)

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -49,6 +50,9 @@ type useCases struct {
 
 	calls    []string
 	login    signin.Login
+	answer   signin.Answer
+	pending  bool // Login waits for its second factor
+	words    [2]auth.Password
 	secret   auth.RefreshSecret
 	from     netip.Addr
 	id       string
@@ -87,7 +91,37 @@ func result() signin.Result {
 
 func (u *useCases) Login(_ context.Context, in signin.Login) (signin.Result, error) {
 	u.login = in
+	if u.pending {
+		return signin.Result{UserID: otherID, MFARequired: true}, u.called("login")
+	}
 	return result(), u.called("login")
+}
+
+func (u *useCases) VerifyMFA(_ context.Context, in signin.Answer) (signin.Result, error) {
+	u.answer = in
+	r := result()
+	r.DeviceToken = "device-token"
+	return r, u.called("verify MFA")
+}
+
+func (u *useCases) ChangePassword(_ context.Context, s auth.Session, present, next auth.Password) error {
+	u.user, u.words = s.UserID, [2]auth.Password{present, next}
+	return u.called("change password")
+}
+
+func (u *useCases) Enrol(_ context.Context, s auth.Session) (credentials.Enrolment, error) {
+	u.user = s.UserID
+	return credentials.Enrolment{Secret: auth.TOTPSecret([]byte("12345678901234567890")), URI: "otpauth://totp/x"}, u.called("enrol")
+}
+
+func (u *useCases) Activate(_ context.Context, s auth.Session, code auth.OTP) ([]auth.OTP, error) {
+	u.user, u.code = s.UserID, code
+	return []auth.OTP{"aaaaa-bbbbb", "ccccc-ddddd"}, u.called("activate")
+}
+
+func (u *useCases) Disable(_ context.Context, s auth.Session, code auth.OTP) error {
+	u.user, u.code = s.UserID, code
+	return u.called("disable")
 }
 
 func (u *useCases) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
@@ -182,7 +216,7 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
 		MaxConnections: 100, TrustedProxies: proxies,
 	}, rest.Dependencies{
-		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
+		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
 		Throttle: l, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -279,7 +313,7 @@ func (r refused) fields() string {
 	var names []string
 	for _, name := range []string{
 		"email", "password", "deviceInfo", "deviceInfo.userAgent", "deviceInfo.timezone", "refreshToken", "sessionId", "method",
-		"challengeId", "otp", "trustStatus", "id", "eventType", "startDate", "endDate", "limit", "offset",
+		"userId", "mfaCode", "currentPassword", "newPassword", "challengeId", "otp", "trustStatus", "id", "eventType", "startDate", "endDate", "limit", "offset",
 	} {
 		if _, ok := fields[name]; ok {
 			names = append(names, name)
@@ -305,6 +339,11 @@ func endpoints() []endpoint {
 		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, "refresh", 0, throttle.AuthAddress},
 		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, "sign out", auth.HighRisk, throttle.AuthAddress},
 		{"GET", "/auth/session", "", "", auth.HighRisk, throttle.AuthAddress},
+		{"POST", "/auth/password", `{"currentPassword":"a","newPassword":"b"}`, "change password", auth.LimitedTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, "verify MFA", 0, throttle.AuthAddress},
+		{"POST", "/auth/mfa/enroll", "", "enrol", auth.LimitedTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`, "activate", auth.LimitedTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/disable", `{"mfaCode":"123456"}`, "disable", auth.FullTrust, throttle.AuthAddress},
 		{"POST", "/auth/step-up/initiate", `{"method":"EMAIL_OTP"}`, "initiate", auth.Unverified, throttle.AuthAddress},
 		{"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, "verify", 0, throttle.AuthAddress},
 		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, "resend", 0, throttle.AuthAddress},

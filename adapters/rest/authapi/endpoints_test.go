@@ -3,6 +3,7 @@ package authapi_test
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,46 @@ func TestLoginReadsTheDeviceToken(t *testing.T) {
 	s.call(t, "POST", "/auth/login", goodLogin, "X-Device-Token", "from-header")
 	if string(s.login.DeviceToken) != "from-header" {
 		t.Errorf("header: %q", string(s.login.DeviceToken))
+	}
+}
+
+func TestLoginWaitsForItsSecondFactor(t *testing.T) {
+	s := serve(t)
+	s.pending = true
+	a := s.call(t, "POST", "/auth/login", goodLogin)
+	a.expect(t, 200, `{"requiresMFA":true,"userId":"`+otherID+`","message":"a code of your authenticator is needed"}`)
+	if len(a.cookies) != 0 || a.header.Get("X-Device-Token") != "" {
+		t.Errorf("half a login gives a token: %v", a.header)
+	}
+	a = s.call(t, "POST", "/auth/mfa/verify", `{"userId":"`+strings.ToUpper(otherID)+`","mfaCode":"123 456","deviceInfo":{"userAgent":"UA"}}`,
+		"X-Device-Token", "shown")
+	a.expect(t, 200, `{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900}`)
+	if len(a.cookies) != 1 || a.header.Get("X-Device-Token") != "device-token" {
+		t.Errorf("no device token: %v", a.header)
+	}
+	in := s.answer
+	if in.UserID != otherID || string(in.Code) != "123 456" || string(in.DeviceToken) != "shown" || in.Device.UserAgent() != "UA" ||
+		in.Address != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("asked %+v", in)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	s := serve(t)
+	s.signedIn(t, "POST", "/auth/mfa/enroll", "").expect(t, 200,
+		`{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ","otpauthUri":"otpauth://totp/x"}`)
+	s.signedIn(t, "POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`).expect(t, 200, `{"recoveryCodes":["aaaaa-bbbbb","ccccc-ddddd"]}`)
+	if string(s.code) != "123456" || s.user != otherID {
+		t.Errorf("activated with %q for %q", string(s.code), s.user)
+	}
+	s.signedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"aaaaa-bbbbb"}`).expect(t, 200, `{"message":"the authenticator is taken away"}`)
+	if string(s.code) != "aaaaa-bbbbb" {
+		t.Errorf("disabled with %q", string(s.code))
+	}
+	s.signedIn(t, "POST", "/auth/password", `{"currentPassword":"old","newPassword":"new"}`).expect(t, 200,
+		`{"message":"the password is changed, other sessions are ended"}`)
+	if s.words[0].Reveal() != "old" || s.words[1].Reveal() != "new" {
+		t.Errorf("changed %q to %q", s.words[0].Reveal(), s.words[1].Reveal())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -11,9 +12,10 @@ import (
 
 // The use cases are what the handlers take them for.
 var (
-	_ authapi.Access  = (*access.Checker)(nil)
-	_ authapi.SignIn  = (*signin.Service)(nil)
-	_ authapi.StepUp  = (*stepup.Service)(nil)
-	_ authapi.Devices = (*devices.Service)(nil)
-	_ authapi.Trail   = (*audit.Trail)(nil)
+	_ authapi.Access      = (*access.Checker)(nil)
+	_ authapi.SignIn      = (*signin.Service)(nil)
+	_ authapi.Credentials = (*credentials.Service)(nil)
+	_ authapi.StepUp      = (*stepup.Service)(nil)
+	_ authapi.Devices     = (*devices.Service)(nil)
+	_ authapi.Trail       = (*audit.Trail)(nil)
 )

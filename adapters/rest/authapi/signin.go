@@ -16,6 +16,7 @@ import (
 // are documented there.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
+	VerifyMFA(ctx context.Context, in signin.Answer) (signin.Result, error)
 	Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error)
 	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
 	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error
@@ -27,6 +28,13 @@ type loginAnswer struct {
 	TrustLevel   string `json:"trustLevel"`
 	ExpiresIn    int64  `json:"expiresIn"` // seconds
 	RequiresMFA  bool   `json:"requiresMFA"`
+}
+
+// mfaAnswer is the answer of a login that waits for its second factor.
+type mfaAnswer struct {
+	RequiresMFA bool        `json:"requiresMFA"`
+	UserID      auth.UserID `json:"userId"`
+	Message     string      `json:"message"`
 }
 
 func (a *API) login(c *fiber.Ctx) error {
@@ -43,6 +51,9 @@ func (a *API) login(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if r.MFARequired {
+		return answer(c, mfaAnswer{true, r.UserID, "a code of your authenticator is needed"})
+	}
 	return answer(c, loginAnswer{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
 		TrustLevel: r.TrustLevel.String(), ExpiresIn: seconds(r.ExpiresIn),
@@ -56,12 +67,49 @@ func readLogin(b body) (signin.Login, error) {
 	var email, password, device error
 	in.Email, email = auth.ParseEmail(b.text("email"))
 	in.Password, password = auth.NewPassword("password", b.text("password"))
+	in.Device, device = readDevice(b)
+	return in, b.err(email, password, device)
+}
+
+func readDevice(b body) (auth.DeviceInfo, error) {
 	info := b.object("deviceInfo")
-	in.Device, device = auth.NewDeviceInfo(auth.DeviceFields{
+	return auth.NewDeviceInfo(auth.DeviceFields{
 		UserAgent: info.option("userAgent"), ScreenResolution: info.option("screenResolution"),
 		Timezone: info.option("timezone"), Language: info.option("language"),
 	})
-	return in, b.err(email, password, device)
+}
+
+// verifiedAnswer is the answer of a second step.
+type verifiedAnswer struct {
+	AccessToken  string `json:"accessToken"`
+	RefreshToken string `json:"refreshToken"`
+	TrustLevel   string `json:"trustLevel"`
+	ExpiresIn    int64  `json:"expiresIn"` // seconds
+}
+
+func (a *API) verifyMFA(c *fiber.Ctx) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	var in signin.Answer
+	var user, device error
+	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.text("userId"))
+	in.Code = auth.OTP(b.text("mfaCode"))
+	in.Device, device = readDevice(b)
+	if err := b.err(user, device); err != nil {
+		return err
+	}
+	in.DeviceToken, in.Address = deviceToken(c), rest.Address(c)
+	r, err := a.signIn.VerifyMFA(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	giveDeviceToken(c, r.DeviceToken)
+	return answer(c, verifiedAnswer{
+		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
+		TrustLevel: r.TrustLevel.String(), ExpiresIn: seconds(r.ExpiresIn),
+	})
 }
 
 type refreshAnswer struct {

@@ -67,6 +67,9 @@ type Visit struct {
 	User    auth.UserID
 	Address netip.Addr
 	Device  trust.Device // as it was before this sign-in
+
+	// Confirmed tells that a second factor confirms the device: it is scored as it was, and capped as a confirmed one.
+	Confirmed bool
 }
 
 // Verdict is what a visit comes to.
@@ -101,14 +104,15 @@ func (a *Assessor) Assess(ctx context.Context, v Visit) (Verdict, error) {
 		}
 		s.History = risk.Learn(stays)
 	}
-	return a.judge(s), nil
+	return a.judge(s, v.Confirmed), nil
 }
 
-func (a *Assessor) judge(s risk.Signals) Verdict {
-	scored := a.config.Score(s)
+func (a *Assessor) judge(s risk.Signals, confirmed bool) Verdict {
+	scored, device := a.config.Score(s), s.Device
+	device.Confirmed = device.Confirmed || confirmed
 	return Verdict{
 		Assessment: scored, Signals: s,
-		Level: trust.Decide(scored.Score, s.Device, a.config.Bounds, a.config.Binding),
+		Level: trust.Decide(scored.Score, device, a.config.Bounds, a.config.Binding),
 	}
 }
 

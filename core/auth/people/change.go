@@ -52,7 +52,7 @@ func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) 
 	}, nil)
 }
 
-// SetPassword sets a person's password and ends their sessions.
+// SetPassword sets a person's password and ends their sessions, and the logins that wait for a second factor.
 func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Password) error {
 	hash, err := s.hash(ctx, p)
 	if err != nil {
@@ -61,7 +61,12 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 	return s.update(ctx, email, func(a *auth.Account) error {
 		a.PasswordHash = hash
 		return nil
-	}, s.ending(auth.EndPassword))
+	}, func(ctx context.Context, a *auth.Account) error {
+		if err := s.dropPending(ctx, a); err != nil {
+			return err
+		}
+		return s.ending(auth.EndPassword)(ctx, a)
+	})
 }
 
 // move changes a state. An account that stands so already is left as it is; one in any other state is fault.Conflict.
@@ -107,7 +112,7 @@ func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
 	if err != nil {
 		return err
 	}
-	keys := []auth.LockoutKey{auth.EmailLockout(s.lockoutKey, a.Email)}
+	keys := []auth.LockoutKey{auth.EmailLockout(s.lockoutKey, a.Email), auth.ActsLockout(a.ID)}
 	for i := range devices {
 		keys = append(keys, auth.DeviceLockout(devices[i].ID))
 	}

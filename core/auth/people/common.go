@@ -28,6 +28,24 @@ func readCommonPasswords() commonPasswords {
 	return c
 }
 
+// PasswordRules are the rules of new passwords. NewPasswordRules makes them.
+type PasswordRules struct{ common commonPasswords }
+
+// NewPasswordRules reads the rules, which takes a moment: keep them.
+func NewPasswordRules() PasswordRules { return PasswordRules{readCommonPasswords()} }
+
+// Check returns fault.Invalid with code validation_error and names the field when a new password breaks a rule (authentication
+// document, password rules; decisions 2.1).
+func (r PasswordRules) Check(field string, p auth.Password) error {
+	if err := p.Check(field); err != nil {
+		return err
+	}
+	if r.common.has(p) {
+		return auth.InvalidField(auth.CodeValidation, field, "is one of the most common leaked passwords")
+	}
+	return nil
+}
+
 func (c commonPasswords) has(p auth.Password) bool {
 	_, found := c[norm.NFC.String(strings.ToLower(p.Reveal()))]
 	return found

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -30,6 +31,7 @@ type Records struct {
 	Devices     devicestore.Store
 	Sessions    sessionstore.Store
 	Lockouts    lockoutstore.Store
+	Pending     pendingstore.Store
 	Transaction transaction.Runner
 }
 
@@ -40,7 +42,9 @@ type Service struct {
 	clock      clock.Clock
 	entropy    entropy.Source
 	lockoutKey auth.Key
-	common     commonPasswords
+	rules      PasswordRules
+
+	secondFactor auth.SecondFactor
 }
 
 // New returns a service. It fails on a root secret that is too short.
@@ -49,8 +53,12 @@ func New(r Records, p passwords.Hasher, root auth.RootSecret, c clock.Clock, e e
 	if err != nil {
 		return nil, err
 	}
+	secondFactor, err := auth.NewSecondFactor(root)
+	if err != nil {
+		return nil, err
+	}
 	return &Service{
-		records: r, passwords: p, clock: c, entropy: e, lockoutKey: key, common: readCommonPasswords(),
+		records: r, passwords: p, clock: c, entropy: e, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
 	}, nil
 }
 
@@ -105,20 +113,8 @@ func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth
 	return s.records.Accounts.List(ctx, after, limit)
 }
 
-// CheckPassword returns fault.Invalid with code validation_error and names the field when a new password breaks a rule
-// (authentication document, password rules; decisions 2.1).
-func (s *Service) CheckPassword(field string, p auth.Password) error {
-	if err := p.Check(field); err != nil {
-		return err
-	}
-	if s.common.has(p) {
-		return auth.InvalidField(auth.CodeValidation, field, "is one of the most common leaked passwords")
-	}
-	return nil
-}
-
 func (s *Service) hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
-	if err := s.CheckPassword("password", p); err != nil {
+	if err := s.rules.Check("password", p); err != nil {
 		return "", err
 	}
 	return s.passwords.Hash(ctx, p)

@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 		t: t, hasher: hasher, clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
 		records: people.Records{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), Sessions: records.NewSessions(db),
-			Lockouts: records.NewLockouts(db), Transaction: db,
+			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
 		},
 	}
 	if w.service, err = people.New(w.records, hasher, root, w.clock, dice{}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 )
 
@@ -44,6 +45,7 @@ type Records struct {
 	Sessions      sessionstore.Retention
 	RefreshTokens sessionstore.RefreshTokens
 	Challenges    challengestore.Store
+	Pending       pendingstore.Store
 	Lockouts      lockoutstore.Store
 	Devices       devicestore.Store
 }
@@ -80,6 +82,7 @@ func (s *Sweeper) kinds() []kind {
 	list := []kind{
 		{"refresh tokens", afterwards, s.records.RefreshTokens.DeleteExpired},
 		{"challenges", afterwards, s.records.Challenges.DeleteExpired},
+		{"pending logins", 0, s.records.Pending.DeleteExpired},
 		{"lockouts", s.config.Lockout, s.records.Lockouts.DeleteBefore},
 	}
 	if s.config.Sessions > 0 {

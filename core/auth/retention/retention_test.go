@@ -36,7 +36,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, db: db, devices: records.NewDevices(db)}
 	w.stores = retention.Records{
 		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
-		Challenges: records.NewChallenges(db), Lockouts: records.NewLockouts(db), Devices: w.devices,
+		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: w.devices,
 	}
 	w.ok(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
 	return w
@@ -63,6 +63,9 @@ func (w *world) signIn(name string, age time.Duration) {
 	w.ok(w.stores.Challenges.Create(ctx, auth.Challenge{
 		ID: auth.ChallengeID(name), SessionID: auth.SessionID(name), UserID: "anna", ExpiresAt: end,
 	}))
+	w.ok(w.stores.Pending.Put(ctx, auth.PendingLogin{
+		UserID: "anna", DeviceIdentity: auth.DeviceIdentity(name), CreatedAt: end.Add(-time.Minute), ExpiresAt: end,
+	}))
 	w.ok(w.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
 		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
 		return nil
@@ -85,7 +88,7 @@ func TestSweep(t *testing.T) {
 	w.signIn("old", 40*day)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
-		{"refresh tokens", 2}, {"challenges", 2}, {"lockouts", 2}, {"sessions", 1}, {"devices", 1}, {"audit events", 1},
+		{"refresh tokens", 2}, {"challenges", 2}, {"pending logins", 2}, {"lockouts", 2}, {"sessions", 1}, {"devices", 1}, {"audit events", 1},
 	}
 	if got := w.sweep(c); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -103,7 +106,7 @@ func TestForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.signIn("old", 4000*day)
-	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"lockouts", 1}}
+	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"pending logins", 1}, {"lockouts", 1}}
 	if got := w.sweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
 	}
@@ -128,7 +131,7 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	w.stores.Lockouts = brokenLockouts{}
 	w.stores.Audit = brokenLog{}
 	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, w.stores, still{}).Sweep(t.Context())
-	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"sessions", 1}, {"devices", 1}}
+	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"pending logins", 1}, {"sessions", 1}, {"devices", 1}}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
 		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)
 	}

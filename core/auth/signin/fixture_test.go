@@ -159,7 +159,7 @@ func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
 		records: signin.Records{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
 			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), History: records.NewSessions(db),
-			Lockouts: records.NewLockouts(db), Transaction: db,
+			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
 		},
 	}
 	w.trail = audit.New(w.log, w.clock, w.dice)
@@ -219,7 +219,7 @@ func laptop(t *testing.T) auth.DeviceInfo {
 
 // attempt is a login from the laptop at home.
 func (w *world) attempt(word string, changes ...func(*signin.Login)) (signin.Result, error) {
-	in := signin.Login{Email: anna, Password: secret(w.t, word), Device: laptop(w.t), Address: home}
+	in := signin.Login{Email: anna, Password: secret(w.t, word), Visit: signin.Visit{Device: laptop(w.t), Address: home}}
 	for _, change := range changes {
 		change(&in)
 	}

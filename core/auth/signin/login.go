@@ -12,13 +12,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Login is what a person sends to sign in.
-type Login struct {
-	Email       auth.Email
-	Password    auth.Password
+// Visit is where a person signs in from.
+type Visit struct {
 	Device      auth.DeviceInfo
 	DeviceToken auth.DeviceSecret // empty when none is shown
 	Address     netip.Addr
+}
+
+// Login is what a person sends to sign in.
+type Login struct {
+	Email    auth.Email
+	Password auth.Password
+	Visit
 }
 
 // visitor is who knocks, as far as it is known before the password is looked at.
@@ -29,7 +34,9 @@ type visitor struct {
 	device   auth.Device // the zero value when the person has none of that identity
 	proven   bool        // the device shows its token, or need not
 	subject  auth.LockoutKey
-	fills    bool // this login locks the subject unless it succeeds
+	fills    bool        // this login locks the subject unless it succeeds
+	second   bool        // at the second step
+	factor   auth.Factor // what the person proved themself with at the second step
 }
 
 // userID returns the id for the audit log.
@@ -42,7 +49,8 @@ func (v *visitor) userID() auth.UserID {
 
 // Login begins a session. fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong
 // password alike; fault.Forbidden with code account_locked, the detail lockoutUntil and whatever the password, after too many
-// failures; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
+// failures; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2). Where a second
+// factor is due no session begins yet: the result says so, and VerifyMFA completes the login.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
@@ -53,17 +61,17 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if v.fills, err = s.reserve(ctx, v.subject); err != nil {
-		return Result{}, s.refuse(ctx, in, &v, err)
+	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
+		return Result{}, s.refuse(ctx, in.Visit, &v, err)
 	}
 	r, err := s.enter(ctx, in, &v)
 	switch {
 	case err == nil:
 		return r, nil
 	case isRefusal(err):
-		return Result{}, s.refuse(ctx, in, &v, err)
+		return Result{}, s.refuse(ctx, in.Visit, &v, err)
 	}
-	return Result{}, errors.Join(err, s.giveBack(ctx, v.subject)) // a failure of the service is none of the person
+	return Result{}, errors.Join(err, s.guard.GiveBack(ctx, v.subject)) // a failure of the service is none of the person
 }
 
 // enter checks the password and, if it is right, begins the session.
@@ -72,7 +80,7 @@ func (s *Service) enter(ctx context.Context, in Login, v *visitor) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	return s.complete(ctx, in, v, renewed)
+	return s.complete(ctx, in.Visit, v, renewed)
 }
 
 // recognise reads the account and the device. It reads as much for a person who is not known as for one who is.
@@ -89,17 +97,23 @@ func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
 		return visitor{}, err
 	}
 	v.identity = in.Device.Identity(v.account.ID)
-	v.device, err = s.records.Devices.Find(ctx, v.account.ID, v.identity)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return visitor{}, err
-	}
-	if v.proven, err = s.proves(ctx, v.device.ID, in.DeviceToken); err != nil {
+	if err := s.meetAgain(ctx, &v, in.DeviceToken); err != nil {
 		return visitor{}, err
 	}
 	if v.known && v.device.Confirmed && v.proven {
 		v.subject = auth.DeviceLockout(v.device.ID)
 	}
 	return v, nil
+}
+
+// meetAgain reads the device of a visitor, and whether it proves itself.
+func (s *Service) meetAgain(ctx context.Context, v *visitor, shown auth.DeviceSecret) (err error) {
+	v.device, err = s.records.Devices.Find(ctx, v.account.ID, v.identity)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	v.proven, err = s.proves(ctx, v.device.ID, shown)
+	return err
 }
 
 // proves tells whether a device token is one of the device, or none is asked for (decisions 2.4, DEVICE_BINDING).
@@ -132,7 +146,7 @@ func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (rene
 	case !match:
 		return "", errCredentials()
 	case v.account.State == auth.AccountLocked:
-		return "", errLocked(untilUnlocked())
+		return "", errLockedByOperator()
 	case stale:
 		return s.rehash(ctx, p)
 	}
@@ -151,19 +165,26 @@ func (s *Service) rehash(ctx context.Context, p auth.Password) (auth.PasswordHas
 // isRefusal tells a login that was refused from one that the service failed to handle.
 func isRefusal(err error) bool {
 	f, ok := fault.As(err)
-	return ok && (f.Code == auth.CodeInvalidCredentials || f.Code == auth.CodeAccountLocked)
+	return ok && (f.Code == auth.CodeInvalidCredentials || f.Code == auth.CodeInvalidMFA || f.Code == auth.CodeAccountLocked)
 }
 
+// stepMFA tells in the audit log that an entry is about the second step of a login.
+const stepMFA = "mfa"
+
 // refuse writes a refused login to the audit log, and the lock that it led to, and returns why it was refused.
-func (s *Service) refuse(ctx context.Context, in Login, v *visitor, why error) error {
+func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error) error {
 	f, ok := fault.As(why)
 	if !ok || !isRefusal(why) {
 		return why
 	}
 	tell := func(t auth.EventType, reason string) audit.Entry {
-		return audit.Entry{Type: t, UserID: v.userID(), Details: map[string]any{
-			"ipAddress": address(in.Address), "deviceIdentity": string(v.identity), "reason": reason,
-		}}
+		details := map[string]any{
+			"ipAddress": address(from.Address), "deviceIdentity": string(v.identity), "reason": reason,
+		}
+		if v.second {
+			details["step"] = stepMFA
+		}
+		return audit.Entry{Type: t, UserID: v.userID(), Details: details}
 	}
 	entries := []audit.Entry{tell(auth.LoginAttempt, string(f.Code))}
 	if v.fills {
@@ -183,28 +204,42 @@ func address(a netip.Addr) string {
 	return a.String()
 }
 
-// complete makes the session, and whatever goes with it, in one transaction.
-func (s *Service) complete(ctx context.Context, in Login, v *visitor, renewed auth.PasswordHash) (Result, error) {
+// complete makes the session, or lets the login wait for its second factor, and whatever goes with it, in one transaction.
+func (s *Service) complete(ctx context.Context, from Visit, v *visitor, renewed auth.PasswordHash) (Result, error) {
 	var r Result
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		now := s.world.Clock.Now()
 		if err := s.admit(ctx, v, renewed); err != nil {
 			return err
 		}
-		opened, err := s.open(ctx, in, v, now)
+		due, err := s.secondFactorDue(ctx, from, v, now)
 		if err != nil {
 			return err
 		}
-		if err := s.clear(ctx, v.subject); err != nil {
-			return err
+		if due {
+			r = Result{UserID: v.account.ID, MFARequired: true}
+			return s.pend(ctx, from, v, now)
 		}
-		r, err = s.issue(ctx, &opened, now)
+		_, r, err = s.begin(ctx, from, v, now)
 		return err
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	return r, nil
+}
+
+// begin opens a session, which ends the count of failures, and gives it its tokens.
+func (s *Service) begin(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Session, Result, error) {
+	opened, err := s.open(ctx, from, v, now)
+	if err != nil {
+		return auth.Session{}, Result{}, err
+	}
+	if err := s.guard.Clear(ctx, v.subject); err != nil {
+		return auth.Session{}, Result{}, err
+	}
+	r, err := s.issue(ctx, &opened, now)
+	return opened, r, err
 }
 
 // admit holds the account for the transaction, so that disabling it and this login come one after the other, and stores a
@@ -215,12 +250,13 @@ func (s *Service) admit(ctx context.Context, v *visitor, renewed auth.PasswordHa
 		case a.State == auth.AccountDisabled:
 			return errCredentials()
 		case a.State == auth.AccountLocked:
-			return errLocked(untilUnlocked())
+			return errLockedByOperator()
 		case a.PasswordHash != v.account.PasswordHash:
 			return fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
 		case renewed != "":
 			a.PasswordHash = renewed
 		}
+		v.account.MFA = a.MFA
 		return nil
 	})
 	if fault.Is(err, fault.NotFound) {

@@ -13,16 +13,15 @@ import (
 )
 
 // open records the device, scores the sign-in, and makes the session with its audit events.
-func (s *Service) open(ctx context.Context, in Login, v *visitor, now time.Time) (auth.Session, error) {
-	device, made, err := s.meet(ctx, in, v, now)
+func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Session, error) {
+	device, made, err := s.meet(ctx, from, v, now)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	standing := trust.Device{
-		Confirmed: device.Confirmed, Trusted: device.TrustStatus == auth.DeviceTrusted,
-		Proven: v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff),
-	}
-	verdict, err := s.assessor.Assess(ctx, assess.Visit{At: now, User: v.account.ID, Address: in.Address, Device: standing})
+	verdict, err := s.assessor.Assess(ctx, assess.Visit{
+		At: now, User: v.account.ID, Address: from.Address, Confirmed: v.factor != "",
+		Device: standing(&device, v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff)),
+	})
 	if err != nil {
 		return auth.Session{}, err
 	}
@@ -34,12 +33,17 @@ func (s *Service) open(ctx context.Context, in Login, v *visitor, now time.Time)
 		CreatedAt:  now, LastActivity: now,
 		ExpiresAt:    now.Add(min(s.config.RefreshTokenTTL, s.config.RefreshTokenMaxAge)),
 		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
-		IPAddress:    in.Address,
+		IPAddress:    from.Address,
 	}
 	if err := s.records.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, err
 	}
-	return session, s.world.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made)...)
+	return session, s.world.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made, v.factor)...)
+}
+
+// standing is what is known of a device for trust.
+func standing(d *auth.Device, proven bool) trust.Device {
+	return trust.Device{Confirmed: d.Confirmed, Trusted: d.TrustStatus == auth.DeviceTrusted, Proven: proven}
 }
 
 // maxRevocations is how often in a row a device may be revoked under a login's hands.
@@ -47,12 +51,12 @@ const maxRevocations = 3
 
 // meet finds or makes the device and notes the visit. The device is held for the transaction, so that revoking it and this
 // login come one after the other.
-func (s *Service) meet(ctx context.Context, in Login, v *visitor, now time.Time) (auth.Device, bool, error) {
-	kind := clientOf(in.Device.UserAgent())
+func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Device, bool, error) {
+	kind := clientOf(from.Device.UserAgent())
 	fresh := auth.Device{
 		ID:     entropy.UUID[auth.DeviceID](s.world.Entropy),
 		UserID: v.account.ID, Identity: v.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
-		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: in.Address,
+		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
 	}
 	for range maxRevocations {
 		device, made, err := s.records.Devices.Ensure(ctx, fresh)
@@ -64,7 +68,7 @@ func (s *Service) meet(ctx context.Context, in Login, v *visitor, now time.Time)
 			if revoked = d.Revoked; revoked {
 				return nil
 			}
-			d.LastSeen, d.LastIPAddress = now, in.Address
+			d.LastSeen, d.LastIPAddress = now, from.Address
 			d.Type, d.Browser, d.OS = kind.device, kind.browser, kind.os
 			device = *d
 			return nil
@@ -77,14 +81,19 @@ func (s *Service) meet(ctx context.Context, in Login, v *visitor, now time.Time)
 }
 
 // entriesOf returns what a new session leaves in the audit log (decisions 2.4), in the order of the acts.
-func entriesOf(session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool) []audit.Entry {
-	level := session.TrustLevel.String()
+func entriesOf(
+	session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool, factor auth.Factor,
+) []audit.Entry {
+	attempt := map[string]any{
+		"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
+		"trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
+	}
+	if factor != "" {
+		attempt["step"], attempt["factor"] = stepMFA, string(factor)
+	}
 	entries := []audit.Entry{
 		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, verdict)},
-		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: map[string]any{
-			"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
-			"trustLevel": level, "sessionId": string(session.ID),
-		}},
+		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: attempt},
 	}
 	if made {
 		entries = append(entries, audit.Entry{

@@ -1,5 +1,5 @@
-// Package signin begins, renews and ends sessions: login with password, lockout and risk, refresh with detection of replays, and
-// sign-out. Raising a session's trust is the business of stepup.
+// Package signin begins, renews and ends sessions: login with password, second factor, lockout and risk, refresh with detection
+// of replays, and sign-out. Raising a session's trust is the business of stepup.
 package signin
 
 import (
@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
@@ -18,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -32,6 +34,8 @@ type Config struct {
 	RefreshTokenTTL    time.Duration // how long a session lives after its last refresh
 	RefreshTokenMaxAge time.Duration // how long a session lives at most
 	RefreshReuseGrace  time.Duration // how long a repeated refresh gets the same successor
+	MFAPolicy          MFAPolicy     // when a person with an authenticator is asked for a code
+	MFAPendingTTL      time.Duration // how long a login waits for its second factor
 	Lockout            auth.LockoutPolicy
 	DeviceBinding      trust.Binding
 	Risk               risk.Config
@@ -42,6 +46,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,
+		MFAPolicy: MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
 		DeviceBinding: trust.BindingPreferred, Risk: risk.Defaults(), Bounds: trust.DefaultBounds(),
 	}
@@ -51,7 +56,7 @@ func Defaults() Config {
 func (c Config) Validate() error {
 	for name, d := range map[string]time.Duration{
 		"AccessTokenTTL": c.AccessTokenTTL, "RefreshTokenTTL": c.RefreshTokenTTL, "RefreshTokenMaxAge": c.RefreshTokenMaxAge,
-		"Lockout.Window": c.Lockout.Window, "Lockout.Duration": c.Lockout.Duration,
+		"MFAPendingTTL": c.MFAPendingTTL, "Lockout.Window": c.Lockout.Window, "Lockout.Duration": c.Lockout.Duration,
 	} {
 		if d <= 0 {
 			return fmt.Errorf("setting %s is %s, it must be positive", name, d)
@@ -60,6 +65,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.RefreshReuseGrace < 0:
 		return errors.New("setting RefreshReuseGrace must not be negative")
+	case c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk:
+		return fmt.Errorf("setting MFAPolicy is %q, it must be always or risk", c.MFAPolicy)
 	case c.Lockout.Threshold < 1:
 		return errors.New("setting Lockout.Threshold must be 1 or more")
 	case c.DeviceBinding != trust.BindingPreferred && c.DeviceBinding != trust.BindingRequired && c.DeviceBinding != trust.BindingOff:
@@ -77,6 +84,7 @@ type Records struct {
 	RefreshTokens sessionstore.RefreshTokens
 	History       sessionstore.History // asked only where Surroundings.Geography is configured
 	Lockouts      lockoutstore.Store
+	Pending       pendingstore.Store
 	Transaction   transaction.Runner
 }
 
@@ -106,6 +114,8 @@ type Service struct {
 
 	assessor     *assess.Assessor
 	gate         *gate
+	guard        *lockout.Guard
+	secondFactor auth.SecondFactor
 	lockoutKey   auth.Key
 	successorKey auth.Key
 }
@@ -123,9 +133,14 @@ func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	secondFactor, err := auth.NewSecondFactor(k.Root)
+	if err != nil {
+		return nil, err
+	}
 	return &Service{
 		config: c, records: r, crypto: k, world: w,
-		assessor: newAssessor(c, r, w), gate: newGate(), lockoutKey: lockoutKey, successorKey: successorKey,
+		assessor: newAssessor(c, r, w), gate: newGate(), guard: lockout.New(c.Lockout, r.Lockouts, w.Clock),
+		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey,
 	}, nil
 }
 
@@ -141,12 +156,14 @@ func newAssessor(c Config, r Records, w Surroundings) *assess.Assessor {
 		})
 }
 
-// Result is a session's fresh pair of tokens.
+// Result is a session's fresh pair of tokens; of a login that waits for its second factor it is the user's id alone.
 type Result struct {
 	UserID       auth.UserID
 	SessionID    auth.SessionID
 	TrustLevel   auth.TrustLevel
 	AccessToken  auth.AccessToken
 	RefreshToken auth.RefreshSecret
-	ExpiresIn    time.Duration // until the access token expires
+	ExpiresIn    time.Duration     // until the access token expires
+	MFARequired  bool              // no session began: a code is due
+	DeviceToken  auth.DeviceSecret // of VerifyMFA: what the device proves itself with from now on
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Initiate makes a challenge for a session and sends its code.
+// Initiate makes a challenge for a session and sends its code; that of an authenticator the person has already.
 //
 // fault.Forbidden with code insufficient_trust below UNVERIFIED; fault.Invalid with code validation_error for a method that the
 // person or the service is not set up for, which is not counted; fault.Exhausted with code rate_limit_exceeded and the detail
@@ -46,20 +46,27 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 	if err != nil {
 		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
 	}
+	if method == auth.AuthenticatorApp {
+		return s.pending(&c), nil
+	}
 	if err := s.deliver(ctx, &session, &c, way.message(code, c.ExpiresAt), way.courier); err != nil {
 		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
 	}
 	return s.pending(&c), nil
 }
 
-// renew gives a challenge a new code and its full time.
+// renew gives a challenge a new code, unless its code is the authenticator's, and its full time.
 func (s *Service) renew(c *auth.Challenge) auth.OTP {
+	c.ExpiresAt = s.world.Clock.Now().Add(s.config.CodeTTL)
+	if c.Method == auth.AuthenticatorApp {
+		return ""
+	}
 	code := s.newCode()
-	c.CodeHash, c.ExpiresAt = s.hashOf(c.ID, code), s.world.Clock.Now().Add(s.config.CodeTTL)
+	c.CodeHash = s.hashOf(c.ID, code)
 	return code
 }
 
-// route is the way of a code to its person.
+// route is the way of a code to its person; none for a code that is not sent.
 type route struct {
 	courier   courier.Courier
 	channel   courier.Channel
@@ -85,7 +92,10 @@ func (s *Service) route(ctx context.Context, user auth.UserID, method auth.StepU
 	case auth.SMSOTP:
 		r = route{s.world.Couriers.SMS, courier.SMS, account.Phone}
 	case auth.AuthenticatorApp:
-		return route{}, errMethod("needs an enrolled authenticator")
+		if !account.MFA.Active {
+			return route{}, errMethod("needs an enrolled authenticator")
+		}
+		return route{}, nil
 	default:
 		return route{}, errMethod("is unknown")
 	}

@@ -11,6 +11,7 @@ import (
 // Resend sends a new code for an open challenge and gives it its full time again. The old code is void from then on, and the
 // tries are not renewed; a resend counts among the codes of the person.
 //
+// fault.Invalid with code invalid_input for a challenge of an authenticator, whose code is not sent, which is not counted;
 // fault.NotFound when the challenge is unknown, used, expired or void, or its session has ended; fault.Exhausted with code
 // rate_limit_exceeded and the detail retryAfter when no try is left or too many codes were sent; fault.Unavailable when the code
 // could not be delivered: then the challenge is void and the resend is not counted (decisions 2.4).
@@ -18,6 +19,9 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 	c, session, err := s.resendable(ctx, id)
 	if err != nil {
 		return Pending{}, err
+	}
+	if c.Method == auth.AuthenticatorApp {
+		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId", "waits for a code of the authenticator, which is not sent")
 	}
 	way, err := s.route(ctx, c.UserID, c.Method)
 	if err != nil {

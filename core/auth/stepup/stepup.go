@@ -21,9 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxDeviceTokens is how many tokens of a device stay good (decisions 2.4).
-const maxDeviceTokens = 5
-
 // Config holds the settings of step-up (decisions, section 0 and 2.4).
 type Config struct {
 	CodeTTL  time.Duration // OTP_TTL
@@ -64,7 +61,9 @@ type Service struct {
 	config  Config
 	records Records
 	world   Surroundings
-	codeKey auth.Key
+
+	codeKey      auth.Key
+	secondFactor auth.SecondFactor
 }
 
 // New returns a service. It fails on settings out of range and a root secret that is too short.
@@ -76,7 +75,11 @@ func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, e
 	if err != nil {
 		return nil, err
 	}
-	return &Service{config: c, records: r, world: w, codeKey: codeKey}, nil
+	secondFactor, err := auth.NewSecondFactor(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{config: c, records: r, world: w, codeKey: codeKey, secondFactor: secondFactor}, nil
 }
 
 // Pending is a challenge as its person sees it.

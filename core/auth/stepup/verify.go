@@ -6,8 +6,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
 )
 
 // Passed is what a right code brings.
@@ -61,6 +61,8 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 			t.refusal, t.reason = errChallenge(), challengeClosed
 		case c.Attempts >= s.config.Attempts:
 			t.refusal, t.reason = errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(t.now)), attemptsExceeded
+		case c.Method == auth.AuthenticatorApp:
+			count(c, false) // before the code is looked at, which is not to be done while the store changes the challenge
 		default:
 			right = s.isCode(c, t.code)
 			count(c, right)
@@ -71,6 +73,9 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 	if fault.Is(err, fault.NotFound) {
 		return errChallenge()
 	}
+	if err == nil && t.refusal == nil && t.challenge.Method == auth.AuthenticatorApp {
+		right, err = s.authenticate(ctx, t)
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +83,23 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 		return s.raise(ctx, t)
 	}
 	return s.miss(ctx, t)
+}
+
+// authenticate takes a code of the person's authenticator, which is good once, here or at a login, and passes the challenge.
+// Recovery codes are for logins: they are no time-based codes (authentication document, step-up methods).
+func (s *Service) authenticate(ctx context.Context, t *trial) (right bool, err error) {
+	err = s.records.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
+		right, err = s.secondFactor.TakeTOTP(a, t.code, t.now)
+		return err
+	})
+	if err != nil || !right {
+		return false, err
+	}
+	return true, s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+		c.Attempts--
+		count(c, true)
+		return nil
+	})
 }
 
 // count marks a challenge passed, or a try of it used.
@@ -102,17 +124,10 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	err = s.records.Devices.Update(ctx, t.session.DeviceID, func(d *auth.Device) error {
-		d.Confirmed = true
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	t.passed = Passed{TrustLevel: auth.FullTrust, DeviceToken: entropy.Secret[auth.DeviceSecret](s.world.Entropy)}
-	err = s.records.DeviceTokens.Add(ctx, auth.DeviceToken{
-		Hash: auth.HashSecret(t.passed.DeviceToken), DeviceID: t.session.DeviceID, IssuedAt: t.now,
-	}, maxDeviceTokens)
+	t.passed.TrustLevel = auth.FullTrust
+	t.passed.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
+		Devices: s.records.Devices, Tokens: s.records.DeviceTokens, Entropy: s.world.Entropy,
+	}, t.session.DeviceID, t.now)
 	if err != nil {
 		return err
 	}

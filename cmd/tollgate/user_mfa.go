@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mdp/qrterminal/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// maxCodeInput bounds what is read as a code.
+const maxCodeInput = 64
+
+func newUserEnrolMFA(p process) *cobra.Command {
+	var code string
+	c := &cobra.Command{
+		Use:   "enrol-mfa --email E",
+		Short: "Give a person an authenticator app as second factor",
+		Long: "Make the secret of an authenticator app and show it as a QR code. On a terminal the app's first code is asked for;\n" +
+			"else it is given later, with --activate. From then on logins ask for a code. The recovery codes are shown once:\n" +
+			"each serves once in the place of a code.",
+		Example: "  tollgate user enrol-mfa --email ada@example.com\n" +
+			"  tollgate user enrol-mfa --email ada@example.com --activate 123456",
+		Args: cobra.NoArgs,
+	}
+	email := addEmail(c)
+	o := addOutput(c)
+	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that was enrolled before")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		address, err := auth.ParseEmail(*email)
+		if err != nil {
+			return err
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			e := enrolment{p, o, op, address}
+			var err error
+			if c.Flags().Changed("activate") {
+				err = e.activate(c.Context(), code)
+			} else {
+				err = e.enrol(c.Context())
+			}
+			return notFound(err, "there is no user "+string(address))
+		})
+	}
+	return c
+}
+
+// enrolment is one run of enrol-mfa.
+type enrolment struct {
+	process
+	out    *output
+	op     *wiring.Operator
+	person auth.Email
+}
+
+// enrol makes a secret, shows it, and activates it where there is somebody to ask for a code.
+func (e enrolment) enrol(ctx context.Context) error {
+	secret, err := e.op.People.EnrolMFA(ctx, e.person)
+	if err != nil {
+		return err
+	}
+	uri := secret.URI(e.op.Issuer, e.person)
+	if e.out.format != "json" {
+		qrterminal.GenerateHalfBlock(uri, qrterminal.M, e.stdout)
+	}
+	err = e.out.print(e.stdout, table{
+		header: []string{"SECRET", "URI"},
+		rows:   [][]string{{secret.Base32(), uri}},
+		value:  map[string]string{"secret": secret.Base32(), "otpauthUri": uri},
+	})
+	if err != nil {
+		return err
+	}
+	terminal, ok := e.stdin.(*os.File)
+	if e.out.format == "json" || !ok || !term.IsTerminal(int(terminal.Fd())) {
+		_, _ = fmt.Fprintf(e.stderr, "Logins ask for a code after: tollgate user enrol-mfa --email %s --activate CODE\n", e.person) // advice
+		return nil
+	}
+	_, _ = fmt.Fprint(e.stderr, "Code of the app: ") // a prompt that cannot be shown is no reason to stop
+	code, err := bufio.NewReader(io.LimitReader(e.stdin, maxCodeInput)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read code: %w", err)
+	}
+	return e.activate(ctx, code)
+}
+
+// activate makes the authenticator count, and shows the recovery codes.
+func (e enrolment) activate(ctx context.Context, code string) error {
+	codes, err := e.op.People.ActivateMFA(ctx, e.person, auth.OTP(strings.TrimSpace(code)))
+	if err != nil {
+		return err
+	}
+	plain, rows := make([]string, len(codes)), make([][]string, len(codes))
+	for i, one := range codes {
+		plain[i] = string(one)
+		rows[i] = plain[i : i+1]
+	}
+	return e.out.print(e.stdout, table{
+		header: []string{"RECOVERY CODES"}, rows: rows, value: map[string][]string{"recoveryCodes": plain},
+	})
+}

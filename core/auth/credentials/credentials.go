@@ -1,0 +1,122 @@
+// Package credentials lets a person who is signed in change what they sign in with: the password and the authenticator. What an
+// operator changes is the business of people, how a login asks for them that of signin.
+package credentials
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/pendingstore"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Config holds the settings of credentials.
+type Config struct {
+	Lockout auth.LockoutPolicy // of wrong passwords and codes; its numbers are positive
+	Issuer  auth.Issuer        // the name under which an authenticator lists this service
+}
+
+// Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
+type Records struct {
+	Accounts    accountstore.Store
+	Sessions    sessionstore.Store
+	Pending     pendingstore.Store
+	Lockouts    lockoutstore.Store
+	Transaction transaction.Runner
+}
+
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Passwords passwords.Hasher
+	Cache     sessioncache.Cache
+	Trail     *audit.Trail
+	Clock     clock.Clock
+	Entropy   entropy.Source
+}
+
+// Service acts on behalf of the person whose session it is given. Wrong passwords and codes are counted in a count of the person
+// that is none of a login's; when it is full, every method that looks at one is fault.Forbidden with code account_locked and the
+// detail lockoutUntil, whatever it is shown. It is safe for concurrent use.
+type Service struct {
+	config       Config
+	records      Records
+	world        Surroundings
+	guard        *lockout.Guard
+	secondFactor auth.SecondFactor
+	rules        people.PasswordRules
+}
+
+// New returns a service. It fails on a root secret that is too short.
+func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
+	secondFactor, err := auth.NewSecondFactor(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		config: c, records: r, world: w, guard: lockout.New(c.Lockout, r.Lockouts, w.Clock),
+		secondFactor: secondFactor, rules: people.NewPasswordRules(),
+	}, nil
+}
+
+// guarded counts a failure of the caller, tries, and lets it stand where the try was refused for what was shown.
+func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() error) error {
+	subject := auth.ActsLockout(caller.UserID)
+	filled, err := s.guard.Reserve(ctx, subject)
+	if err != nil {
+		return err
+	}
+	err = try()
+	switch {
+	case err == nil:
+		return nil
+	case !fault.Is(err, fault.Unauthenticated):
+		return errors.Join(err, s.guard.GiveBack(ctx, subject)) // nothing wrong was shown
+	case !filled:
+		return err
+	}
+	locked := s.world.Trail.Record(ctx, audit.Entry{
+		Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
+			"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
+		},
+	})
+	if locked != nil {
+		return locked
+	}
+	return err
+}
+
+// change alters the caller's account, and what else do changes, in one transaction that leaves an audit event.
+func (s *Service) change(
+	ctx context.Context, caller auth.Session, action string,
+	alter func(*auth.Account) error, do func(ctx context.Context) error,
+) error {
+	return s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.records.Accounts.Update(ctx, caller.UserID, func(a *auth.Account) error {
+			a.UpdatedAt = s.world.Clock.Now()
+			return alter(a)
+		})
+		if err != nil {
+			return err
+		}
+		if err := do(ctx); err != nil {
+			return err
+		}
+		return s.world.Trail.Record(ctx, audit.Entry{
+			Type: auth.CredentialChange, UserID: caller.UserID, Success: true, Details: map[string]any{
+				"action": action, "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
+			},
+		})
+	})
+}

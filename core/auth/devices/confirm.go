@@ -1,0 +1,38 @@
+package devices
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// maxTokens is how many tokens of a device stay good (decisions 2.4).
+const maxTokens = 5
+
+// Confirmation is what confirming a device works on.
+type Confirmation struct {
+	Devices devicestore.Store
+	Tokens  devicestore.Tokens
+	Entropy entropy.Source
+}
+
+// Confirm marks a device confirmed, whose session passed step-up or MFA, and returns a new token for it to prove itself with
+// (decisions 2.4). It joins the transaction that the context carries.
+func Confirm(ctx context.Context, on Confirmation, id auth.DeviceID, now time.Time) (auth.DeviceSecret, error) {
+	err := on.Devices.Update(ctx, id, func(d *auth.Device) error {
+		d.Confirmed = true
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	secret := entropy.Secret[auth.DeviceSecret](on.Entropy)
+	err = on.Tokens.Add(ctx, auth.DeviceToken{Hash: auth.HashSecret(secret), DeviceID: id, IssuedAt: now}, maxTokens)
+	if err != nil {
+		return "", err
+	}
+	return secret, nil
+}

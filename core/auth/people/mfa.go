@@ -1,0 +1,48 @@
+package people
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/entropy"
+)
+
+// EnrolMFA gives a person an authenticator that counts once it is activated, in the place of one that is not. fault.Conflict when
+// one is active, fault.NotFound for an address without an account.
+func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
+	secret, nonce := entropy.TOTPSecret(s.entropy), entropy.Nonce(s.entropy)
+	err := s.update(ctx, email, func(a *auth.Account) error { return s.secondFactor.Enrol(a, secret, nonce) }, nil)
+	return secret, err
+}
+
+// ActivateMFA makes a person's authenticator count, for a code of it, and returns the recovery codes. fault.Unauthenticated with
+// code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, fault.NotFound for an address
+// without an account.
+func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
+	recovery := entropy.RecoveryCodes(s.entropy)
+	err := s.update(ctx, email, func(a *auth.Account) error {
+		return s.secondFactor.Activate(a, code, recovery, s.clock.Now())
+	}, s.dropPending)
+	if err != nil {
+		return nil, err
+	}
+	return recovery, nil
+}
+
+// DisableMFA takes a person's authenticator and recovery codes away, for those who lost both. fault.Conflict when there is none,
+// fault.NotFound for an address without an account.
+func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
+	return s.update(ctx, email, func(a *auth.Account) error {
+		if len(a.MFA.Secret) == 0 {
+			return fault.New(fault.Conflict, "", "there is no authenticator")
+		}
+		a.MFA = auth.MFA{}
+		return nil
+	}, s.dropPending)
+}
+
+// dropPending ends the logins that wait for a second factor.
+func (s *Service) dropPending(ctx context.Context, a *auth.Account) error {
+	return s.records.Pending.RemoveAll(ctx, a.ID)
+}
