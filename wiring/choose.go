@@ -13,7 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/xds"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/page"
@@ -23,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/overlimit"
+	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -149,6 +152,19 @@ func chooseOverLimit(m memory.Config, c clock.Clock) (overlimit.Cache, error) {
 		return nil, fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES: %w", err)
 	}
 	return cache, nil
+}
+
+// chooseRules reads rate limit rules from the management server or from files,
+// as CONFIG_TYPE says.
+func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (rulesource.Source, func(), error) {
+	if r.ConfigType != settings.ConfigFromServer {
+		return runtimedir.New(files), func() {}, nil
+	}
+	source, cleanup, err := xds.Open(server, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return source, cleanup, nil
 }
 
 // inProcessSessions keeps copies of sessions in the process.

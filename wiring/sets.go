@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -51,7 +50,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/pendingstore"
-	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -65,7 +63,7 @@ import (
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
-		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
+		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
 )
 
 // systemSet gives time and randomness.
@@ -177,7 +175,7 @@ var limitSet = wire.NewSet(
 	memory.NewCounters, wire.Struct(new(counterSettings), "*"), wire.FieldsOf(new(counters), "Store"), chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
-	runtimedir.New, wire.Bind(new(rulesource.Source), new(*runtimedir.Directory)),
+	chooseRules,
 	statisticsOptions, statistics.New, wire.Struct(new(sinks), "*"),
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
 )

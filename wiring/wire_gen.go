@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -77,7 +76,11 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
-	directory := runtimedir.New(runtimedirConfig)
+	xdsConfig := s.RuleServer
+	source, cleanup, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	if err != nil {
+		return nil, nil, err
+	}
 	wiringLimiter := limiter{
 		Settings:   service,
 		Config:     config,
@@ -86,15 +89,16 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Sinks:      wiringSinks,
-		Source:     directory,
+		Source:     source,
 		Counters:   wiringCounters,
 		Log:        log,
 	}
 	restConfig := s.REST
 	registry := s.Registry
 	sqliteConfig := s.SQLite
-	db, cleanup, err := sqliteRecords(ctx, service, sqliteConfig)
+	db, cleanup2, err := sqliteRecords(ctx, service, sqliteConfig)
 	if err != nil {
+		cleanup()
 		return nil, nil, err
 	}
 	relationalConfig := s.Servers
@@ -103,11 +107,13 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	entropy := system.Entropy{}
 	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	sealer, err := cursorSealer(authRootSecret)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -117,8 +123,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	runner := transactions(db)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
-	issuer, cleanup2, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	issuer, cleanup3, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -130,8 +137,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup3, err := pluginhost.Open(pluginhostConfig, log)
+	host, cleanup4, err := pluginhost.Open(pluginhostConfig, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -170,6 +178,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	argonConfig := s.Passwords
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -191,6 +200,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -213,6 +223,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -230,6 +241,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -239,6 +251,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -254,6 +267,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -306,14 +320,16 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Plugins:  host,
 		Sweeping: wiringSweeping,
 	}
-	wiringService, cleanup4, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup5, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -371,7 +387,12 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
-	directory := runtimedir.New(runtimedirConfig)
+	xdsConfig := s.RuleServer
+	source, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
 	wiringLimiter := limiter{
 		Settings:   service,
 		Config:     config,
@@ -380,7 +401,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Sinks:      wiringSinks,
-		Source:     directory,
+		Source:     source,
 		Counters:   wiringCounters,
 		Log:        log,
 	}
@@ -388,8 +409,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	registry := s.Registry
 	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
-	db, cleanup2, err := chooseRecords(ctx, service, postgresConfig, sqliteConfig)
+	db, cleanup3, err := chooseRecords(ctx, service, postgresConfig, sqliteConfig)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -399,12 +421,14 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	entropy := system.Entropy{}
 	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	sealer, err := cursorSealer(authRootSecret)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -415,15 +439,17 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	runner := transactions(db)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
-	issuer, cleanup3, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	issuer, cleanup4, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache, cleanup4, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
+	sessioncacheCache, cleanup5, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -435,8 +461,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup5, err := pluginhost.Open(pluginhostConfig, log)
+	host, cleanup6, err := pluginhost.Open(pluginhostConfig, log)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -477,6 +504,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	argonConfig := s.Passwords
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -500,6 +528,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -524,6 +553,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -543,6 +573,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -554,6 +585,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -571,6 +603,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -625,8 +658,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Plugins:  host,
 		Sweeping: wiringSweeping,
 	}
-	wiringService, cleanup6, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -635,6 +669,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -694,7 +729,12 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
-	directory := runtimedir.New(runtimedirConfig)
+	xdsConfig := s.RuleServer
+	source, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
 	wiringLimiter := limiter{
 		Settings:   service,
 		Config:     config,
@@ -703,16 +743,18 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Rules:      rules,
 		Statistics: statisticsStatistics,
 		Sinks:      wiringSinks,
-		Source:     directory,
+		Source:     source,
 		Counters:   wiringCounters,
 		Log:        log,
 	}
-	wiringService, cleanup2, err := newLimiterService(ctx, parts, wiringLimiter)
+	wiringService, cleanup3, err := newLimiterService(ctx, parts, wiringLimiter)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil

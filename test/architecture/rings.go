@@ -33,6 +33,8 @@ func locate(dir string) place {
 		return place{ring: command, family: parts[1]}
 	case "test":
 		return place{ring: spanning, family: parts[1]}
+	case "docs":
+		return place{ring: example, family: dir}
 	}
 	return place{ring: nowhere, family: dir}
 }

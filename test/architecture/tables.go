@@ -23,6 +23,7 @@ const (
 	wiring       ring = "wiring"          // puts the parts together
 	command      ring = "command"         // main packages
 	spanning     ring = "spanning test"   // tests of more than one package
+	example      ring = "example"         // programs that the documentation shows, of other modules only
 	nowhere      ring = "no ring"         // a folder that the table does not know
 )
 

@@ -8,8 +8,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
+// The kinds of rule sources (rate limit document, general settings).
+const (
+	ConfigFromFiles  = "FILE"
+	ConfigFromServer = "GRPC_XDS_SOTW"
+)
+
 // RateLimit holds the settings of rate limit decisions.
 type RateLimit struct {
+	ConfigType     string  `env:"CONFIG_TYPE" envDefault:"FILE" desc:"where rules come from: FILE, the directory of RUNTIME_ROOT, or GRPC_XDS_SOTW, the management server of CONFIG_GRPC_XDS_SERVER_URL"`
 	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"begins every key in the counter store"`
 	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"where hits are counted: kvstore (KVSTORE_URL, or in the process without one) or memstore (memcached)"`
 	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`
@@ -30,6 +37,8 @@ type RateLimit struct {
 // Validate names the first setting that is out of range.
 func (r RateLimit) Validate() error {
 	switch {
+	case r.ConfigType != ConfigFromFiles && r.ConfigType != ConfigFromServer:
+		return fmt.Errorf("CONFIG_TYPE: %q is neither %s nor %s", r.ConfigType, ConfigFromFiles, ConfigFromServer)
 	case !ratelimit.ValidPrefix(r.Prefix):
 		return fmt.Errorf("CACHE_KEY_PREFIX: more than %d characters, or not printable ASCII without spaces", ratelimit.MaxPrefix)
 	case !(r.NearLimitRatio >= 0 && r.NearLimitRatio <= 1):

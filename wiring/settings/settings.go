@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/xds"
 )
 
 // Settings are all settings of the service, each part's own.
@@ -48,6 +49,7 @@ type Settings struct {
 	Memory       memory.Config
 	RateLimit    RateLimit
 	RuleFiles    runtimedir.Config
+	RuleServer   xds.Config
 	RateLimitAPI ratelimitapi.Config
 	Debug        debugapi.Config
 	Prometheus   debugapi.PrometheusConfig

@@ -1,0 +1,41 @@
+package runtimedir
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/ports/rulesource/rulesourcetest"
+)
+
+const tenAMinute = "\ndescriptors: [{key: k, rate_limit: {unit: minute, requests_per_unit: 10}}]"
+
+// TestContract offers each configuration as a folder of its own that the root,
+// a link, is swapped to.
+func TestContract(t *testing.T) {
+	rulesourcetest.Run(t, func(t *testing.T) rulesourcetest.Subject {
+		dir := t.TempDir()
+		releases := 0
+		offer := func(t *testing.T, domains ...string) {
+			t.Helper()
+			releases++
+			release := "release" + strconv.Itoa(releases)
+			if err := os.MkdirAll(filepath.Join(dir, release, "config"), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			for _, domain := range domains {
+				write(t, filepath.Join(dir, release, "config", domain+".yaml"), "domain: "+domain+tenAMinute)
+			}
+			link(t, release, filepath.Join(dir, "current"))
+		}
+		return rulesourcetest.Subject{
+			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}),
+			Offer:  offer,
+			OfferUnreadable: func(t *testing.T, domains ...string) {
+				offer(t, domains...)
+				link(t, "nowhere", filepath.Join(dir, "current", "config", "unreadable.yaml"))
+			},
+		}
+	})
+}
