@@ -111,7 +111,7 @@ func (o opener) cleansUp(t *testing.T) {
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {
 		for i := range rows {
 			key := auth.LockoutKey(fmt.Sprintf("device:%d", i))
-			if err := lockouts.Update(ctx, key, func(l *auth.Lockout) error { l.FirstAt = now; return nil }); err != nil {
+			if err := lockouts.Update(ctx, key, func(l *auth.Lockout) error { l.LockedUntil = now; return nil }); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -51,6 +52,49 @@ func (i *instant) Scan(src any) error {
 		i.Time = time.UnixMicro(v).UTC()
 	default:
 		return fmt.Errorf("a time in the database has type %T", src)
+	}
+	return nil
+}
+
+// instants are times in one column, in a given order: a JSON array of
+// microseconds since the epoch.
+type instants []time.Time
+
+var (
+	_ schema.QueryAppender = instants{}
+	_ sql.Scanner          = (*instants)(nil)
+)
+
+// AppendQuery writes the times as a literal of both dialects.
+func (is instants) AppendQuery(_ schema.QueryGen, b []byte) ([]byte, error) {
+	b = append(b, "'["...)
+	for i, t := range is {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, t.UnixMicro(), 10)
+	}
+	return append(b, "]'"...), nil
+}
+
+// Scan reads what a driver returns for a column. An empty array is nil.
+func (is *instants) Scan(src any) error {
+	var text []byte
+	switch v := src.(type) {
+	case []byte:
+		text = v
+	case string:
+		text = []byte(v)
+	default:
+		return fmt.Errorf("times in the database have type %T", src)
+	}
+	var micros []int64
+	if err := json.Unmarshal(text, &micros); err != nil {
+		return fmt.Errorf("read times in the database: %w", err)
+	}
+	*is = nil
+	for _, us := range micros {
+		*is = append(*is, time.UnixMicro(us).UTC())
 	}
 	return nil
 }

@@ -24,13 +24,21 @@ type lockoutRow struct {
 	bun.BaseModel `bun:"table:lockouts,alias:l"`
 
 	Key         auth.LockoutKey `bun:"key,pk"`
-	Failures    int             `bun:"failures"`
-	FirstAt     instant         `bun:"first_at"`
+	FailedAt    instants        `bun:"failed_at"`
 	LockedUntil instant         `bun:"locked_until"`
+	Latest      instant         `bun:"latest"` // what DeleteBefore looks for
+}
+
+func rowOfLockout(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
+	latest := l.Latest()
+	if latest.IsZero() {
+		latest = time.Unix(0, 0) // the column has no NULL, so that one range of its index holds all that is over
+	}
+	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: at(l.LockedUntil), Latest: at(latest)}
 }
 
 func (r *lockoutRow) lockout() auth.Lockout {
-	return auth.Lockout{Failures: r.Failures, FirstAt: r.FirstAt.Time, LockedUntil: r.LockedUntil.Time}
+	return auth.Lockout{Failures: r.FailedAt, LockedUntil: r.LockedUntil.Time}
 }
 
 // Update lets change alter a subject's lockout. Where there is no row yet one
@@ -38,7 +46,7 @@ func (r *lockoutRow) lockout() auth.Lockout {
 // nothing to a row still locks it.
 func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
 	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		row := &lockoutRow{Key: key}
+		row := rowOfLockout(key, &auth.Lockout{})
 		err := tx.NewInsert().Model(row).On("CONFLICT (key) DO UPDATE").Set("key = EXCLUDED.key").
 			Returning("*").Scan(ctx)
 		if err != nil {
@@ -48,8 +56,7 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 		if err := change(&l); err != nil {
 			return err
 		}
-		row = &lockoutRow{Key: key, Failures: l.Failures, FirstAt: at(l.FirstAt), LockedUntil: at(l.LockedUntil)}
-		_, err = tx.NewUpdate().Model(row).WherePK().Exec(ctx)
+		_, err = tx.NewUpdate().Model(rowOfLockout(key, &l)).WherePK().Exec(ctx)
 		return s.db.fault(err)
 	})
 }
@@ -64,14 +71,12 @@ func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, 
 	return row.lockout(), nil
 }
 
-// DeleteBefore removes the lockouts whose window began and whose lock ended
-// before a time; those that were reset have neither.
+// DeleteBefore removes the lockouts whose last failure and whose lock's end
+// were before a time.
 func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		old := s.db.forChange(tx.NewSelect().Model((*lockoutRow)(nil)).Column("key").
-			Where("first_at < ? OR first_at IS NULL", at(before)).
-			Where("locked_until < ? OR locked_until IS NULL", at(before)).
-			Order("key").Limit(batch))
+			Where("latest < ?", at(before)).Order("latest", "key").Limit(batch))
 		return s.db.affected(tx.NewDelete().Model((*lockoutRow)(nil)).Where("key IN (?)", old).Exec(ctx))
 	})
 }

@@ -47,9 +47,8 @@ type MFA struct {
 // Lockout counts failed sign-ins of one subject: an e-mail address, whether
 // or not it has an account, or a device that proves itself (decisions 2.2).
 type Lockout struct {
-	Failures    int
-	FirstAt     time.Time // when the present window of failures began
-	LockedUntil time.Time // zero when not locked
+	Failures    []time.Time // when those of the present window were, in the order in which they were counted
+	LockedUntil time.Time   // zero when not locked
 }
 
 // LockoutKey names the subject of a Lockout. It is a keyed hash or a UUID, so

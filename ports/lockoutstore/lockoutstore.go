@@ -18,7 +18,7 @@ type Store interface {
 	Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error
 	// Get returns the subject's lockout, the zero value when there is none.
 	Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error)
-	// DeleteBefore removes the lockouts whose window began, and whose lock
-	// ended, before the time; it returns how many.
+	// DeleteBefore removes the lockouts whose last failure was, and whose lock
+	// ended, before the time, and those that were reset; it returns how many.
 	DeleteBefore(ctx context.Context, t time.Time) (int, error)
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -365,11 +366,16 @@ func TestOperatorShutsOut(t *testing.T) {
 		s := e.start(t)
 		p := e.newPerson(t, "ada@example.com")
 		p.login(t, s)
-		login := func() answer {
+		try := func(password string) answer {
 			return call(t, "POST", s.api+"/auth/login", map[string]any{"email": p.email, "password": password, "deviceInfo": p.device})
 		}
+		login := func() answer { return try(password) }
 		e.tollgate(t, "", "user", "lock", "--email", p.email)
-		wantCode(t, login().want(t, http.StatusForbidden), "account_locked")
+		right := login().want(t, http.StatusForbidden)
+		wantCode(t, right, "account_locked")
+		if wrong := try("wrong"); wrong.status != right.status || !bytes.Equal(wrong.body, right.body) {
+			t.Errorf("the answer tells a wrong password, %d %s, from a right one, %d %s", wrong.status, wrong.body, right.status, right.body)
+		}
 		call(t, "GET", s.api+"/sessions", nil, p.bearer()...).want(t, http.StatusOK) // a lock leaves living sessions alone
 		e.tollgate(t, "", "user", "unlock", "--email", p.email)
 		p.login(t, s)

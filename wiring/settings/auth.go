@@ -19,7 +19,7 @@ type Auth struct {
 	RefreshTokenTTL    time.Duration    `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
 	RefreshTokenMaxAge time.Duration    `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
 	RefreshReuseGrace  time.Duration    `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`
-	LockoutThreshold   int              `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account"`
+	LockoutThreshold   int              `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account: 1 to 100"`
 	LockoutWindow      time.Duration    `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"within how long they count together"`
 	LockoutDuration    time.Duration    `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long the lock lasts"`
 	OTPTTL             time.Duration    `env:"OTP_TTL" envDefault:"10m" desc:"how long a step-up code is good"`
@@ -83,6 +83,9 @@ func (a Auth) Validate() error {
 		if n.value < 1 {
 			return fmt.Errorf("%s: %d is less than 1", n.name, n.value)
 		}
+	}
+	if a.LockoutThreshold > auth.MaxLockoutThreshold {
+		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is more than %d", a.LockoutThreshold, auth.MaxLockoutThreshold)
 	}
 	if a.MFAPolicy != signin.MFAAlways && a.MFAPolicy != signin.MFARisk {
 		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", a.MFAPolicy)

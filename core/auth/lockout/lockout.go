@@ -43,10 +43,7 @@ func (g *Guard) Reserve(ctx context.Context, key auth.LockoutKey) (filled bool, 
 // GiveBack takes back a failure that was none of the person's, also when the context has ended.
 func (g *Guard) GiveBack(ctx context.Context, key auth.LockoutKey) error {
 	return g.store.Update(context.WithoutCancel(ctx), key, func(l *auth.Lockout) error {
-		l.Failures = max(l.Failures-1, 0)
-		if l.Failures < g.policy.Threshold {
-			l.LockedUntil = time.Time{}
-		}
+		l.GiveBack(g.policy)
 		return nil
 	})
 }

@@ -201,7 +201,7 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
-		if l, err := w.records.Lockouts.Get(ctx, k); err != nil || l.Locked(w.clock.now) || l.Failures != 0 {
+		if l, err := w.records.Lockouts.Get(ctx, k); err != nil || l.Locked(w.clock.now) || len(l.Failures) != 0 {
 			t.Errorf("lockout %+v, error %v", l, err)
 		}
 	}

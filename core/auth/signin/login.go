@@ -49,7 +49,7 @@ func (v *visitor) userID() auth.UserID {
 
 // Login begins a session. fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong
 // password alike; fault.Forbidden with code account_locked, the detail lockoutUntil and whatever the password, after too many
-// failures; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2). Where a second
+// failures and while an operator's lock lasts; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2). Where a second
 // factor is due no session begins yet: the result says so, and VerifyMFA completes the login.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
@@ -60,6 +60,9 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	v, err := s.recognise(ctx, in)
 	if err != nil {
 		return Result{}, err
+	}
+	if v.account.State == auth.AccountLocked { // the password is not looked at, so the answer cannot confirm it
+		return Result{}, s.refuse(ctx, in.Visit, &v, errLockedByOperator())
 	}
 	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
 		return Result{}, s.refuse(ctx, in.Visit, &v, err)
@@ -145,8 +148,6 @@ func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (rene
 		return "", err
 	case !match:
 		return "", errCredentials()
-	case v.account.State == auth.AccountLocked:
-		return "", errLockedByOperator()
 	case stale:
 		return s.rehash(ctx, p)
 	}

@@ -109,8 +109,11 @@ func (s *Service) completeMFA(ctx context.Context, in Answer, v *visitor) (Resul
 // instances, one finds it taken.
 func (s *Service) admitMFA(ctx context.Context, v *visitor, code auth.OTP, now time.Time) error {
 	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
-		if a.State == auth.AccountDisabled {
+		switch a.State {
+		case auth.AccountDisabled:
 			return errMFA()
+		case auth.AccountLocked: // before the code is looked at, so that the answer cannot confirm it
+			return errLockedByOperator()
 		}
 		factor, err := s.secondFactor.Take(a, code, now)
 		switch {
@@ -118,8 +121,6 @@ func (s *Service) admitMFA(ctx context.Context, v *visitor, code auth.OTP, now t
 			return err
 		case factor == "":
 			return errMFA()
-		case a.State == auth.AccountLocked:
-			return errLockedByOperator()
 		}
 		v.factor, v.account = factor, *a
 		return nil

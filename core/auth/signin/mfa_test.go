@@ -204,7 +204,7 @@ func TestMFAOfThoseShutOut(t *testing.T) {
 	_, err := w.verify(user, w.code())
 	wantFault(t, "locked", err, fault.Forbidden, auth.CodeAccountLocked)
 	_, err = w.verify(user, "000000")
-	wantFault(t, "locked, wrong code", err, fault.Unauthenticated, auth.CodeInvalidMFA)
+	wantFault(t, "locked, wrong code", err, fault.Forbidden, auth.CodeAccountLocked)
 	w.update(user, func(a *auth.Account) { a.State = auth.AccountDisabled })
 	_, err = w.verify(user, w.code())
 	wantFault(t, "disabled", err, fault.Unauthenticated, auth.CodeInvalidMFA)

@@ -67,8 +67,8 @@ func (c Config) Validate() error {
 		return errors.New("setting RefreshReuseGrace must not be negative")
 	case c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk:
 		return fmt.Errorf("setting MFAPolicy is %q, it must be always or risk", c.MFAPolicy)
-	case c.Lockout.Threshold < 1:
-		return errors.New("setting Lockout.Threshold must be 1 or more")
+	case c.Lockout.Threshold < 1 || c.Lockout.Threshold > auth.MaxLockoutThreshold:
+		return fmt.Errorf("setting Lockout.Threshold is %d, it must be 1 to %d", c.Lockout.Threshold, auth.MaxLockoutThreshold)
 	case c.DeviceBinding != trust.BindingPreferred && c.DeviceBinding != trust.BindingRequired && c.DeviceBinding != trust.BindingOff:
 		return fmt.Errorf("setting DeviceBinding is %q, it must be preferred, required or off", c.DeviceBinding)
 	}

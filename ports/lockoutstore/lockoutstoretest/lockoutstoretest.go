@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func set(l auth.Lockout) func(*auth.Lockout) error {
 }
 
 func fail(l *auth.Lockout) error {
-	l.Failures++
+	l.Failures = append(l.Failures, recordtest.Epoch())
 	return nil
 }
 
@@ -61,8 +62,15 @@ func wantLockout(ctx context.Context, t rapid.TB, s Subject, k auth.LockoutKey, 
 }
 
 func sample() auth.Lockout {
-	return auth.Lockout{Failures: 4, FirstAt: recordtest.Epoch(), LockedUntil: recordtest.Epoch().Add(15 * time.Minute)}
+	first := recordtest.Epoch()
+	return auth.Lockout{
+		Failures:    []time.Time{first, first.Add(time.Microsecond), first.Add(time.Minute), first},
+		LockedUntil: first.Add(15 * time.Minute),
+	}
 }
+
+// failures are so many at one time; nil are none.
+func failures(n int) []time.Time { return slices.Repeat([]time.Time{recordtest.Epoch()}, n) }
 
 func keepsEveryField(t *testing.T, s Subject) {
 	recordtest.Whole(t, sample())
@@ -75,8 +83,10 @@ func roundTrips(t *testing.T, s Subject) {
 	rapid.Check(t, func(r *rapid.T) {
 		k := auth.LockoutKey(rapid.SampledFrom([]string{"device:a", "device:b", "device:A"}).Draw(r, "key"))
 		l := auth.Lockout{
-			Failures: rapid.IntRange(0, 1000).Draw(r, "failures"),
-			FirstAt:  recordtest.Optional(recordtest.Instant()).Draw(r, "first"), LockedUntil: recordtest.Optional(recordtest.Instant()).Draw(r, "until"),
+			LockedUntil: recordtest.Optional(recordtest.Instant()).Draw(r, "until"),
+		}
+		if n := rapid.IntRange(0, auth.MaxLockoutThreshold).Draw(r, "failures"); n > 0 {
+			l.Failures = rapid.SliceOfN(recordtest.Instant(), n, n).Draw(r, "times")
 		}
 		recordtest.OK(r, s.Lockouts.Update(t.Context(), k, func(p *auth.Lockout) error {
 			recordtest.Equal(r, *p, was[k])
@@ -96,7 +106,7 @@ func beginsAtZero(t *testing.T, s Subject) {
 		recordtest.Equal(t, *p, auth.Lockout{})
 		return fail(p)
 	}))
-	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: 1})
+	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: failures(1)})
 	wantLockout(t.Context(), t, s, "device:other", auth.Lockout{})
 }
 
@@ -107,7 +117,10 @@ func failedChange(t *testing.T, s Subject) {
 		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(want)))
 		for _, k := range []auth.LockoutKey{key, "device:new"} {
 			err := s.Lockouts.Update(t.Context(), k, func(p *auth.Lockout) error {
-				p.Failures++
+				for i := range p.Failures { // also of what is there
+					p.Failures[i] = time.Time{}
+				}
+				_ = fail(p) // it never does
 				return failed
 			})
 			if !errors.Is(err, failed) {
@@ -131,7 +144,7 @@ func losesNoUpdate(t *testing.T, s Subject) {
 		return s.Lockouts.Update(t.Context(), k, fail)
 	})...))
 	for i := range subjects {
-		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{Failures: calls})
+		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{Failures: failures(calls)})
 	}
 }
 
@@ -139,13 +152,15 @@ func deletesBefore(t *testing.T, s Subject) {
 	edge := recordtest.Epoch()
 	past, never := edge.Add(-time.Microsecond), time.Time{}
 	for _, c := range []struct {
-		first, until time.Time
-		gone         bool
+		failures []time.Time
+		until    time.Time
+		gone     bool
 	}{
-		{past, never, true}, {past, past, true}, {past, edge, false},
-		{edge, never, false}, {edge, past, false}, {never, never, true},
+		{[]time.Time{past}, never, true}, {[]time.Time{past}, past, true}, {[]time.Time{past}, edge, false},
+		{[]time.Time{past, edge}, never, false}, {[]time.Time{edge, past}, past, false}, {nil, past, true}, {nil, edge, false},
+		{nil, never, true},
 	} {
-		l := auth.Lockout{Failures: 1, FirstAt: c.first, LockedUntil: c.until}
+		l := auth.Lockout{Failures: c.failures, LockedUntil: c.until}
 		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(l)))
 		n, want := recordtest.Must(s.Lockouts.DeleteBefore(t.Context(), edge))(t), 0
 		if c.gone {
@@ -164,7 +179,7 @@ func rollsBack(t *testing.T, s Subject) {
 		if err := s.Lockouts.Update(ctx, "device:new", fail); err != nil {
 			return err
 		}
-		wantLockout(ctx, t, s, "device:new", auth.Lockout{Failures: 1})
+		wantLockout(ctx, t, s, "device:new", auth.Lockout{Failures: failures(1)})
 		if n, err := s.Lockouts.DeleteBefore(ctx, sample().LockedUntil.Add(time.Hour)); err != nil || n != 2 {
 			t.Errorf("DeleteBefore = %d, %v, want both subjects", n, err)
 		}

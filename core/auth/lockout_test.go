@@ -1,0 +1,104 @@
+package auth_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// TestLockedByFailuresWithinTheWindow compares the lockout with all failures there ever were: one locks exactly when it is the
+// threshold's within the window, since the last lock.
+func TestLockedByFailuresWithinTheWindow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		p := auth.LockoutPolicy{
+			Threshold: rapid.IntRange(1, 6).Draw(r, "threshold"),
+			Window:    time.Duration(rapid.IntRange(1, 20).Draw(r, "window")) * time.Second,
+			Duration:  time.Duration(rapid.IntRange(1, 20).Draw(r, "duration")) * time.Second,
+		}
+		now := time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+		var l auth.Lockout
+		var all []time.Time
+		var until time.Time
+		for range rapid.IntRange(1, 60).Draw(r, "failures") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 8).Draw(r, "pause")) * time.Second)
+			if want := now.Before(until); l.Locked(now) != want {
+				r.Fatalf("locked is %t, want %t: failures %v, now %v", !want, want, all, now)
+			}
+			if l.Locked(now) {
+				continue
+			}
+			if !until.IsZero() {
+				all, until = nil, time.Time{}
+			}
+			l.Fail(p, now)
+			all = append(all, now)
+			within := 0
+			for _, at := range all {
+				if at.After(now.Add(-p.Window)) {
+					within++
+				}
+			}
+			if within >= p.Threshold {
+				until = now.Add(p.Duration)
+			}
+			if !l.LockedUntil.Equal(until) || len(l.Failures) != within || len(l.Failures) > p.Threshold {
+				r.Fatalf("%+v, want %d failures and locked until %v", l, within, until)
+			}
+		}
+	})
+}
+
+// TestGiveBack wants a failure that is given back to leave no trace.
+func TestGiveBack(t *testing.T) {
+	t.Parallel()
+	p := auth.LockoutPolicy{Threshold: 3, Window: time.Minute, Duration: time.Minute}
+	now := time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+	var l auth.Lockout
+	l.GiveBack(p) // of a count that was reset meanwhile
+	for range 10 {
+		l.Fail(p, now)
+		l.GiveBack(p)
+	}
+	if len(l.Failures) != 0 || l.Locked(now) {
+		t.Fatalf("%+v, want nothing", l)
+	}
+	for range 2 {
+		l.Fail(p, now)
+	}
+	for range 5 {
+		now = now.Add(time.Second)
+		l.Fail(p, now)
+		if !l.Locked(now) {
+			t.Fatalf("%+v is not locked", l)
+		}
+		l.GiveBack(p)
+		if len(l.Failures) != 2 || l.Locked(now) || !l.LockedUntil.IsZero() {
+			t.Fatalf("%+v, want two failures and no lock", l)
+		}
+	}
+}
+
+// TestFailLeavesOthersAlone wants a copy of a lockout to stay as it was.
+func TestFailLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	p := auth.LockoutPolicy{Threshold: 9, Window: time.Minute, Duration: time.Minute}
+	begin := time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+	var l auth.Lockout
+	for i := range 4 {
+		l.Fail(p, begin.Add(time.Duration(i)*10*time.Second))
+	}
+	other := l
+	other.Fail(p, begin.Add(75*time.Second))
+	for i, at := range l.Failures {
+		if !at.Equal(begin.Add(time.Duration(i) * 10 * time.Second)) {
+			t.Errorf("failure %d is now at %v", i, at)
+		}
+	}
+	if len(other.Failures) != 3 {
+		t.Errorf("%v, want the three of the last minute", other.Failures)
+	}
+}
