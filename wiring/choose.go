@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
@@ -31,24 +32,29 @@ import (
 )
 
 // sqliteRecords opens the embedded database.
-func sqliteRecords(ctx context.Context, s settings.Service, c sqlite.Config) (*relational.DB, func(), error) {
-	db, cleanup, err := sqlite.Open(ctx, c)
+func sqliteRecords(ctx context.Context, s settings.Service, c sqlite.Config, t otlp.Tracing) (*relational.DB, func(), error) {
+	db, cleanup, err := openRecords(ctx, postgres.Config{}, c, t)
 	return upToDate(ctx, s, db, cleanup, err)
 }
 
 // chooseRecords opens the database of the settings.
-func chooseRecords(ctx context.Context, s settings.Service, p postgres.Config, l sqlite.Config) (*relational.DB, func(), error) {
-	db, cleanup, err := openRecords(ctx, p, l)
+func chooseRecords(ctx context.Context, s settings.Service, p postgres.Config, l sqlite.Config, t otlp.Tracing) (*relational.DB, func(), error) {
+	db, cleanup, err := openRecords(ctx, p, l, t)
 	return upToDate(ctx, s, db, cleanup, err)
 }
 
 // openRecords opens PostgreSQL where DATABASE_URL is set, else the embedded
 // database.
-func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config) (*relational.DB, func(), error) {
+func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing) (db *relational.DB, cleanup func(), err error) {
 	if p.URL == "" {
-		return sqlite.Open(ctx, l)
+		db, cleanup, err = sqlite.Open(ctx, l)
+	} else {
+		db, cleanup, err = postgres.Open(ctx, p)
 	}
-	return postgres.Open(ctx, p)
+	if err == nil && t.Enabled() {
+		db.Observe(t.Queries())
+	}
+	return db, cleanup, err
 }
 
 // upToDate brings a database that was opened up to date, or, where that is not
@@ -79,10 +85,14 @@ func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
 	return nil
 }
 
+// untraced is the tracing of operator commands: none.
+func untraced() otlp.Tracing { return otlp.Tracing{} }
+
 // counters are where hits are counted, and whether the health component of
 // their store is healthy (decisions 3.3).
 type counters struct {
 	Store   counter.Store
+	System  string // as spans name it; empty in the process
 	Healthy func() bool
 }
 
@@ -119,7 +129,7 @@ func memcachedCounters(ctx context.Context, c memcached.Config, log *logrus.Entr
 	if err != nil {
 		return counters{}, nil, err
 	}
-	return counters{store, store.Connected}, cleanup, nil
+	return counters{store, "memcached", store.Connected}, cleanup, nil
 }
 
 // valkeyCounters counts on Valkey, which is unhealthy without a live connection
@@ -130,7 +140,7 @@ func valkeyCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 		return counters{}, nil, err
 	}
 	if !p.Enabled {
-		return counters{store, func() bool { return !v.HealthNeedsConnection || store.Connected() }}, cleanup, nil
+		return counters{store, "valkey", func() bool { return !v.HealthNeedsConnection || store.Connected() }}, cleanup, nil
 	}
 	second, cleanupSecond, err := valkey.Open(ctx, p.Config(v), log)
 	if err != nil {
@@ -138,7 +148,16 @@ func valkeyCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 		return counters{}, nil, err
 	}
 	healthy := func() bool { return !v.HealthNeedsConnection || store.Connected() && second.Connected() }
-	return counters{valkey.NewPair(second, store), healthy}, func() { cleanupSecond(); cleanup() }, nil
+	return counters{valkey.NewPair(second, store), "valkey", healthy}, func() { cleanupSecond(); cleanup() }, nil
+}
+
+// counterStore is the store as calls see it: traced, where that is on and there
+// is something to wait for.
+func counterStore(c counters, t otlp.Tracing) counter.Store {
+	if !t.Enabled() || c.System == "" {
+		return c.Store
+	}
+	return t.Counters(c.Store, c.System)
 }
 
 // chooseOverLimit remembers keys that are over their limit where
@@ -180,6 +199,14 @@ func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c
 	}
 	cache, cleanup, err := valkey.OpenSessions(ctx, v, c, log)
 	return cache, cleanup, err
+}
+
+// openPlugins finds the plugins; calls of them are traced, where that is on.
+func openPlugins(c pluginhost.Config, t otlp.Tracing, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+	if t.Enabled() {
+		c.Around = t.PluginCall
+	}
+	return pluginhost.Open(c, log)
 }
 
 // chooseCouriers takes the plugins that the settings name. A channel without

@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
@@ -56,6 +57,7 @@ type limiter struct {
 	Sinks      sinks
 	Source     rulesource.Source
 	Counters   counters
+	Tracing    otlp.Tracing
 	Log        *logrus.Entry
 }
 
@@ -71,6 +73,7 @@ type api struct {
 	Counters counter.Store
 	Plugins  *pluginhost.Host
 	Sweeping sweeping
+	Tracing  otlp.Tracing
 }
 
 // newService takes the addresses of the parts that are to run.
@@ -105,6 +108,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	health := ratelimitapi.NewHealth(l.storeCheck(), ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	limits, closeLimits, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
 		Decider: l.Decider, Meter: metrics, Health: health, Log: l.Log,
+		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
 		closeDebug()
@@ -139,6 +143,7 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 	}
 	app := rest.New(a.Config, rest.Dependencies{
 		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
+		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator},
 	})
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", a.Config.Address())

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
@@ -62,7 +63,7 @@ import (
 // settingsSet gives each part its own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"Service", "Tracing", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
 		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
 )
 
@@ -122,7 +123,7 @@ var authSet = wire.NewSet(
 	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
 	credentialsConfig, credentials.New, wire.Struct(new(credentials.Records), "*"), wire.Struct(new(credentials.Surroundings), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
-	pluginhost.Open, chooseCouriers,
+	openPlugins, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	wire.Bind(new(authapi.Access), new(*access.Checker)), wire.Bind(new(authapi.SignIn), new(*signin.Service)),
 	wire.Bind(new(authapi.Credentials), new(*credentials.Service)),
@@ -172,7 +173,7 @@ func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usa
 
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
-	memory.NewCounters, wire.Struct(new(counterSettings), "*"), wire.FieldsOf(new(counters), "Store"), chooseOverLimit,
+	memory.NewCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	chooseRules,

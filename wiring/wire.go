@@ -19,7 +19,8 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, wire.Struct(new(Operator), "*"),
+	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced,
+	wire.Struct(new(Operator), "*"),
 )
 
 // openEmbedded keeps records in a SQLite file and counts in the process.

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -54,316 +54,12 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	memoryConfig := s.Memory
 	memoryCounters := memory.NewCounters(clock, memoryConfig)
 	wiringCounters := inProcessCounters(memoryCounters)
-	store := wiringCounters.Store
-	cache, err := chooseOverLimit(memoryConfig, clock)
+	otlpConfig := s.Tracing
+	tracing, cleanup, err := otlp.Open(ctx, otlpConfig, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
-	decider, err := decide.New(config2, ports)
-	if err != nil {
-		return nil, nil, err
-	}
-	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(rules, decider, options2)
-	statsdConfig := s.Statsd
-	prometheusConfig := s.Prometheus
-	wiringSinks := sinks{
-		RateLimit:  rateLimit,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-		Statistics: statisticsStatistics,
-		Log:        log,
-	}
-	runtimedirConfig := s.RuleFiles
-	xdsConfig := s.RuleServer
-	source, cleanup, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	wiringLimiter := limiter{
-		Settings:   service,
-		Config:     config,
-		Debug:      debugapiConfig,
-		Decider:    decider,
-		Rules:      rules,
-		Statistics: statisticsStatistics,
-		Sinks:      wiringSinks,
-		Source:     source,
-		Counters:   wiringCounters,
-		Log:        log,
-	}
-	restConfig := s.REST
-	registry := s.Registry
-	sqliteConfig := s.SQLite
-	db, cleanup2, err := sqliteRecords(ctx, service, sqliteConfig)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	relationalConfig := s.Servers
-	servers := relational.NewServers(db, relationalConfig)
-	keyring := relational.NewKeyring(db)
-	entropy := system.Entropy{}
-	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	sealer, err := cursorSealer(authRootSecret)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	browser := browse.New(servers, sealer)
-	packages := s.Packages
-	config3 := publishConfig(registry, packages)
-	runner := transactions(db)
-	grants := relational.NewGrants(db)
-	jwtConfig := s.Tokens
-	issuer, cleanup3, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	sessions := relational.NewSessions(db)
-	sessioncacheCache := inProcessSessions(memoryConfig, clock)
-	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
-	auditLog := relational.NewAuditLog(db)
-	trail := audit.New(auditLog, clock, entropy)
-	trustLevel := writeTrust(registry)
-	authority := inprocess.NewAuthority(checker, trail, trustLevel)
-	pluginhostConfig := s.Plugins
-	host, cleanup4, err := pluginhost.Open(pluginhostConfig, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	ownershipChecker := packageChecks(packages, host)
-	publishPorts := publish.Ports{
-		Transactions: runner,
-		Writer:       servers,
-		Reader:       servers,
-		Grants:       grants,
-		Authority:    authority,
-		Ownership:    ownershipChecker,
-		Clock:        clock,
-	}
-	publisher := publish.New(config3, publishPorts)
-	registryapiAPI := newRegistryAPI(registry, browser, publisher)
-	auth := s.Auth
-	signinConfig := signInConfig(auth)
-	accounts := relational.NewAccounts(db)
-	relationalDevices := relational.NewDevices(db)
-	deviceTokens := relational.NewDeviceTokens(db)
-	refreshTokens := relational.NewRefreshTokens(db)
-	lockouts := relational.NewLockouts(db)
-	pendingLogins := relational.NewPendingLogins(db)
-	records := signin.Records{
-		Accounts:      accounts,
-		Devices:       relationalDevices,
-		DeviceTokens:  deviceTokens,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		History:       sessions,
-		Lockouts:      lockouts,
-		Pending:       pendingLogins,
-		Transaction:   runner,
-	}
-	argonConfig := s.Passwords
-	hasher, err := argon.New(argonConfig, entropy)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	crypto := signin.Crypto{
-		Passwords: hasher,
-		Tokens:    issuer,
-		Root:      authRootSecret,
-	}
-	none := signals.None{}
-	surroundings := signin.Surroundings{
-		Geography:  none,
-		Reputation: none,
-		Cache:      sessioncacheCache,
-		Trail:      trail,
-		Clock:      clock,
-		Entropy:    entropy,
-	}
-	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	config4 := credentialsConfig(auth)
-	credentialsRecords := credentials.Records{
-		Accounts:    accounts,
-		Sessions:    sessions,
-		Pending:     pendingLogins,
-		Lockouts:    lockouts,
-		Transaction: runner,
-	}
-	credentialsSurroundings := credentials.Surroundings{
-		Passwords: hasher,
-		Cache:     sessioncacheCache,
-		Trail:     trail,
-		Clock:     clock,
-		Entropy:   entropy,
-	}
-	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	stepupConfig := stepUpConfig(auth)
-	challenges := relational.NewChallenges(db)
-	stepupRecords := stepup.Records{
-		Accounts:     accounts,
-		Sessions:     sessions,
-		Devices:      relationalDevices,
-		DeviceTokens: deviceTokens,
-		Challenges:   challenges,
-		Transaction:  runner,
-	}
-	couriers, err := chooseCouriers(service, auth, host, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	limits := s.Limits
-	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	stepupSurroundings := stepup.Surroundings{
-		Couriers: couriers,
-		Throttle: throttle,
-		Cache:    sessioncacheCache,
-		Trail:    trail,
-		Clock:    clock,
-		Entropy:  entropy,
-	}
-	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	devicesRecords := devices.Records{
-		Devices:      relationalDevices,
-		DeviceTokens: deviceTokens,
-		Sessions:     sessions,
-		Transaction:  runner,
-	}
-	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
-	useCases := authapi.UseCases{
-		Access:      checker,
-		SignIn:      signinService,
-		Credentials: credentialsService,
-		StepUp:      stepupService,
-		Devices:     devicesService,
-		Trail:       trail,
-		Keys:        issuer,
-	}
-	authapiAPI := authapi.New(useCases)
-	methodsapiConfig := s.Methods
-	methods := relational.NewMethods(db)
-	lister := listing.New(methods)
-	counter := usageCounter(store, clock, rateLimit)
-	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
-	settingsRetention := s.Retention
-	config5 := retentionConfig(settingsRetention, auth)
-	retentionRecords := retention.Records{
-		Audit:         auditLog,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		Challenges:    challenges,
-		Pending:       pendingLogins,
-		Lockouts:      lockouts,
-		Devices:       relationalDevices,
-	}
-	sweeper := retention.New(config5, retentionRecords, clock)
-	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
-	wiringApi := api{
-		Config:   restConfig,
-		Registry: registryapiAPI,
-		Auth:     authapiAPI,
-		Methods:  methodsapiAPI,
-		Throttle: throttle,
-		Clock:    clock,
-		Database: db,
-		Counters: store,
-		Plugins:  host,
-		Sweeping: wiringSweeping,
-	}
-	wiringService, cleanup5, err := newService(ctx, parts, wiringLimiter, wiringApi)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	return wiringService, func() {
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-	}, nil
-}
-
-// openProduction keeps records and counts where the settings say.
-func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
-	service := s.Service
-	config := s.RateLimitAPI
-	debugapiConfig := s.Debug
-	rateLimit := s.RateLimit
-	config2 := decideConfig(rateLimit)
-	options := ruleOptions(rateLimit)
-	wiringRuleLog := newRuleLog(log)
-	rules := reload.New(options, wiringRuleLog)
-	valkeyConfig := s.Valkey
-	perSecondConfig := s.PerSecond
-	memcachedConfig := s.Memcached
-	wiringCounterSettings := counterSettings{
-		RateLimit: rateLimit,
-		Valkey:    valkeyConfig,
-		PerSecond: perSecondConfig,
-		Memcached: memcachedConfig,
-	}
-	clock := system.Clock{}
-	memoryConfig := s.Memory
-	memoryCounters := memory.NewCounters(clock, memoryConfig)
-	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	store := wiringCounters.Store
+	store := counterStore(wiringCounters, tracing)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup()
@@ -403,13 +99,13 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Sinks:      wiringSinks,
 		Source:     source,
 		Counters:   wiringCounters,
+		Tracing:    tracing,
 		Log:        log,
 	}
 	restConfig := s.REST
 	registry := s.Registry
-	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
-	db, cleanup3, err := chooseRecords(ctx, service, postgresConfig, sqliteConfig)
+	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -447,8 +143,350 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache, cleanup5, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
+	sessioncacheCache := inProcessSessions(memoryConfig, clock)
+	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
+	auditLog := relational.NewAuditLog(db)
+	trail := audit.New(auditLog, clock, entropy)
+	trustLevel := writeTrust(registry)
+	authority := inprocess.NewAuthority(checker, trail, trustLevel)
+	pluginhostConfig := s.Plugins
+	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, log)
 	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	ownershipChecker := packageChecks(packages, host)
+	publishPorts := publish.Ports{
+		Transactions: runner,
+		Writer:       servers,
+		Reader:       servers,
+		Grants:       grants,
+		Authority:    authority,
+		Ownership:    ownershipChecker,
+		Clock:        clock,
+	}
+	publisher := publish.New(config3, publishPorts)
+	registryapiAPI := newRegistryAPI(registry, browser, publisher)
+	auth := s.Auth
+	signinConfig := signInConfig(auth)
+	accounts := relational.NewAccounts(db)
+	relationalDevices := relational.NewDevices(db)
+	deviceTokens := relational.NewDeviceTokens(db)
+	refreshTokens := relational.NewRefreshTokens(db)
+	lockouts := relational.NewLockouts(db)
+	pendingLogins := relational.NewPendingLogins(db)
+	records := signin.Records{
+		Accounts:      accounts,
+		Devices:       relationalDevices,
+		DeviceTokens:  deviceTokens,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		History:       sessions,
+		Lockouts:      lockouts,
+		Pending:       pendingLogins,
+		Transaction:   runner,
+	}
+	argonConfig := s.Passwords
+	hasher, err := argon.New(argonConfig, entropy)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	crypto := signin.Crypto{
+		Passwords: hasher,
+		Tokens:    issuer,
+		Root:      authRootSecret,
+	}
+	none := signals.None{}
+	surroundings := signin.Surroundings{
+		Geography:  none,
+		Reputation: none,
+		Cache:      sessioncacheCache,
+		Trail:      trail,
+		Clock:      clock,
+		Entropy:    entropy,
+	}
+	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	config4 := credentialsConfig(auth)
+	credentialsRecords := credentials.Records{
+		Accounts:    accounts,
+		Sessions:    sessions,
+		Pending:     pendingLogins,
+		Lockouts:    lockouts,
+		Transaction: runner,
+	}
+	credentialsSurroundings := credentials.Surroundings{
+		Passwords: hasher,
+		Cache:     sessioncacheCache,
+		Trail:     trail,
+		Clock:     clock,
+		Entropy:   entropy,
+	}
+	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	stepupConfig := stepUpConfig(auth)
+	challenges := relational.NewChallenges(db)
+	stepupRecords := stepup.Records{
+		Accounts:     accounts,
+		Sessions:     sessions,
+		Devices:      relationalDevices,
+		DeviceTokens: deviceTokens,
+		Challenges:   challenges,
+		Transaction:  runner,
+	}
+	couriers, err := chooseCouriers(service, auth, host, log)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	limits := s.Limits
+	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
+	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	stepupSurroundings := stepup.Surroundings{
+		Couriers: couriers,
+		Throttle: throttle,
+		Cache:    sessioncacheCache,
+		Trail:    trail,
+		Clock:    clock,
+		Entropy:  entropy,
+	}
+	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	devicesRecords := devices.Records{
+		Devices:      relationalDevices,
+		DeviceTokens: deviceTokens,
+		Sessions:     sessions,
+		Transaction:  runner,
+	}
+	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
+	useCases := authapi.UseCases{
+		Access:      checker,
+		SignIn:      signinService,
+		Credentials: credentialsService,
+		StepUp:      stepupService,
+		Devices:     devicesService,
+		Trail:       trail,
+		Keys:        issuer,
+	}
+	authapiAPI := authapi.New(useCases)
+	methodsapiConfig := s.Methods
+	methods := relational.NewMethods(db)
+	lister := listing.New(methods)
+	counter := usageCounter(store, clock, rateLimit)
+	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
+	settingsRetention := s.Retention
+	config5 := retentionConfig(settingsRetention, auth)
+	retentionRecords := retention.Records{
+		Audit:         auditLog,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		Challenges:    challenges,
+		Pending:       pendingLogins,
+		Lockouts:      lockouts,
+		Devices:       relationalDevices,
+	}
+	sweeper := retention.New(config5, retentionRecords, clock)
+	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
+	wiringApi := api{
+		Config:   restConfig,
+		Registry: registryapiAPI,
+		Auth:     authapiAPI,
+		Methods:  methodsapiAPI,
+		Throttle: throttle,
+		Clock:    clock,
+		Database: db,
+		Counters: store,
+		Plugins:  host,
+		Sweeping: wiringSweeping,
+		Tracing:  tracing,
+	}
+	wiringService, cleanup6, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	return wiringService, func() {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+	}, nil
+}
+
+// openProduction keeps records and counts where the settings say.
+func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+	service := s.Service
+	config := s.RateLimitAPI
+	debugapiConfig := s.Debug
+	rateLimit := s.RateLimit
+	config2 := decideConfig(rateLimit)
+	options := ruleOptions(rateLimit)
+	wiringRuleLog := newRuleLog(log)
+	rules := reload.New(options, wiringRuleLog)
+	valkeyConfig := s.Valkey
+	perSecondConfig := s.PerSecond
+	memcachedConfig := s.Memcached
+	wiringCounterSettings := counterSettings{
+		RateLimit: rateLimit,
+		Valkey:    valkeyConfig,
+		PerSecond: perSecondConfig,
+		Memcached: memcachedConfig,
+	}
+	clock := system.Clock{}
+	memoryConfig := s.Memory
+	memoryCounters := memory.NewCounters(clock, memoryConfig)
+	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	otlpConfig := s.Tracing
+	tracing, cleanup2, err := otlp.Open(ctx, otlpConfig, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	store := counterStore(wiringCounters, tracing)
+	cache, err := chooseOverLimit(memoryConfig, clock)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
+	decider, err := decide.New(config2, ports)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	options2 := statisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(rules, decider, options2)
+	statsdConfig := s.Statsd
+	prometheusConfig := s.Prometheus
+	wiringSinks := sinks{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+		Statistics: statisticsStatistics,
+		Log:        log,
+	}
+	runtimedirConfig := s.RuleFiles
+	xdsConfig := s.RuleServer
+	source, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringLimiter := limiter{
+		Settings:   service,
+		Config:     config,
+		Debug:      debugapiConfig,
+		Decider:    decider,
+		Rules:      rules,
+		Statistics: statisticsStatistics,
+		Sinks:      wiringSinks,
+		Source:     source,
+		Counters:   wiringCounters,
+		Tracing:    tracing,
+		Log:        log,
+	}
+	restConfig := s.REST
+	registry := s.Registry
+	postgresConfig := s.Postgres
+	sqliteConfig := s.SQLite
+	db, cleanup4, err := chooseRecords(ctx, service, postgresConfig, sqliteConfig, tracing)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	relationalConfig := s.Servers
+	servers := relational.NewServers(db, relationalConfig)
+	keyring := relational.NewKeyring(db)
+	entropy := system.Entropy{}
+	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sealer, err := cursorSealer(authRootSecret)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	browser := browse.New(servers, sealer)
+	packages := s.Packages
+	config3 := publishConfig(registry, packages)
+	runner := transactions(db)
+	grants := relational.NewGrants(db)
+	jwtConfig := s.Tokens
+	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sessions := relational.NewSessions(db)
+	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
+	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -461,8 +499,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup6, err := pluginhost.Open(pluginhostConfig, log)
+	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -504,6 +543,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	argonConfig := s.Passwords
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -528,6 +568,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -553,6 +594,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -573,6 +615,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -585,6 +628,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -603,6 +647,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -657,9 +702,11 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Counters: store,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
+		Tracing:  tracing,
 	}
-	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup8, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -669,6 +716,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -705,15 +753,23 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 	if err != nil {
 		return nil, nil, err
 	}
-	store := wiringCounters.Store
+	otlpConfig := s.Tracing
+	tracing, cleanup2, err := otlp.Open(ctx, otlpConfig, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	store := counterStore(wiringCounters, tracing)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -730,8 +786,9 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	source, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	source, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -745,15 +802,18 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Sinks:      wiringSinks,
 		Source:     source,
 		Counters:   wiringCounters,
+		Tracing:    tracing,
 		Log:        log,
 	}
-	wiringService, cleanup3, err := newLimiterService(ctx, parts, wiringLimiter)
+	wiringService, cleanup4, err := newLimiterService(ctx, parts, wiringLimiter)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -765,7 +825,8 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	service := s.Service
 	config := s.Postgres
 	sqliteConfig := s.SQLite
-	db, cleanup, err := chooseRecords(ctx, service, config, sqliteConfig)
+	tracing := untraced()
+	db, cleanup, err := chooseRecords(ctx, service, config, sqliteConfig, tracing)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -837,5 +898,5 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, wire.Struct(new(Operator), "*"),
+	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced, wire.Struct(new(Operator), "*"),
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -57,7 +58,7 @@ func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 // Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
 // returns the names of the migrations that it applied.
 func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
-	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite)
+	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
 	if err != nil {
 		return nil, err
 	}

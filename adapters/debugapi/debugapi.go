@@ -5,6 +5,7 @@ package debugapi
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
 // Config is what an operator may set of the debug listener.
@@ -68,7 +70,7 @@ func listen(ctx context.Context, address string, h http.Handler) (*Server, func(
 		return nil, nil, err
 	}
 	s := &Server{listener: l, http: &http.Server{
-		Handler:           h,
+		Handler:           named(h),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
@@ -140,6 +142,21 @@ func routes(d Dependencies) http.Handler {
 		}
 	})
 	return mux
+}
+
+// named gives each request an id, the caller's if that can be taken, and puts
+// it into the answer.
+func named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(requestid.Header)
+		if !requestid.Valid(id) {
+			var random [12]byte
+			_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+			id = requestid.Of(random)
+		}
+		w.Header().Set(requestid.Header, id)
+		next.ServeHTTP(w, r)
+	})
 }
 
 func plain(w http.ResponseWriter) {

@@ -187,3 +187,22 @@ func TestConfig(t *testing.T) {
 		t.Errorf("a taken port: %v", err)
 	}
 }
+
+func TestRequestID(t *testing.T) {
+	b := open(t)
+	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 129): false, "": false} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/stats", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Request-Id", sent)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close() // only its header is read
+		if got := answer.Header.Get("X-Request-Id"); (got == sent) != kept || !kept && len(got) != 24 {
+			t.Errorf("sent %q, answered %q", sent, got)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
 )
 
@@ -32,6 +34,8 @@ type Config struct {
 	// Env gives plugins, by name, the variables that they may see, each as KEY=VALUE. The manifest adds to them and wins over
 	// them; of the service's own environment nothing else is passed on.
 	Env map[string][]string `env:"-"`
+	// Around surrounds every call of a plugin; nil for nothing.
+	Around grpc.UnaryClientInterceptor `env:"-"`
 }
 
 // DefaultConfig returns the defaults of the tags above, for the plugins in dir.

@@ -36,14 +36,18 @@ type instance struct {
 
 // launch starts the plugin and returns once it is healthy and has described itself. When ctx ends first, or at the start
 // deadline, the process is killed.
-func launch(ctx context.Context, s spec, sockets string, log *logrus.Entry) (*instance, error) {
+func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry) (*instance, error) {
 	if err := s.verify(); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start, fmt.Errorf("it did not start within %v", s.limits.start))
 	defer cancel()
 	p := newProcess(s.path, s.env, log)
-	i := &instance{process: p, client: plugin.NewClient(clientConfig(s, sockets, p)), doubts: make(chan struct{}, 1)}
+	config := clientConfig(s, sockets, p)
+	if around != nil {
+		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(around))
+	}
+	i := &instance{process: p, client: plugin.NewClient(config), doubts: make(chan struct{}, 1)}
 	abort := context.AfterFunc(limited, p.kill)
 	err := i.connect(limited, s.kind)
 	if !abort() && err == nil {

@@ -85,7 +85,7 @@ func (s *supervisor) run(ctx context.Context) {
 
 // runOnce starts the plugin and returns why it is no longer running; the process is gone by then.
 func (s *supervisor) runOnce(ctx context.Context) error {
-	i, err := launch(ctx, s.spec, s.sockets, s.log)
+	i, err := launch(ctx, s.spec, s.sockets, s.cfg.Around, s.log)
 	if err != nil {
 		return err
 	}

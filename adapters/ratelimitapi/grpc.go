@@ -24,8 +24,8 @@ const (
 	maxStreams = 10_000 // of one connection
 )
 
-func newGRPC(c Config, s *service, h *Health) (*grpc.Server, error) {
-	guard := guard{s.log}
+func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
+	guard := guard{s}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxBody),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -36,8 +36,12 @@ func newGRPC(c Config, s *service, h *Health) (*grpc.Server, error) {
 			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds the jitter of 10%
 			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,
 		}),
-		grpc.UnaryInterceptor(guard.unary),
 		grpc.StreamInterceptor(guard.stream),
+	}
+	if t.enabled() {
+		options = append(options, grpc.ChainUnaryInterceptor(t.unary, guard.unary))
+	} else {
+		options = append(options, grpc.UnaryInterceptor(guard.unary))
 	}
 	if c.TLS.Enabled {
 		identity, err := openIdentity(c.TLS, s.log)
@@ -54,21 +58,21 @@ func newGRPC(c Config, s *service, h *Health) (*grpc.Server, error) {
 }
 
 // guard keeps panics inside.
-type guard struct{ log *logrus.Entry }
+type guard struct{ service *service }
 
 func (g guard) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
-	defer g.recover(&err)
+	defer g.recover(ctx, &err)
 	return next(ctx, request)
 }
 
 func (g guard) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.recover(&err)
+	defer g.recover(stream.Context(), &err)
 	return next(server, stream)
 }
 
-func (g guard) recover(err *error) {
+func (g guard) recover(ctx context.Context, err *error) {
 	if p := recover(); p != nil {
-		logPanic(g.log, p)
+		logPanic(g.service.grpcLog(ctx), p)
 		*err = grpcstatus.Error(codes.Internal, "internal error")
 	}
 }

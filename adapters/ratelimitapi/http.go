@@ -1,7 +1,6 @@
 package ratelimitapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -14,7 +13,10 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/requestid"
 )
+
+const jsonPath = "/json"
 
 // How long a client may take.
 const (
@@ -34,10 +36,14 @@ type web struct {
 	health  *Health
 }
 
-func newHTTP(s *service, h *Health) *fasthttp.Server {
+func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 	w := &web{service: s, health: h}
+	handler := w.handle
+	if t.enabled() {
+		handler = t.web(w.handle)
+	}
 	return &fasthttp.Server{
-		Handler:                      w.handle,
+		Handler:                      handler,
 		ErrorHandler:                 w.unreadable,
 		Logger:                       connectionLog{s.log},
 		MaxRequestBodySize:           maxBody,
@@ -53,15 +59,18 @@ func newHTTP(s *service, h *Health) *fasthttp.Server {
 }
 
 func (w *web) handle(c *fasthttp.RequestCtx) {
+	nameRequest(c)
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(w.service.log, p)
+			logPanic(w.service.webLog(c), p)
+			id := webRequestID(c)
 			c.Response.Reset()
+			c.Response.Header.Set(requestid.Header, id)
 			writeError(c, http.StatusInternalServerError, "internal error")
 		}
 	}()
 	switch string(c.Path()) {
-	case "/json":
+	case jsonPath:
 		w.json(c)
 	case "/healthcheck":
 		w.healthcheck(c)
@@ -82,11 +91,9 @@ func (w *web) json(c *fasthttp.RequestCtx) {
 		writeError(c, http.StatusBadRequest, "malformed request: "+withoutPrefix(err))
 		return
 	}
-	// Not c: it is done as soon as the service begins to shut down, when calls
-	// in flight are to finish.
-	d, err := w.service.decide(context.Background(), &m)
+	d, err := w.service.decide(contextOf(c), &m)
 	if err != nil {
-		r := w.service.refuse(err)
+		r := w.service.refuse(w.service.webLog(c), err)
 		writeError(c, r.http, r.message)
 		return
 	}
@@ -105,7 +112,7 @@ func (w *web) answer(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d 
 	var memory [512]byte
 	body, err := appendJSON(memory[:0], d, headers, w.service.metadata(m, d))
 	if err != nil {
-		r := w.service.refuse(err)
+		r := w.service.refuse(w.service.webLog(c), err)
 		writeError(c, r.http, r.message)
 		return
 	}
@@ -138,6 +145,7 @@ func (w *web) healthcheck(c *fasthttp.RequestCtx) {
 // unreadable answers requests that cannot be read.
 func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
 	refuseRest(c.Conn())
+	nameRequest(c)
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

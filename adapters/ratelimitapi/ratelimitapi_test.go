@@ -89,22 +89,27 @@ func config() ratelimitapi.Config {
 
 func open(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *bench {
 	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return openWith(t, c, ratelimitapi.Dependencies{Decider: d, Log: logrus.NewEntry(log)})
+}
+
+// openWith is open with a log and with tracing.
+func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Dependencies) *bench {
+	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), meter: &meter{}}
-	if d == nil {
+	if d.Decider == nil {
 		var err error
-		d, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
+		d.Decider, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
 			Rules: b.rules, Clock: clock{}, Counters: memory.NewCounters(clock{}, memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	log := logrus.New()
-	log.SetOutput(io.Discard)
 	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
-	s, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Dependencies{
-		Decider: d, Meter: b.meter, Health: b.health, Log: logrus.NewEntry(log),
-	})
+	d.Meter, d.Health = b.meter, b.health
+	s, cleanup, err := ratelimitapi.Open(context.Background(), c, d)
 	if err != nil {
 		t.Fatal(err)
 	}

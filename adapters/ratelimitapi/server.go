@@ -20,6 +20,7 @@ type Dependencies struct {
 	Decider Decider
 	Meter   Meter
 	Health  *Health
+	Tracing Tracing
 	Log     *logrus.Entry
 }
 
@@ -36,11 +37,14 @@ type Server struct {
 // Shutdown has not. Nothing is answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
 	service := &service{decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata, log: d.Log}
-	server, err := newGRPC(c, service, d.Health)
+	if d.Tracing.enabled() {
+		service.decider = tracedDecider{d.Decider}
+	}
+	server, err := newGRPC(c, service, d.Health, d.Tracing)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Server{grpc: server, http: newHTTP(service, d.Health), shutdown: make(chan struct{})}
+	s := &Server{grpc: server, http: newHTTP(service, d.Health, d.Tracing), shutdown: make(chan struct{})}
 	if s.grpcAt, err = c.GRPC.listen(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -47,12 +47,12 @@ func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (
 }
 
 // refuse logs what the caller is not told.
-func (s *service) refuse(err error) refusal {
+func (s *service) refuse(log *logrus.Entry, err error) refusal {
 	r := refuse(err)
 	if r.grpc == codes.Internal {
-		s.log.WithError(err).Error("a rate limit call failed")
+		log.WithError(err).Error("a rate limit call failed")
 	} else {
-		s.log.WithError(err).Debug("a rate limit call was refused")
+		log.WithError(err).Debug("a rate limit call was refused")
 	}
 	return r
 }
@@ -61,12 +61,12 @@ func (s *service) refuse(err error) refusal {
 func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
 	d, err := s.decide(ctx, m)
 	if err != nil {
-		r := s.refuse(err)
+		r := s.refuse(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
 	answer := toMessage(&d, s.headers.of(&d))
 	if answer.DynamicMetadata, err = toStruct(s.metadata(m, &d)); err != nil {
-		r := s.refuse(err)
+		r := s.refuse(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
 	return answer, nil

@@ -21,6 +21,7 @@ type DB struct {
 	dialect Dialect
 
 	statements statements
+	hook       bun.QueryHook // nil for none
 }
 
 // New returns a database over two pools: read for what needs no transaction,
@@ -29,6 +30,13 @@ func New(read, write *bun.DB, d Dialect) *DB {
 	db := &DB{reader: read, dialect: d}
 	db.writer = write.WithQueryHook(spoiler{db})
 	return db
+}
+
+// Observe has a hook hear of every statement from now on. It is for the time
+// before the database is used.
+func (d *DB) Observe(hook bun.QueryHook) {
+	d.hook = hook
+	d.writer, d.reader = d.writer.WithQueryHook(hook), d.reader.WithQueryHook(hook)
 }
 
 // Ping tells whether the database answers: nil, fault.Unavailable, or the

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/uptrace/bun"
 )
 
 // query is a query of a reader with its arguments.
@@ -26,11 +28,24 @@ func (d *DB) rows(ctx context.Context, q query) (*sql.Rows, error) {
 	case t != nil:
 		rows, err = t.tx.QueryContext(ctx, q.text, q.args...)
 	case q.fixed:
-		rows, err = d.statements.run(ctx, d, q)
+		rows, err = d.observed(ctx, q)
 	default:
 		rows, err = d.reader.QueryContext(ctx, q.text, q.args...)
 	}
 	return rows, d.fault(err)
+}
+
+// observed runs a prepared query, which Bun does not see, and tells the hook.
+func (d *DB) observed(ctx context.Context, q query) (*sql.Rows, error) {
+	if d.hook == nil {
+		return d.statements.run(ctx, d, q)
+	}
+	event := &bun.QueryEvent{DB: d.reader, Query: q.text, QueryTemplate: q.text, QueryArgs: q.args}
+	ctx = d.hook.BeforeQuery(ctx, event)
+	rows, err := d.statements.run(ctx, d, q)
+	event.Err = err
+	d.hook.AfterQuery(ctx, event)
+	return rows, err
 }
 
 // statements are the prepared statements of the read pool, by their text. They

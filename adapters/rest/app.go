@@ -54,6 +54,7 @@ type Dependencies struct {
 	Pages    Pages // nil for none
 	Throttle throttle.Throttle
 	Clock    clock.Clock
+	Tracing  Tracing
 	Log      *logrus.Entry
 }
 
@@ -90,6 +91,9 @@ func New(cfg Config, d Dependencies) *Server {
 		WriteTimeout:                 cfg.WriteTimeout,
 	})
 	s.adjustServer()
+	if d.Tracing.Tracer != nil {
+		s.app.Use(d.Tracing.around)
+	}
 	s.app.Use(s.around)
 	if d.Health != nil {
 		d.Health.mount(s.app)
@@ -218,7 +222,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 		if scope == throttle.AuthAddress {
 			return err
 		}
-		s.log.WithError(err).WithField("scope", scope).Warn("limit not counted")
+		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("limit not counted")
 		return nil
 	}
 	if v.Unlimited {

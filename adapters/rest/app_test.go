@@ -99,8 +99,8 @@ func TestWhatIsInternalIsLoggedAndNotShown(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	s := serve(t, config(), nil)
 	for sent, kept := range map[string]bool{
-		"abc-DEF_1.2": true, strings.Repeat("a", 64): true,
-		strings.Repeat("a", 65): false, "with space": false, "quote\"": false, "": false,
+		"abc-DEF_1.2": true, "a/b=c:\"d\"": true, strings.Repeat("a", 128): true,
+		strings.Repeat("a", 129): false, "with space": false, "umlaut-ü": false, "": false,
 	} {
 		a := s.call(t, http.MethodGet, "/v0.1/echo", nil, "X-Request-Id", sent)
 		got := a.header.Get("X-Request-Id")

@@ -50,8 +50,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	status, f := classify(err)
 	c.Status(status)
 	if f.Kind == fault.Internal || f.Kind == fault.Unavailable {
-		s.log.WithError(err).WithField("request_id", RequestID(c)).
-			WithField("path", strings.Clone(c.Path())).Error("request failed")
+		Log(c, s.log).WithError(err).WithField("path", strings.Clone(c.Path())).Error("request failed")
 	}
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
 		setRetryAfter(c, f.RetryAfter)

@@ -144,13 +144,18 @@ func config() rest.Config {
 // serve starts the listener with two parts, /auth and /v0.1, and whatever else.
 func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part) *service {
 	t.Helper()
+	return serveTraced(t, cfg, rest.Dependencies{Health: health, Parts: more})
+}
+
+// serveTraced is serve with tracing, if d has it.
+func serveTraced(t *testing.T, cfg rest.Config, d rest.Dependencies) *service {
+	t.Helper()
 	s := &service{throttle: &tries{limit: 100}, log: &logged{}}
 	logger := logrus.New()
 	logger.SetOutput(s.log)
-	parts := append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, more...)
-	s.server = rest.New(cfg, rest.Dependencies{
-		Parts: parts, Health: health, Throttle: s.throttle, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
-	})
+	d.Parts = append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, d.Parts...)
+	d.Throttle, d.Clock, d.Log = s.throttle, stoppedClock{}, logrus.NewEntry(logger)
+	s.server = rest.New(cfg, d)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

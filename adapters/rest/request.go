@@ -3,11 +3,13 @@ package rest
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/hex"
 	"net/netip"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
 type localKey int
@@ -18,42 +20,32 @@ const (
 	secureKey
 )
 
-// maxRequestID bounds a request id that a client sends.
-const maxRequestID = 64
+// fieldRequestID names a request in log lines and spans.
+const fieldRequestID = "request_id"
 
-// nameRequest gives the request its id: the client's, if it is a plain word,
-// or a random one. It stands in the answer and in every log line.
+// nameRequest gives the request its id: the client's, if that can be taken, or
+// a random one. It stands in the answer and in every log line.
 func nameRequest(c *fiber.Ctx) {
-	id := c.Get(fiber.HeaderXRequestID)
-	if plainWord(id) {
-		id = strings.Clone(id)
-	} else {
+	id := strings.Clone(c.Get(requestid.Header))
+	if !requestid.Valid(id) {
 		var random [12]byte
 		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		id = hex.EncodeToString(random[:])
+		id = requestid.Of(random)
 	}
 	c.Locals(requestIDKey, id)
-	c.Set(fiber.HeaderXRequestID, id)
-}
-
-func plainWord(s string) bool {
-	if s == "" || len(s) > maxRequestID {
-		return false
-	}
-	for _, r := range []byte(s) {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-		default:
-			return false
-		}
-	}
-	return true
+	c.Set(requestid.Header, id)
 }
 
 // RequestID returns the id of the request.
 func RequestID(c *fiber.Ctx) string {
 	id, _ := c.Locals(requestIDKey).(string)
 	return id
+}
+
+// Log returns the log for lines about a request: they name it, and its trace
+// where it has one.
+func Log(c *fiber.Ctx, log *logrus.Entry) *logrus.Entry {
+	return log.WithContext(c.UserContext()).WithField(fieldRequestID, RequestID(c))
 }
 
 // setSecurityHeaders sets what every answer of an API carries.

@@ -87,8 +87,11 @@ func TestEveryAnswerIsChecked(t *testing.T) {
 	}
 }
 
+// undescribed are the addresses of listeners that are not the API's.
+var undescribed sync.Map
+
 // asDescribed tells what an answer of the API listener has that openapi.yaml
-// does not. Other listeners name no request, and are passed over.
+// does not.
 func asDescribed(r *http.Request, a answer) error {
 	d, err := readDescription()
 	if err != nil {

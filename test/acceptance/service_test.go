@@ -147,6 +147,8 @@ func (e *environment) startWithoutRules(t *testing.T, environ ...string) *servic
 		t: t, process: process, grpc: process.GRPC,
 		api: "http://" + process.API, limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug,
 	}
+	undescribed.Store(process.RateLimitHTTP, nil)
+	undescribed.Store(process.Debug, nil)
 	t.Cleanup(s.stop)
 	return s
 }

@@ -58,7 +58,7 @@ var withinFamily = map[ring][]ring{
 }
 
 // kernelPackages are the folders of core that are no hexagon.
-var kernelPackages = []string{"core/fault", "core/page"}
+var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset"}

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
@@ -54,6 +55,7 @@ type Settings struct {
 	Debug        debugapi.Config
 	Prometheus   debugapi.PrometheusConfig
 	Statsd       statsd.Config
+	Tracing      otlp.Config
 
 	// Warnings are sentences about settings that are taken, but look wrong.
 	Warnings []string `env:"-"`

@@ -1,0 +1,130 @@
+package otlp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"golang.org/x/net/http/httpguts"
+)
+
+// The protocols of the exporter.
+const (
+	overHTTP = "http"
+	overGRPC = "grpc"
+)
+
+// Config is what an operator may set of tracing: the rate limit document's
+// variables, and the standard ones that must be right for anything to arrive.
+// The other OTEL_EXPORTER_OTLP_* and OTEL_BSP_* variables (certificates,
+// compression, timeouts, queue) are read by the OpenTelemetry library itself.
+type Config struct {
+	Enabled      bool    `env:"TRACING_ENABLED" envDefault:"false" desc:"send spans of calls to an OTLP collector"`
+	Protocol     string  `env:"TRACING_EXPORTER_PROTOCOL" envDefault:"http" desc:"how spans are sent: http or grpc"`
+	ServiceName  string  `env:"TRACING_SERVICE_NAME" envDefault:"RateLimit" desc:"service.name of the spans"`
+	Namespace    string  `env:"TRACING_SERVICE_NAMESPACE" desc:"service.namespace of the spans"`
+	InstanceID   string  `env:"TRACING_SERVICE_INSTANCE_ID" desc:"service.instance.id of the spans; default: a random UUID"`
+	SamplingRate float64 `env:"TRACING_SAMPLING_RATE" envDefault:"1" desc:"part of the traces begun here that is sent, 0 to 1; one that a caller began follows the caller"`
+
+	Endpoint       string   `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"URL of the collector; default: http://localhost:4318, or port 4317 for grpc"`
+	TracesEndpoint string   `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" desc:"URL that spans are sent to, taken as it is; default: OTEL_EXPORTER_OTLP_ENDPOINT, for http with /v1/traces"`
+	Headers        string   `env:"OTEL_EXPORTER_OTLP_HEADERS" secret:"true" desc:"headers sent to the collector: name=value,…, percent-encoded"`
+	TracesHeaders  string   `env:"OTEL_EXPORTER_OTLP_TRACES_HEADERS" secret:"true" desc:"the same for spans alone, instead of OTEL_EXPORTER_OTLP_HEADERS"`
+	Propagators    []string `env:"OTEL_PROPAGATORS" desc:"forms of the trace context: tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace or none; default: take W3C and both B3 forms, pass W3C on"`
+}
+
+// Validate names the first setting that is malformed. The standard variables
+// may be meant for others, and count only where tracing is on.
+func (c Config) Validate() error {
+	switch {
+	case c.Protocol != overHTTP && c.Protocol != overGRPC:
+		return fmt.Errorf("TRACING_EXPORTER_PROTOCOL: %q is neither http nor grpc", c.Protocol)
+	case !(c.SamplingRate >= 0 && c.SamplingRate <= 1):
+		return fmt.Errorf("TRACING_SAMPLING_RATE: %v is not 0 to 1", c.SamplingRate)
+	case !c.Enabled:
+		return nil
+	}
+	if err := checkURL(c.Endpoint); err != nil {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	if err := checkURL(c.TracesEndpoint); err != nil {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: %w", err)
+	}
+	if _, err := parseHeaders(c.Headers); err != nil {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: %w", err)
+	}
+	if _, err := parseHeaders(c.TracesHeaders); err != nil {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_TRACES_HEADERS: %w", err)
+	}
+	if len(c.Propagators) == 0 {
+		return nil
+	}
+	if _, err := autoprop.TextMapPropagator(c.Propagators...); err != nil {
+		return fmt.Errorf("OTEL_PROPAGATORS: %w", err)
+	}
+	return nil
+}
+
+func checkURL(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return errors.New("not a URL such as http://localhost:4318") // which is not shown: it may hold a password
+	}
+	return nil
+}
+
+// url returns where spans are sent (OTLP exporter specification, endpoint
+// URLs).
+func (c Config) url() string {
+	if c.TracesEndpoint != "" {
+		return c.TracesEndpoint
+	}
+	base := c.Endpoint
+	switch {
+	case c.Protocol == overGRPC && base == "":
+		return "http://localhost:4317"
+	case c.Protocol == overGRPC:
+		return base
+	case base == "":
+		base = "http://localhost:4318"
+	}
+	return strings.TrimSuffix(base, "/") + "/v1/traces"
+}
+
+// headers returns what is sent to the collector besides spans.
+func (c Config) headers() map[string]string {
+	list := c.TracesHeaders
+	if list == "" {
+		list = c.Headers
+	}
+	headers, _ := parseHeaders(list) // Validate has refused a malformed one
+	return headers
+}
+
+// parseHeaders reads name=value,name=value, with values percent-encoded (OTLP
+// exporter specification, headers). Its errors show nothing of a value.
+func parseHeaders(list string) (map[string]string, error) {
+	headers := map[string]string{}
+	for i, pair := range strings.Split(list, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		if !ok || !httpguts.ValidHeaderFieldName(name) {
+			return nil, fmt.Errorf("entry %d is not a header's name, = and its value", i+1)
+		}
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if err != nil || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, fmt.Errorf("the value of %s is not percent-encoded text", http.CanonicalHeaderKey(name))
+		}
+		headers[name] = value
+	}
+	return headers, nil
+}

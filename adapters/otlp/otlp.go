@@ -1,0 +1,136 @@
+// Package otlp sends the spans of calls to an OTLP collector, and puts a trace's
+// id into the log lines of its calls. Where it is off it does nothing and
+// stands in nobody's way. The listeners make the spans of what they are asked;
+// this package makes those of what the service asks of others: the counter
+// store, the database, plugins. It knows no call's meaning.
+package otlp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"go.opentelemetry.io/contrib/propagators/b3"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// flushTimeout bounds how long the end of the service waits for the collector
+// to take what is queued.
+const flushTimeout = 5 * time.Second
+
+// scope names the maker of the spans.
+const scope = "github.com/tollgate-dev/tollgate"
+
+// Tracing makes spans. The zero value is off.
+type Tracing struct {
+	Tracer     trace.Tracer // nil where tracing is off
+	Propagator propagation.TextMapPropagator
+}
+
+// Enabled tells whether spans are made.
+func (t Tracing) Enabled() bool { return t.Tracer != nil }
+
+// Open begins to send spans, if that is on, and has log lines that carry a
+// call's context name its trace. A collector that is away neither fails it nor
+// holds up a call: spans wait in a queue of bounded length (OTEL_BSP_MAX_QUEUE_SIZE),
+// and are dropped when it is full. The cleanup sends what is queued, for at
+// most 5 seconds.
+func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), error) {
+	if !c.Enabled {
+		return Tracing{}, func() {}, nil
+	}
+	propagator, err := c.propagator()
+	if err != nil {
+		return Tracing{}, nil, err
+	}
+	exporter, err := c.exporter(ctx)
+	if err != nil {
+		return Tracing{}, nil, err
+	}
+	described, err := c.resource(ctx)
+	if err != nil {
+		return Tracing{}, nil, err
+	}
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(&reportingExporter{SpanExporter: exporter, log: log, now: time.Now}),
+		sdk.WithResource(described),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(c.SamplingRate))),
+	)
+	log.Logger.AddHook(logHook{})
+	cleanup := func() {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			log.WithError(err).Warn("the last spans were not sent")
+		}
+	}
+	return Tracing{provider.Tracer(scope), propagator}, cleanup, nil
+}
+
+func (c Config) exporter(ctx context.Context) (exporter *otlptrace.Exporter, err error) {
+	if c.Protocol == overGRPC {
+		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(c.url()), otlptracegrpc.WithHeaders(c.headers()))
+	} else {
+		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.url()), otlptracehttp.WithHeaders(c.headers()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("span exporter: %w", err)
+	}
+	return exporter, nil
+}
+
+// resource says who sends the spans: OTEL_RESOURCE_ATTRIBUTES, and over it the
+// TRACING_SERVICE_* variables.
+func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
+	instance := c.InstanceID
+	if instance == "" {
+		instance = uuid.NewString()
+	}
+	options := []resource.Option{
+		resource.WithTelemetrySDK(), resource.WithFromEnv(),
+		resource.WithAttributes(semconv.ServiceName(c.ServiceName), semconv.ServiceInstanceID(instance)),
+	}
+	if c.Namespace != "" {
+		options = append(options, resource.WithAttributes(semconv.ServiceNamespace(c.Namespace)))
+	}
+	described, err := resource.New(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return described, nil
+}
+
+func (c Config) propagator() (propagation.TextMapPropagator, error) {
+	if len(c.Propagators) > 0 {
+		named, err := autoprop.TextMapPropagator(c.Propagators...)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_PROPAGATORS: %w", err)
+		}
+		return named, nil
+	}
+	w3c := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+	return manyToOne{
+		TextMapPropagator: w3c,
+		taken:             propagation.NewCompositeTextMapPropagator(b3.New(), w3c), // the last that is there wins
+	}, nil
+}
+
+// manyToOne takes the trace context in more forms than it passes it on.
+type manyToOne struct {
+	propagation.TextMapPropagator
+	taken propagation.TextMapPropagator
+}
+
+func (m manyToOne) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return m.taken.Extract(ctx, carrier)
+}

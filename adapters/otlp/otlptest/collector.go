@@ -1,0 +1,162 @@
+// Package otlptest is an OTLP collector for tests. It takes spans by gRPC and
+// by HTTP with protobuf, and hands them to the test; it passes nothing on.
+package otlptest
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+)
+
+// patience is how long a test waits for a span before it fails.
+const patience = 30 * time.Second
+
+// Span is one span as it arrived.
+type Span struct {
+	*tracepb.Span
+	Attributes map[string]string
+	Resource   map[string]string
+	Headers    map[string]string // of the export, names in lower case
+	Protocol   string            // grpc or http
+}
+
+// Collector is a running collector.
+type Collector struct {
+	collectorpb.UnimplementedTraceServiceServer
+	HTTP string // base URLs, as OTEL_EXPORTER_OTLP_ENDPOINT takes them
+	GRPC string
+
+	mu    sync.Mutex
+	spans []Span
+	more  chan struct{} // closed, and made anew, when spans arrive
+}
+
+// Start runs a collector until the test ends.
+func Start(t testing.TB) *Collector {
+	t.Helper()
+	c := &Collector{more: make(chan struct{})}
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	collectorpb.RegisterTraceServiceServer(server, c)
+	go func() { _ = server.Serve(l) }() // ended by Stop
+	t.Cleanup(server.Stop)
+	c.HTTP, c.GRPC = web.URL, "http://"+l.Addr().String()
+	return c
+}
+
+// Endpoint returns the base URL for a protocol, grpc or http.
+func (c *Collector) Endpoint(protocol string) string {
+	if protocol == "grpc" {
+		return c.GRPC
+	}
+	return c.HTTP
+}
+
+// Spans returns what has arrived so far.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Span(nil), c.spans...)
+}
+
+// Await returns the first span that matches, and fails the test if none
+// arrives.
+func (c *Collector) Await(t testing.TB, matches func(Span) bool) Span {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		c.mu.Lock()
+		spans, more := c.spans, c.more
+		c.mu.Unlock()
+		for _, s := range spans {
+			if matches(s) {
+				return s
+			}
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			for _, s := range spans {
+				t.Logf("arrived: %s %v", s.GetName(), s.Attributes)
+			}
+			t.Fatal("no such span arrived")
+		}
+	}
+}
+
+// Named matches spans by their name.
+func Named(name string) func(Span) bool {
+	return func(s Span) bool { return s.GetName() == name }
+}
+
+// Export takes spans by gRPC (collectorpb.TraceServiceServer).
+func (c *Collector) Export(ctx context.Context, r *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	headers := map[string]string{}
+	for name, values := range md {
+		headers[name] = strings.Join(values, ",")
+	}
+	c.take(r, headers, "grpc")
+	return &collectorpb.ExportTraceServiceResponse{}, nil
+}
+
+// ServeHTTP takes spans by HTTP with protobuf.
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var m collectorpb.ExportTraceServiceRequest
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &m) != nil {
+		http.Error(w, "not spans", http.StatusBadRequest)
+		return
+	}
+	headers := map[string]string{}
+	for name := range r.Header {
+		headers[strings.ToLower(name)] = r.Header.Get(name)
+	}
+	c.take(&m, headers, "http")
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+func (c *Collector) take(r *collectorpb.ExportTraceServiceRequest, headers map[string]string, protocol string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, from := range r.GetResourceSpans() {
+		for _, scope := range from.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				c.spans = append(c.spans, Span{s, plain(s.GetAttributes()), plain(from.GetResource().GetAttributes()), headers, protocol})
+			}
+		}
+	}
+	close(c.more)
+	c.more = make(chan struct{})
+}
+
+func plain(list []*commonpb.KeyValue) map[string]string {
+	values := map[string]string{}
+	for _, a := range list {
+		if number, ok := a.GetValue().GetValue().(*commonpb.AnyValue_IntValue); ok {
+			values[a.GetKey()] = strconv.FormatInt(number.IntValue, 10)
+		} else {
+			values[a.GetKey()] = a.GetValue().GetStringValue()
+		}
+	}
+	return values
+}

@@ -1,0 +1,58 @@
+package otlp
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Queries is a query hook that makes spans of what calls ask of a database.
+// The text of a query is not told: Bun writes its values into it.
+type Queries struct{ tracing Tracing }
+
+// Queries returns the hook.
+func (t Tracing) Queries() *Queries { return &Queries{t} }
+
+// querySpan is the key of a query's span in what its event remembers.
+type querySpan struct{}
+
+// BeforeQuery begins the span of a query (bun.QueryHook).
+func (q *Queries) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Context {
+	operation := e.Operation()
+	ctx, span := q.tracing.begin(ctx, operation, systemOf(e.DB), semconv.DBOperationName(operation))
+	if span == nil {
+		return ctx
+	}
+	if e.Stash == nil {
+		e.Stash = map[any]any{}
+	}
+	e.Stash[querySpan{}] = span
+	return ctx
+}
+
+// AfterQuery ends it (bun.QueryHook).
+func (q *Queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
+	span, _ := e.Stash[querySpan{}].(trace.Span)
+	err := e.Err
+	if errors.Is(err, sql.ErrNoRows) { // an answer like any other
+		err = nil
+	}
+	end(span, err)
+}
+
+func systemOf(db *bun.DB) attribute.KeyValue {
+	switch db.Dialect().Name() {
+	case dialect.PG:
+		return semconv.DBSystemNamePostgreSQL
+	case dialect.SQLite:
+		return semconv.DBSystemNameSQLite
+	default:
+		return semconv.DBSystemNameOtherSQL
+	}
+}

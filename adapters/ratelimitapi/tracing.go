@@ -1,0 +1,191 @@
+package ratelimitapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	grpccodes "google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// Tracing makes a span of each call that asks for a decision. The zero value
+// makes none, and then nothing of it stands in a call's way.
+type Tracing struct {
+	Tracer     trace.Tracer
+	Propagator propagation.TextMapPropagator
+}
+
+func (t Tracing) enabled() bool { return t.Tracer != nil }
+
+// What the spans tell beyond the semantic conventions. Entries are left out:
+// they may be addresses, tokens, people.
+const (
+	attrRequestID   = attribute.Key("request_id")
+	attrDomain      = attribute.Key("ratelimit.domain")
+	attrDescriptors = attribute.Key("ratelimit.descriptors")
+	attrCode        = attribute.Key("ratelimit.code")
+
+	maxDomain = 256 // bytes of a domain that are told
+)
+
+// Every span of one transport begins with the same options.
+var (
+	grpcMethod = strings.TrimPrefix(ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName, "/")
+	grpcSpan   = []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(semconv.RPCSystemNameGRPC, semconv.RPCMethod(grpcMethod)),
+	}
+	jsonSpan = []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(semconv.HTTPRoute(jsonPath)),
+	}
+)
+
+// unary is a grpc.UnaryServerInterceptor. It costs less than a stats handler,
+// which hears of every message and has to be asked about every call.
+func (t Tracing) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if info.FullMethod != ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName {
+		return next(ctx, request)
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, incoming(md)), grpcMethod, grpcSpan...)
+	defer span.End()
+	answer, err := next(ctx, request)
+	if span.IsRecording() {
+		tellStatus(span, grpcstatus.Code(err))
+		if id := grpcRequestID(ctx); id != "" {
+			span.SetAttributes(attrRequestID.String(id))
+		}
+	}
+	return answer, err
+}
+
+// tellStatus tells how a call ended. What the caller did wrong is no error of
+// ours (semantic conventions for gRPC).
+func tellStatus(span trace.Span, code grpccodes.Code) {
+	span.SetAttributes(semconv.RPCResponseStatusCode(code.String()))
+	switch code {
+	case grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal, grpccodes.Unavailable, grpccodes.DataLoss:
+		span.SetAttributes(semconv.ErrorTypeKey.String(code.String()))
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// spanContext is the key of a call's context in a request of /json.
+type spanContext struct{}
+
+// contextOf returns the context of a request: not its own, which is done as
+// soon as the service begins to shut down, when calls in flight are to finish.
+func contextOf(c *fasthttp.RequestCtx) context.Context {
+	if ctx, ok := c.UserValue(spanContext{}).(context.Context); ok {
+		return ctx
+	}
+	return context.Background()
+}
+
+// web makes a span of each request of /json.
+func (t Tracing) web(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(c *fasthttp.RequestCtx) {
+		if string(c.Path()) != jsonPath {
+			next(c)
+			return
+		}
+		ctx := t.Propagator.Extract(context.Background(), webHeader{&c.Request.Header})
+		ctx, span := t.Tracer.Start(ctx, "HTTP "+jsonPath, jsonSpan...)
+		defer span.End()
+		c.SetUserValue(spanContext{}, ctx)
+		next(c)
+		if span.IsRecording() {
+			tellHTTP(span, c)
+		}
+	}
+}
+
+func tellHTTP(span trace.Span, c *fasthttp.RequestCtx) {
+	method := semconv.HTTPRequestMethodOther
+	if m := string(c.Method()); m == http.MethodPost || m == http.MethodGet || m == http.MethodHead {
+		method = semconv.HTTPRequestMethodKey.String(m)
+		span.SetName(m + " " + jsonPath)
+	}
+	status := c.Response.StatusCode()
+	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status), attrRequestID.String(webRequestID(c)))
+	if status >= http.StatusInternalServerError {
+		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// tracedDecider adds what was decided to the span of the call.
+type tracedDecider struct{ Decider }
+
+func (d tracedDecider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+	decision, err := d.Decider.Decide(ctx, r)
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return decision, err
+	}
+	span.SetAttributes(attrDomain.String(clip(string(r.Domain))), attrDescriptors.Int(len(r.Descriptors)))
+	if err == nil {
+		span.SetAttributes(attrCode.String(codeTo(decision.Code).String()))
+	}
+	return decision, err
+}
+
+// clip also copies: spans outlive the message.
+func clip(domain string) string {
+	return strings.ToValidUTF8(domain[:min(len(domain), maxDomain)], "")
+}
+
+// incoming lets a propagator read gRPC metadata, whose keys are lower case.
+type incoming metadata.MD
+
+func (m incoming) Get(key string) string {
+	if v := m.Values(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func (m incoming) Values(key string) []string { return m[strings.ToLower(key)] }
+
+func (m incoming) Set(key, value string) { metadata.MD(m).Set(key, value) }
+
+func (m incoming) Keys() []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// webHeader lets a propagator read the header of a request.
+type webHeader struct{ *fasthttp.RequestHeader }
+
+func (h webHeader) Get(key string) string { return string(h.Peek(key)) }
+
+func (h webHeader) Values(key string) []string {
+	var values []string
+	for _, v := range h.PeekAll(key) {
+		values = append(values, string(v))
+	}
+	return values
+}
+
+func (h webHeader) Keys() []string {
+	var keys []string
+	h.VisitAll(func(key, _ []byte) { keys = append(keys, string(key)) })
+	return keys
+}

@@ -1,0 +1,252 @@
+package ratelimitapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// traced is both listeners with tracing.
+type traced struct {
+	*bench
+	spans *tracetest.SpanRecorder
+	lines *logtest.Hook
+}
+
+func openTraced(t testing.TB, d ratelimitapi.Decider, rate float64) traced {
+	t.Helper()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
+	logger, lines := logtest.NewNullLogger()
+	b := openWith(t, config(), ratelimitapi.Dependencies{
+		Decider: d, Log: logrus.NewEntry(logger),
+		Tracing: ratelimitapi.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
+	})
+	return traced{b, spans, lines}
+}
+
+// one returns the only span, once the listeners have given it up.
+func (b traced) one(t *testing.T) sdk.ReadOnlySpan {
+	t.Helper()
+	if err := b.server.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	spans := b.spans.Ended()
+	if len(spans) != 1 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	return spans[0]
+}
+
+func wantSpan(t *testing.T, s sdk.ReadOnlySpan, name string, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, a := range s.Attributes() {
+		got[string(a.Key)] = a.Value.String()
+	}
+	for key, value := range want {
+		if got[key] != value {
+			t.Errorf("%s is %q, want %q", key, got[key], value)
+		}
+	}
+	if s.Name() != name || s.SpanKind() != trace.SpanKindServer {
+		t.Errorf("span %s, %v", s.Name(), s.SpanKind())
+	}
+}
+
+func TestSpanOfGRPC(t *testing.T) {
+	b := openTraced(t, nil, 0) // sampled because the caller says so
+	b.load(t)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "the-one")
+	if _, err := b.client(t).ShouldRateLimit(ctx, request("zero", "k")); err != nil {
+		t.Fatal(err)
+	}
+	s := b.one(t)
+	wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{
+		"rpc.system.name": "grpc", "rpc.response.status_code": "OK", "request_id": "the-one",
+		"ratelimit.domain": "d", "ratelimit.descriptors": "2", "ratelimit.code": "OVER_LIMIT",
+	})
+	if s.Parent().SpanID().String() != traceparent[36:52] || s.SpanContext().TraceID().String() != traceparent[3:35] {
+		t.Errorf("parent is %v", s.Parent())
+	}
+}
+
+func TestSpanOfJSON(t *testing.T) {
+	b := openTraced(t, nil, 0)
+	b.load(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/json?secret=1",
+		strings.NewReader(`{"domain":"d","descriptors":[{"entries":[{"key":"zero","value":"v"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Traceparent", traceparent)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // only its header is read
+	http.DefaultClient.CloseIdleConnections()
+	s := b.one(t)
+	wantSpan(t, s, "POST /json", map[string]string{
+		"http.request.method": "POST", "http.route": "/json", "http.response.status_code": "429", "url.scheme": "http",
+		"request_id": answer.Header.Get("X-Request-Id"), "ratelimit.domain": "d", "ratelimit.code": "OVER_LIMIT",
+	})
+	if s.Parent().SpanID().String() != traceparent[36:52] || s.Status().Code == codes.Error {
+		t.Errorf("parent %v, status %v", s.Parent(), s.Status())
+	}
+	for _, a := range s.Attributes() {
+		if strings.Contains(a.Value.String(), "secret") {
+			t.Errorf("the query is told: %v", a)
+		}
+	}
+}
+
+// TestUnsampled makes no span, and answers all the same.
+func TestUnsampled(t *testing.T) {
+	b := openTraced(t, nil, 0)
+	b.load(t)
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
+		t.Fatal(err)
+	}
+	get(t, b.url+"/json")
+	if n := len(b.spans.Ended()); n != 0 {
+		t.Errorf("%d spans", n)
+	}
+}
+
+// TestProbesHaveNoSpans leaves out what machines ask all the time.
+func TestProbesHaveNoSpans(t *testing.T) {
+	b := openTraced(t, nil, 1)
+	get(t, b.url+"/healthcheck")
+	if n := len(b.spans.Started()); n != 0 {
+		t.Errorf("%d spans", n)
+	}
+}
+
+func TestFailedCallIsToldInItsSpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		status string
+		failed bool
+	}{
+		"store": {fault.New(fault.Unavailable, "", "away"), "Unavailable", true},
+		"ours":  {errors.New("a secret"), "Internal", true},
+		"asker": {fault.New(fault.Invalid, "", "no"), "InvalidArgument", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openTraced(t, failing(c.err), 1)
+			if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err == nil {
+				t.Fatal("no error")
+			}
+			s := b.one(t)
+			wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{"rpc.response.status_code": c.status})
+			if (s.Status().Code == codes.Error) != c.failed || strings.Contains(s.Status().Description, "secret") {
+				t.Errorf("status %v", s.Status())
+			}
+		})
+	}
+}
+
+// TestRequestID is taken or made, and stands in the answer and in the log.
+func TestRequestID(t *testing.T) {
+	b := openTraced(t, failing(errors.New("broken")), 1)
+	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false} {
+		for _, path := range []string{"/json", "/healthcheck", "/nothing"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path, strings.NewReader(`{"domain":"d"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Request-Id", sent)
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close() // only its header is read
+			got := answer.Header.Get("X-Request-Id")
+			if (got == sent) != kept || !kept && len(got) != 24 {
+				t.Errorf("%s: sent %q, answered %q", path, sent, got)
+			}
+			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !named(line)) {
+				t.Errorf("log line %v", line)
+			}
+		}
+	}
+	for sent, want := range map[string]any{"of-envoy": "of-envoy", "a b": nil} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", sent)
+		if _, err := b.client(t).ShouldRateLimit(ctx, request("k")); err == nil {
+			t.Fatal("no error")
+		}
+		if line := b.lines.LastEntry(); line.Data["request_id"] != want || !named(line) {
+			t.Errorf("sent %q: log line %v", sent, line.Data)
+		}
+	}
+}
+
+// named tells whether a line carries the context of a call with a span.
+func named(line *logrus.Entry) bool {
+	return line.Context != nil && trace.SpanContextFromContext(line.Context).IsValid()
+}
+
+// TestRequestIDOfPanic is that of the answer, though all else of it is redone.
+func TestRequestIDOfPanic(t *testing.T) {
+	b := openTraced(t, decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
+	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // only its header is read
+	id := answer.Header.Get("X-Request-Id")
+	if answer.StatusCode != 500 || len(id) != 24 || b.lines.LastEntry().Data["request_id"] != id {
+		t.Errorf("%d, answered %q, logged %v", answer.StatusCode, id, b.lines.LastEntry().Data)
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "of-envoy")
+	if _, err := b.client(t).ShouldRateLimit(ctx, request("k")); err == nil {
+		t.Fatal("no error")
+	}
+	if line := b.lines.LastEntry(); line.Data["request_id"] != "of-envoy" {
+		t.Errorf("logged %v", line.Data)
+	}
+}
+
+// TestLongDomain is cut where it would fill the span.
+func TestLongDomain(t *testing.T) {
+	b := openTraced(t, nil, 1)
+	b.load(t)
+	r := request("k")
+	r.Domain = strings.Repeat("ü", 1000)
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range b.one(t).Attributes() {
+		if a.Key == attribute.Key("ratelimit.domain") && len(a.Value.AsString()) != 256 {
+			t.Errorf("%d bytes", len(a.Value.AsString()))
+		}
+	}
+}
+
+func get(t *testing.T, url string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // only that there is one counts
+}

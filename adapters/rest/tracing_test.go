@@ -1,0 +1,101 @@
+package rest_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// people is a part whose paths and queries hold what no span is to tell.
+type people struct{ part }
+
+func (p people) Mount(r fiber.Router) {
+	r.Get("/v9/people/:email", func(c *fiber.Ctx) error {
+		if !trace.SpanFromContext(c.UserContext()).IsRecording() {
+			return fiber.NewError(fiber.StatusTeapot, "the handler does not see the span")
+		}
+		return c.SendString("ok")
+	})
+}
+
+func TestSpans(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, path string
+		span, route  string
+		status       string
+		failed       bool
+	}{
+		"route":          {"GET", "/v9/people/eve@example.com?cursor=eve", "GET /v9/people/:email", "/v9/people/:email", "200", false},
+		"head":           {"HEAD", "/v9/people/eve", "HEAD /v9/people/:email", "/v9/people/:email", "200", false},
+		"no route":       {"GET", "/v9/eve", "GET", "", "404", false},
+		"no such method": {"POST", "/v9/people/eve", "POST", "", "405", false},
+		"made-up method": {"EVE", "/v9/people/eve", "HTTP", "", "405", false},
+		"panic":          {"GET", "/v0.1/panic", "GET /v0.1/panic", "/v0.1/panic", "500", true},
+		"caller's fault": {"GET", "/v0.1/fault/1", "GET /v0.1/fault/1", "/v0.1/fault/1", "400", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spans := tracetest.NewSpanRecorder()
+			s := tracedService(t, spans, sdk.NeverSample())
+			a := s.call(t, c.method, c.path, nil, "Traceparent", traceparent, "X-Request-Id", "the-one", "X-Forwarded-Proto", "eve")
+			if err := s.server.Shutdown(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if len(spans.Ended()) != 1 {
+				t.Fatalf("%d spans; answer %d", len(spans.Ended()), a.status)
+			}
+			got := spans.Ended()[0]
+			attributes := map[string]string{}
+			for _, kv := range got.Attributes() {
+				attributes[string(kv.Key)] = kv.Value.String()
+				if strings.Contains(kv.Value.String(), "eve") {
+					t.Errorf("it tells %v", kv)
+				}
+			}
+			if got.Name() != c.span || attributes["http.route"] != c.route || attributes["http.response.status_code"] != c.status ||
+				attributes["request_id"] != "the-one" || attributes["url.scheme"] != "http" || (got.Status().Code == codes.Error) != c.failed {
+				t.Errorf("%s %v %v", got.Name(), attributes, got.Status())
+			}
+			if got.Parent().SpanID().String() != traceparent[36:52] || got.SpanKind() != trace.SpanKindServer {
+				t.Errorf("parent %v, kind %v", got.Parent(), got.SpanKind())
+			}
+		})
+	}
+}
+
+// tracedService samples what a caller samples, and else by root.
+func tracedService(t *testing.T, spans *tracetest.SpanRecorder, root sdk.Sampler) *service {
+	t.Helper()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(root)))
+	return serveTraced(t, config(), rest.Dependencies{
+		Parts:   []rest.Part{people{part{"/v9", throttle.APIAddress}}},
+		Health:  rest.NewHealth(),
+		Tracing: rest.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
+	})
+}
+
+// TestProbesHaveNoSpans leaves out what machines ask all the time.
+func TestProbesHaveNoSpans(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	s := tracedService(t, spans, sdk.AlwaysSample())
+	for _, path := range []string{"/health", "/ready"} {
+		if a := s.call(t, http.MethodGet, path, nil); a.status != 200 {
+			t.Errorf("%s: %d", path, a.status)
+		}
+	}
+	if n := len(spans.Started()); n != 0 {
+		t.Errorf("%d spans", n)
+	}
+}
