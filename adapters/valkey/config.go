@@ -19,6 +19,12 @@ const (
 	Cluster  Topology = "cluster"
 )
 
+// UnmarshalText reads a topology in any case: SINGLE, as the Envoy rate limit service has it, is single.
+func (t *Topology) UnmarshalText(text []byte) error {
+	*t = Topology(strings.ToLower(string(text)))
+	return nil
+}
+
 // maxPool bounds the connections to one node.
 const maxPool = 1024
 
@@ -58,17 +64,21 @@ type PerSecondConfig struct {
 	Auth           string        `env:"KVSTORE_PERSECOND_AUTH" secret:"true" desc:"as KVSTORE_AUTH"`
 	SentinelAuth   string        `env:"KVSTORE_PERSECOND_SENTINEL_AUTH" secret:"true" desc:"as KVSTORE_SENTINEL_AUTH"`
 	TLS            bool          `env:"KVSTORE_PERSECOND_TLS" envDefault:"false" desc:"as KVSTORE_TLS; the files are the same"`
+	Timeout        time.Duration `env:"KVSTORE_PERSECOND_TIMEOUT" desc:"as KVSTORE_TIMEOUT, which counts where this is unset"`
 	PoolSize       int           `env:"KVSTORE_PERSECOND_POOL_SIZE" envDefault:"10" desc:"as KVSTORE_POOL_SIZE"`
 	PipelineWindow time.Duration `env:"KVSTORE_PERSECOND_PIPELINE_WINDOW" envDefault:"0" desc:"as KVSTORE_PIPELINE_WINDOW"`
 	PipelineLimit  int           `env:"KVSTORE_PERSECOND_PIPELINE_LIMIT" envDefault:"0" desc:"as KVSTORE_PIPELINE_LIMIT"`
 }
 
-// Config returns the settings of the second store: its own, and from shared the TLS files, the deadline and the health
-// rule, which both have in common.
+// Config returns the settings of the second store: its own, and from shared the TLS files and the health rule, which
+// both have in common, and the deadline where it has none of its own.
 func (c PerSecondConfig) Config(shared Config) Config {
 	shared.URL, shared.SocketType, shared.Type = c.URL, c.SocketType, c.Type
 	shared.Auth, shared.SentinelAuth, shared.TLS = c.Auth, c.SentinelAuth, c.TLS
 	shared.PoolSize, shared.PipelineWindow, shared.PipelineLimit = c.PoolSize, c.PipelineWindow, c.PipelineLimit
+	if c.Timeout != 0 {
+		shared.Timeout = c.Timeout
+	}
 	shared.prefix = "KVSTORE_PERSECOND_"
 	return shared
 }
@@ -104,9 +114,9 @@ func (c Config) Validate() error {
 	case c.PipelineLimit < 0:
 		return c.wrong("PIPELINE_LIMIT", "must not be negative")
 	case c.Timeout < time.Millisecond || c.Timeout > time.Minute:
-		return errors.New("KVSTORE_TIMEOUT must be 1ms to 1m")
+		return c.wrong("TIMEOUT", "must be 1ms to 1m")
 	case c.PipelineWindow >= c.Timeout:
-		return c.wrong("PIPELINE_WINDOW", "must be shorter than KVSTORE_TIMEOUT")
+		return c.wrong("PIPELINE_WINDOW", "must be shorter than the timeout")
 	case (c.TLSClientCert == "") != (c.TLSClientKey == ""):
 		return errors.New("KVSTORE_TLS_CLIENT_CERT and KVSTORE_TLS_CLIENT_KEY must be set together")
 	}

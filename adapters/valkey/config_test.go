@@ -226,3 +226,19 @@ func write(t *testing.T, path string, content []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestNamesOfThePeer: what users of the Envoy rate limit service write.
+func TestNamesOfThePeer(t *testing.T) {
+	cfg, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{"KVSTORE_TYPE": "SINGLE"}})
+	if err != nil || cfg.Type != Single || cfg.Validate() != nil {
+		t.Errorf("KVSTORE_TYPE=SINGLE is %q, %v", cfg.Type, err)
+	}
+	second := PerSecondConfig{Enabled: true, URL: "kv:2", SocketType: "tcp", Type: Single, PoolSize: 1, Timeout: time.Second}
+	if got := second.Config(cfg).Timeout; got != time.Second {
+		t.Errorf("the second store waits %v, want its own second", got)
+	}
+	second.Timeout = time.Hour
+	if err := second.Validate(); err == nil || !strings.HasPrefix(err.Error(), "KVSTORE_PERSECOND_TIMEOUT ") {
+		t.Errorf("an hour is taken: %v", err)
+	}
+}

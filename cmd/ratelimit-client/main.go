@@ -17,7 +17,6 @@ import (
 	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
@@ -66,8 +65,9 @@ func fail(errs io.Writer, err error) int {
 
 // call is what the command line asks for.
 type call struct {
-	address string
-	request *ratelimitpb.RateLimitRequest
+	address  string
+	security security
+	request  *ratelimitpb.RateLimitRequest
 }
 
 func parse(args []string, errs io.Writer) (call, error) {
@@ -86,6 +86,7 @@ func parse(args []string, errs io.Writer) (call, error) {
 		c.request.Descriptors = append(c.request.Descriptors, d)
 		return err
 	})
+	c.security.addTo(flags)
 	if err := flags.Parse(args); err != nil {
 		return call{}, fmt.Errorf("flags: %w", err)
 	}
@@ -108,7 +109,11 @@ func descriptor(s string) (*commonpb.RateLimitDescriptor, error) {
 }
 
 func (c call) ask(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
-	conn, err := grpc.NewClient(c.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	creds, err := c.security.credentials()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient(c.address, grpc.WithTransportCredentials(creds))
 	if err != nil {
 		return nil, fmt.Errorf("-dial_string: %w", err)
 	}

@@ -66,6 +66,10 @@ func TestRun(t *testing.T) {
 		"no name":      {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
 		"unknown flag": {[]string{"-x"}, exitError, "", "-x"},
 		"argument":     {[]string{"x"}, exitError, "", `"x"`},
+		"no TLS there": {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
+		"authorities":  {[]string{"-tls_cacert", "/none", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
+		"not PEM":      {[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM"},
+		"half a pair":  {[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: "},
 		"help":         {[]string{"-h"}, exitOK, "", "Example: "},
 	}
 	for name, test := range tests {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"sort"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
@@ -62,67 +61,6 @@ func (e *environment) readSecretFile(name string) error {
 	}
 	e.values[name] = strings.TrimRight(string(content), "\r\n")
 	return nil
-}
-
-// adoptPeerNames reads the variables of the Envoy rate limit service as ours
-// (decisions 3.7). Ours win; both set and different is a warning.
-func (e *environment) adoptPeerNames() {
-	names := make([]string, 0, len(e.values))
-	for name := range e.values {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, theirs := range names {
-		ours, ok := ownName(theirs)
-		if !ok {
-			continue
-		}
-		value := e.values[theirs]
-		if mine, both := e.values[ours]; both {
-			if mine != value {
-				e.warnings = append(e.warnings, fmt.Sprintf("%s and %s are both set and differ: %s counts", ours, theirs, ours))
-			}
-			continue
-		}
-		e.values[ours] = value
-	}
-	if e.values["PROMETHEUS_MAPPER_YAML"] != "" {
-		e.warnings = append(e.warnings, "PROMETHEUS_MAPPER_YAML is not used: metrics have labels without a mapper")
-	}
-	switch e.values["BACKEND_TYPE"] {
-	case "redis":
-		e.values["BACKEND_TYPE"] = "kvstore"
-	case "memcache":
-		e.values["BACKEND_TYPE"] = "memstore"
-	}
-}
-
-// ownName returns our name of a variable of the Envoy rate limit service.
-func ownName(theirs string) (string, bool) {
-	for _, n := range peerNames {
-		if theirs == n.theirs {
-			return n.ours, true
-		}
-	}
-	for _, p := range peerPrefixes {
-		if rest, ok := strings.CutPrefix(theirs, p.theirs); ok {
-			return p.ours + rest, true
-		}
-	}
-	return "", false
-}
-
-var peerNames = []struct{ theirs, ours string }{
-	{"USE_STATSD", "USE_METRICSD"},
-	{"USE_DOG_STATSD", "USE_TAGGED_METRICSD"},
-	{"USE_DOG_STATSD_MOGRIFIERS", "TAGGED_METRICSD_MOGRIFIERS"},
-}
-
-var peerPrefixes = []struct{ theirs, ours string }{
-	{"REDIS_", "KVSTORE_"},
-	{"MEMCACHE_", "MEMSTORE_"},
-	{"STATSD_", "METRICSD_"},
-	{"DOG_STATSD_MOGRIFIER_", "TAGGED_METRICSD_MOGRIFIER_"},
 }
 
 // parse fills target from the environment. Its error is one sentence a wrong

@@ -3,6 +3,8 @@ package settings
 import (
 	"fmt"
 	"time"
+
+	"github.com/sirupsen/logrus"
 )
 
 // The environments (decisions 0).
@@ -42,9 +44,10 @@ func (s Service) Validate() error {
 	return validLogLevel(s.LogLevel)
 }
 
+// validLogLevel takes what the log takes, which is also what the Envoy rate
+// limit service takes: capital letters and the rarer levels too.
 func validLogLevel(level string) error {
-	switch level {
-	case "trace", "debug", "info", "warn", "warning", "error":
+	if _, err := logrus.ParseLevel(level); err == nil {
 		return nil
 	}
 	return fmt.Errorf("LOG_LEVEL: %q is none of trace, debug, info, warn, error", level)

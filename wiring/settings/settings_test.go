@@ -140,6 +140,33 @@ func TestMogrifiersThatAreNotThere(t *testing.T) {
 	}
 }
 
+// TestPeerNamesThatAreNotUsed wants each told of, and variables of the platform
+// that begin alike passed over.
+func TestPeerNamesThatAreNotUsed(t *testing.T) {
+	unused := []string{
+		"GOSTATS_FLUSH_INTERVAL_SECONDS=5", "REDIS_CLUSTER_PIPELINE_PARALLELISM=0", "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR=CREATE",
+		"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT", "REDIS_USE_EXPLICIT_PIPELINE=true", "STATSD_PROTOCOL=tcp",
+	}
+	s, err := settings.ReadRatelimit(append([]string{
+		"LOG_LEVEL=WARN", "REDIS_TYPE=SINGLE", "REDIS_TIMEOUT=10s", "REDIS_PERSECOND_TIMEOUT=2s", "REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
+	}, unused...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Valkey.Type != "single" || s.Valkey.Timeout != 10*time.Second || s.PerSecond.Timeout != 2*time.Second {
+		t.Errorf("store is %+v, %+v", s.Valkey, s.PerSecond)
+	}
+	for i, variable := range unused {
+		name, _, _ := strings.Cut(variable, "=")
+		if len(s.Warnings) != len(unused) || !strings.HasPrefix(s.Warnings[i], name+" is not used: ") {
+			t.Fatalf("warnings are %q, want one of each of %q", s.Warnings, unused)
+		}
+	}
+	if s, err := settings.Read([]string{"STATSD_PROTOCOL=udp"}); err != nil || len(s.Warnings) != 0 {
+		t.Errorf("STATSD_PROTOCOL=udp: %v, warnings %q", err, s.Warnings)
+	}
+}
+
 func TestSecretFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	secret := strings.Repeat("k", 40)

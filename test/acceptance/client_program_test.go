@@ -1,0 +1,75 @@
+package acceptance
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runClient runs ratelimit-client against the instance and returns its exit
+// code and all that it printed.
+func (s *service) runClient(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(s.grpc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(built, "ratelimit-client"), append([]string{"-dial_string", "localhost:" + port}, args...)...)
+	out, _ := cmd.CombinedOutput() // the exit code is looked at
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// TestClient asks as a person would: the exit code tells the answer.
+func TestClient(t *testing.T) {
+	s := only(t, fmt.Sprintf(settingRules, "d")).start(t)
+	for _, test := range []struct {
+		code   int
+		prints string
+		args   []string
+	}{
+		{0, `"limitRemaining": 9`, []string{"-domain", "d", "-descriptors", "ten=x", "-descriptors", "two=x,more=y"}},
+		{1, `"overallCode": "OVER_LIMIT"`, []string{"-domain", "d", "-descriptors", "ten=x", "-descriptors", "blocked=x"}},
+		{2, "rate limit descriptor list must not be empty", []string{"-domain", "d"}},
+		{2, "rate limit domain must not be empty", []string{"-descriptors", "ten=x"}},
+		{2, "ratelimit-client: ask", []string{"-tls", "-domain", "d", "-descriptors", "ten=x"}},
+	} {
+		if code, printed := s.runClient(t, test.args...); code != test.code || !strings.Contains(printed, test.prints) {
+			t.Errorf("%q ended with %d, want %d, and printed: %s", test.args, code, test.code, printed)
+		}
+	}
+}
+
+// TestClientWithMutualTLS: the client shows its certificate and checks that of
+// the service.
+func TestClientWithMutualTLS(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	file := func(name, content string) string {
+		path := filepath.Join(e.dir, name)
+		write(t, path, content)
+		return path
+	}
+	authority := signed(t, "authority", nil)
+	server, client := signed(t, "server", authority), signed(t, "client", authority)
+	ca := file("ca", string(authority.pem))
+	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_CLIENT_TLS_CACERT="+ca,
+		"GRPC_SERVER_TLS_CERT="+file("cert", string(server.pem)), "GRPC_SERVER_TLS_KEY="+file("key", string(server.kpem)))
+	trusting := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_cacert", ca, "-tls_server_name", "server"}
+	own := []string{"-tls_cert", file("own", string(client.pem)), "-tls_key", file("own.key", string(client.kpem))}
+	for name, test := range map[string]struct {
+		code int
+		args []string
+	}{
+		"trusted both ways":  {0, append(trusting, own...)},
+		"no certificate":     {2, trusting},
+		"another name":       {2, append(append([]string{}, own...), "-domain", "d", "-descriptors", "ten=x", "-tls_cacert", ca)},
+		"no authority known": {2, append(append([]string{}, own...), "-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server")},
+		"without TLS":        {2, []string{"-domain", "d", "-descriptors", "ten=x"}},
+	} {
+		if code, printed := s.runClient(t, test.args...); code != test.code {
+			t.Errorf("%s: ended with %d, want %d: %s", name, code, test.code, printed)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package settings
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// adoptPeerNames reads the variables of the Envoy rate limit service as ours
+// (decisions 3.7). Ours win; both set and different is a warning. So is a
+// variable of that service that means nothing here.
+func (e *environment) adoptPeerNames() {
+	names := make([]string, 0, len(e.values))
+	for name := range e.values {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, theirs := range names {
+		if why, ok := unusedPeerNames[theirs]; ok {
+			if theirs != "STATSD_PROTOCOL" || e.values[theirs] != "udp" {
+				e.warnings = append(e.warnings, theirs+" is not used: "+why)
+			}
+			continue
+		}
+		ours, ok := ownName(theirs)
+		if !ok {
+			continue
+		}
+		value := e.values[theirs]
+		if mine, both := e.values[ours]; both {
+			if mine != value {
+				e.warnings = append(e.warnings, fmt.Sprintf("%s and %s are both set and differ: %s counts", ours, theirs, ours))
+			}
+			continue
+		}
+		e.values[ours] = value
+	}
+	switch e.values["BACKEND_TYPE"] {
+	case "redis":
+		e.values["BACKEND_TYPE"] = "kvstore"
+	case "memcache":
+		e.values["BACKEND_TYPE"] = "memstore"
+	}
+}
+
+// ownName returns our name of a variable of the Envoy rate limit service.
+func ownName(theirs string) (string, bool) {
+	for _, n := range peerNames {
+		if theirs == n.theirs {
+			return n.ours, true
+		}
+	}
+	for _, p := range peerPrefixes {
+		if rest, ok := strings.CutPrefix(theirs, p.theirs); ok {
+			return p.ours + rest, true
+		}
+	}
+	return "", false
+}
+
+var peerNames = []struct{ theirs, ours string }{
+	{"USE_STATSD", "USE_METRICSD"},
+	{"USE_DOG_STATSD", "USE_TAGGED_METRICSD"},
+	{"USE_DOG_STATSD_MOGRIFIERS", "TAGGED_METRICSD_MOGRIFIERS"},
+}
+
+var peerPrefixes = []struct{ theirs, ours string }{
+	{"REDIS_", "KVSTORE_"},
+	{"MEMCACHE_", "MEMSTORE_"},
+	{"STATSD_", "METRICSD_"},
+	{"DOG_STATSD_MOGRIFIER_", "TAGGED_METRICSD_MOGRIFIER_"},
+}
+
+// unusedPeerNames are the variables of the Envoy rate limit service that have
+// no effect here, and why. They are named one by one: a container gets other
+// variables with the same beginnings from the platform that it runs on, such
+// as REDIS_PORT.
+var unusedPeerNames = map[string]string{
+	"REDIS_POOL_ON_EMPTY_BEHAVIOR":                 poolIsShared,
+	"REDIS_POOL_ON_EMPTY_WAIT_DURATION":            poolIsShared,
+	"REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR":       poolIsShared,
+	"REDIS_PERSECOND_POOL_ON_EMPTY_WAIT_DURATION":  poolIsShared,
+	"REDIS_USE_EXPLICIT_PIPELINE":                  alwaysPipelined,
+	"REDIS_PERSECOND_USE_EXPLICIT_PIPELINE":        alwaysPipelined,
+	"REDIS_CLUSTER_PIPELINE_PARALLELISM":           nodesAtOnce,
+	"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM": nodesAtOnce,
+	"PROMETHEUS_MAPPER_YAML":                       "metrics have labels without a mapper",
+	"STATSD_PROTOCOL":                              "statistics are sent over UDP",
+	"GOSTATS_FLUSH_INTERVAL_SECONDS":               "STATS_FLUSH_INTERVAL is what counts",
+	"GOSTATS_LOGGING_SINK_DISABLED":                "DISABLE_STATS is what counts",
+	"GOSTATS_USE_RESERVOIR_TIMER":                  "response times are always bounded",
+	"GOSTATS_PRUNE_IDLE_SECONDS":                   "statistics by value are bounded by STATS_MAX_SERIES",
+}
+
+const (
+	poolIsShared    = "calls share the connections to the store, and wait for none"
+	alwaysPipelined = "commands that are there at the same time always travel together"
+	nodesAtOnce     = "the nodes of a cluster are always asked at once"
+)
