@@ -53,7 +53,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
-	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -118,8 +117,7 @@ var authSet = wire.NewSet(
 	devices.New, wire.Struct(new(devices.Records), "*"),
 	signInConfig, signin.New, wire.Struct(new(signin.Records), "*"), wire.Struct(new(signin.Crypto), "*"),
 	wire.Struct(new(signin.Surroundings), "*"),
-	wire.Struct(new(signals.None)), wire.Bind(new(signals.Geography), new(signals.None)),
-	wire.Bind(new(signals.Reputation), new(signals.None)),
+	openSignals, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"), wire.FieldsOf(new(addressSignals), "Geography", "Reputation"),
 	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
 	credentialsConfig, credentials.New, wire.Struct(new(credentials.Records), "*"), wire.Struct(new(credentials.Surroundings), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),

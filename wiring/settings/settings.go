@@ -11,7 +11,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -38,6 +40,8 @@ type Settings struct {
 	Packages     Packages
 	Auth         Auth
 	Retention    Retention
+	Places       maxmind.Config
+	IPLists      iplists.Config
 	Limits       Limits
 	Passwords    argon.Config
 	Tokens       jwt.Config

@@ -1,0 +1,105 @@
+// Package filewatch tells when files have changed: overwritten in place, replaced by a rename, or through a link that leads
+// elsewhere. It looks at them now and then, which works on every file system. What is in them is not its business.
+package filewatch
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// every is how often files are looked at. A changed one is read when it looks the same twice in a row, so that one that is being
+// written is not read halfway.
+const every = time.Second
+
+// File is a file and what is to be done when it has changed.
+type File struct {
+	Path   string
+	Reload func(path string) error // keeps what was read before when it fails
+}
+
+// Watcher watches files. It is used by one goroutine.
+type Watcher struct {
+	files []*watched
+	log   *logrus.Entry
+}
+
+type watched struct {
+	File
+	read   fs.FileInfo // what was read last; nil when there was no file
+	seen   fs.FileInfo // what was there at the last look
+	absent bool        // told already
+}
+
+// New notes what the files are now; it is called before they are read for the first time, so that no change is missed.
+func New(log *logrus.Entry, files ...File) *Watcher {
+	w := &Watcher{log: log}
+	for _, f := range files {
+		now := look(f.Path)
+		w.files = append(w.files, &watched{File: f, read: now, seen: now})
+	}
+	return w
+}
+
+// Run watches until the context ends.
+func (w *Watcher) Run(ctx context.Context) {
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			w.look()
+		}
+	}
+}
+
+// look reads again what has changed and is at rest.
+func (w *Watcher) look() {
+	for _, f := range w.files {
+		now := look(f.Path)
+		atRest := same(now, f.seen)
+		f.seen = now
+		if now == nil {
+			w.miss(f)
+			continue
+		}
+		f.absent = false
+		if !atRest || same(now, f.read) {
+			continue
+		}
+		f.read = now // also when it fails: it is told once, until the file changes again
+		if err := f.Reload(f.Path); err != nil {
+			w.log.WithError(err).Error("a changed file is refused, what was read before stays in force")
+			continue
+		}
+		w.log.WithField("file", f.Path).Info("a changed file was read")
+	}
+}
+
+func (w *Watcher) miss(f *watched) {
+	if !f.absent {
+		w.log.WithField("file", f.Path).Error("a file has gone, what was read before stays in force")
+	}
+	f.absent, f.read = true, nil
+}
+
+// look returns what a path leads to, nil where that is nothing.
+func look(path string) fs.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+func same(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}

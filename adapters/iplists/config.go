@@ -1,0 +1,59 @@
+package iplists
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+)
+
+// Config names the lists (decisions 2.3).
+type Config struct {
+	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with an address or CIDR a line, # begins a comment, as listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a bare path is listed; read again when they change"`
+}
+
+// list is one file and the class of what stands in it.
+type list struct {
+	class risk.Class
+	path  string
+}
+
+var classes = map[string]risk.Class{"hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed}
+
+// className is what stands before the = of a list: no path looks like that.
+var className = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
+// Validate returns an error that names what is wrong with the setting. It reads no file.
+func (c Config) Validate() error {
+	_, err := c.lists()
+	return err
+}
+
+// Files returns the paths of the lists.
+func (c Config) Files() []string {
+	lists, _ := c.lists() // Validate has refused any other
+	files := make([]string, len(lists))
+	for i := range lists {
+		files[i] = lists[i].path
+	}
+	return files
+}
+
+func (c Config) lists() ([]list, error) {
+	lists := make([]list, 0, len(c.Lists))
+	for _, entry := range c.Lists {
+		l := list{class: risk.Listed, path: strings.TrimSpace(entry)}
+		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
+			if l.class, ok = classes[name]; !ok {
+				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is none of listed, tor, proxy, hosting", name)
+			}
+			l.path = strings.TrimSpace(path)
+		}
+		if l.path == "" {
+			return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q names no file", entry)
+		}
+		lists = append(lists, l)
+	}
+	return lists, nil
+}

@@ -1,0 +1,137 @@
+package iplists
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+)
+
+func file(t testing.TB, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "list.txt")
+	rewrite(t, path, lines...)
+	return path
+}
+
+func rewrite(t testing.TB, path string, lines ...string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestContract(t *testing.T) {
+	signalstest.Reputation(t, func(t *testing.T, ratings signalstest.Ratings) signals.Reputation {
+		var c Config
+		for name, class := range classes {
+			c.Lists = append(c.Lists, name+"="+file(t, ratings[class]...))
+		}
+		return open(t, c)
+	})
+}
+
+func open(t *testing.T, c Config) *Reputation {
+	t.Helper()
+	r, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func rate(r *Reputation, address string) risk.Reputation {
+	return r.Rate(context.Background(), netip.MustParseAddr(address))
+}
+
+func TestLines(t *testing.T) {
+	r := open(t, Config{Lists: []string{file(t,
+		"# a comment", "", "  203.0.113.7 # another\r", "198.51.100.9/24", "::ffff:192.0.2.0/120", "::ffff:192.0.3.1", "2001:DB8::/32")}})
+	for address, want := range map[string]risk.Class{
+		"203.0.113.7": risk.Listed, "203.0.113.8": risk.Clean, "198.51.100.1": risk.Listed,
+		"192.0.2.255": risk.Listed, "192.0.3.1": risk.Listed, "192.0.3.2": risk.Clean, "2001:db8::7": risk.Listed,
+	} {
+		if got := rate(r, address); got != (risk.Reputation{State: risk.Known, Class: want}) {
+			t.Errorf("%s is %+v, want class %d", address, got, want)
+		}
+	}
+	if got := rate(open(t, Config{}), "203.0.113.7"); got != (risk.Reputation{}) {
+		t.Errorf("without lists: %+v", got)
+	}
+	if got := rate(open(t, Config{Lists: []string{file(t)}}), "203.0.113.7"); got != (risk.Reputation{State: risk.Known}) {
+		t.Errorf("an empty list: %+v", got)
+	}
+}
+
+func TestWrongLines(t *testing.T) {
+	for _, line := range []string{
+		"example.com", "203.0.113", "203.0.113.0/33", "203.0.113.7 203.0.113.8", "203.0.113.1-203.0.113.9", "::ffff:0:0/95", "/24",
+		strings.Repeat("1", maxLine+1),
+	} {
+		path := file(t, "# first", "203.0.113.7", line, "203.0.113.8")
+		_, err := Open(Config{Lists: []string{"tor=" + path}})
+		if err == nil || !strings.HasPrefix(err.Error(), "IP_REPUTATION_LISTS: "+path+":3: ") || len(err.Error()) > len(path)+200 {
+			t.Errorf("%.40q: error %v, want one that names the setting, the file and line 3", line, err)
+		}
+	}
+}
+
+func TestSetting(t *testing.T) {
+	lists, err := Config{Lists: []string{"a.txt", " tor=b=c.txt", "hosting = d", "./x=y.txt", "listed=e", "proxy=f"}}.lists()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []list{
+		{risk.Listed, "a.txt"}, {risk.Tor, "b=c.txt"}, {risk.Listed, "hosting = d"}, {risk.Listed, "./x=y.txt"}, {risk.Listed, "e"}, {risk.Proxy, "f"},
+	}
+	for i, l := range lists {
+		if l != want[i] {
+			t.Errorf("list %d is %+v, want %+v", i, l, want[i])
+		}
+	}
+	for _, wrong := range []string{"spam=a.txt", "=a.txt", "tor=", "", "Tor=a.txt"} {
+		if err := (Config{Lists: []string{wrong}}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "IP_REPUTATION_LISTS: ") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if _, err := Open(Config{Lists: []string{"none.txt"}}); err == nil || !strings.Contains(err.Error(), "none.txt") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestReload(t *testing.T) {
+	path := file(t, "203.0.113.7")
+	r := open(t, Config{Lists: []string{"tor=" + path, "proxy=" + path}})
+	rewrite(t, path, "nonsense")
+	if err := r.Reload(path); err == nil || rate(r, "203.0.113.7").Class != risk.Tor {
+		t.Errorf("a wrong list: %v, %+v", err, rate(r, "203.0.113.7"))
+	}
+	rewrite(t, path, "203.0.113.8")
+	if err := r.Reload(path); err != nil || rate(r, "203.0.113.7").Class != risk.Clean || rate(r, "203.0.113.8").Class != risk.Tor {
+		t.Errorf("a new list: %v", err)
+	}
+}
+
+// FuzzParse wants every list to be read or refused with a line, and an address that stands alone in a line to be found.
+func FuzzParse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := parse(strings.NewReader(text))
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), ":") {
+				t.Fatalf("%v names no line", err)
+			}
+			return
+		}
+		for line := range strings.Lines(text) {
+			if a, err := netip.ParseAddr(strings.TrimSpace(line)); err == nil && !table.Contains(a.Unmap().WithZone("")) {
+				t.Fatalf("%s is not found", a)
+			}
+		}
+	})
+}

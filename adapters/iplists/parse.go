@@ -1,0 +1,96 @@
+package iplists
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+
+	"github.com/gaissmai/bart"
+)
+
+const (
+	maxFile  = 256 << 20 // bytes of a list
+	maxLine  = 4096      // bytes of a line
+	maxLines = 5_000_000 // addresses and networks of a list
+)
+
+func read(path string) (*bart.Lite, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	table, err := parse(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s%w", path, err)
+	}
+	return table, nil
+}
+
+// parse reads a list. Its errors begin with the number of the line, to stand behind the name of the file.
+func parse(in io.Reader) (*bart.Lite, error) {
+	table := new(bart.Lite)
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	n, entries := 0, 0
+	for lines.Scan() {
+		n++
+		text, _, _ := bytes.Cut(lines.Bytes(), []byte{'#'})
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		if entries++; entries > maxLines {
+			return nil, fmt.Errorf(":%d: more than %d addresses and networks are too many", n, maxLines)
+		}
+		p, err := parseEntry(string(text))
+		if err != nil {
+			return nil, fmt.Errorf(":%d: %w", n, err)
+		}
+		table.Insert(p)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, fmt.Errorf(":%d: the line is longer than %d bytes", n+1, maxLine)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf(":%d: %w", n+1, err)
+	}
+	return table, nil
+}
+
+// maxShown is how much of a wrong line is shown.
+const maxShown = 60
+
+// mappedBits is the length of the prefix of IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
+const mappedBits = 96
+
+// parseEntry reads an address or a network. IPv4-mapped ones become IPv4.
+func parseEntry(s string) (netip.Prefix, error) {
+	wrong := fmt.Errorf("%q is neither an address nor a network such as 203.0.113.0/24", s[:min(len(s), maxShown)])
+	if a, err := netip.ParseAddr(s); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, wrong
+	case !p.Addr().Is4In6():
+		return p.Masked(), nil
+	case p.Bits() < mappedBits:
+		return netip.Prefix{}, wrong
+	}
+	return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits).Masked(), nil
+}

@@ -1,0 +1,76 @@
+package maxmind
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/oschwald/maxminddb-golang/v2"
+)
+
+const (
+	// maxFile bounds a database in bytes; the largest that are sold have some hundred MiB.
+	maxFile = 1 << 30
+	// sample is how many records are looked at before a database is taken.
+	sample = 10_000
+)
+
+// load reads a database and puts it in force, if it tells what it is there for. It is held in memory, not mapped: a file that is
+// overwritten in place would otherwise end the process.
+func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxminddb.Result) (bool, error)) error {
+	content, err := read(path)
+	if err != nil {
+		return err
+	}
+	db, err := maxminddb.OpenBytes(content)
+	if err != nil {
+		return fmt.Errorf("%s is no MaxMind DB: %w", path, err)
+	}
+	if err := check(db, tells); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	into.Store(db)
+	return nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	content := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, content); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return content, nil
+}
+
+// check looks at the first records: all must be readable, and one at least must tell what is asked for.
+func check(db *maxminddb.Reader, tells func(maxminddb.Result) (bool, error)) error {
+	n, useful := 0, false
+	for r := range db.Networks() {
+		told, err := tells(r)
+		if err != nil {
+			return err
+		}
+		useful = useful || told
+		if n++; n == sample {
+			break
+		}
+	}
+	if !useful {
+		return errOther
+	}
+	return nil
+}
