@@ -34,7 +34,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -204,10 +203,22 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Tokens:    issuer,
 		Root:      authRootSecret,
 	}
-	none := signals.None{}
+	maxmindConfig := s.Places
+	iplistsConfig := s.IPLists
+	wiringAddressSignals, cleanup6, err := openSignals(ctx, maxmindConfig, iplistsConfig, log)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	geography := wiringAddressSignals.Geography
+	reputation := wiringAddressSignals.Reputation
 	surroundings := signin.Surroundings{
-		Geography:  none,
-		Reputation: none,
+		Geography:  geography,
+		Reputation: reputation,
 		Cache:      sessioncacheCache,
 		Trail:      trail,
 		Clock:      clock,
@@ -215,6 +226,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -239,6 +251,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -258,6 +271,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -269,6 +283,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -286,6 +301,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -341,8 +357,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Sweeping: wiringSweeping,
 		Tracing:  tracing,
 	}
-	wiringService, cleanup6, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -351,6 +368,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -557,10 +575,24 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Tokens:    issuer,
 		Root:      authRootSecret,
 	}
-	none := signals.None{}
+	maxmindConfig := s.Places
+	iplistsConfig := s.IPLists
+	wiringAddressSignals, cleanup8, err := openSignals(ctx, maxmindConfig, iplistsConfig, log)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	geography := wiringAddressSignals.Geography
+	reputation := wiringAddressSignals.Reputation
 	surroundings := signin.Surroundings{
-		Geography:  none,
-		Reputation: none,
+		Geography:  geography,
+		Reputation: reputation,
 		Cache:      sessioncacheCache,
 		Trail:      trail,
 		Clock:      clock,
@@ -568,6 +600,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -594,6 +627,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -615,6 +649,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	couriers, err := chooseCouriers(service, auth, host, log)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -628,6 +663,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -647,6 +683,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -704,8 +741,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Sweeping: wiringSweeping,
 		Tracing:  tracing,
 	}
-	wiringService, cleanup8, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup9, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -716,6 +754,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()

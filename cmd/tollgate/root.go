@@ -28,7 +28,7 @@ func newRoot(p process) *cobra.Command {
 	root.SetErr(p.stderr)
 	root.AddCommand(
 		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newMethods(p),
-		newPlugins(p),
+		newRisk(p), newPlugins(p),
 		newSettings(p),
 	)
 	for _, c := range root.Commands() {

@@ -64,7 +64,9 @@ var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset"}
 
 // drivingAdapters call the core; an adapter that is not listed here or in bridgeAdapters is driven.
-var drivingAdapters = []string{"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd"}
+var drivingAdapters = []string{
+	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog",
+}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

@@ -75,6 +75,14 @@ func (c Config) Validate() error {
 	return c.Risk.Validate()
 }
 
+// Assess returns how sign-ins are assessed.
+func (c Config) Assess() assess.Config {
+	return assess.Config{
+		Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
+		Bounds: c.Bounds, Binding: c.DeviceBinding,
+	}
+}
+
 // Records are the stores that sign-in works on; all of one adapter, so that a transaction spans them.
 type Records struct {
 	Accounts      accountstore.Store
@@ -145,15 +153,10 @@ func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
 }
 
 func newAssessor(c Config, r Records, w Surroundings) *assess.Assessor {
-	return assess.New(
-		assess.Config{
-			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
-			Bounds: c.Bounds, Binding: c.DeviceBinding,
-		},
-		assess.Sources{
-			Past:      assess.Recorded{Trail: w.Trail, Sessions: r.Sessions, History: r.History, Geography: w.Geography},
-			Geography: w.Geography, Reputation: w.Reputation,
-		})
+	return assess.New(c.Assess(), assess.Sources{
+		Past:      assess.Recorded{Trail: w.Trail, Sessions: r.Sessions, History: r.History, Geography: w.Geography},
+		Geography: w.Geography, Reputation: w.Reputation,
+	})
 }
 
 // Result is a session's fresh pair of tokens; of a login that waits for its second factor it is the user's id alone.

@@ -1,0 +1,179 @@
+package loginlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/replay"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+)
+
+func newReplayer() *replay.Replayer {
+	return replay.New(replay.Config{Assess: signin.Defaults().Assess(), StepUp: replay.FirstDevice}, signals.None{}, signals.None{})
+}
+
+// with is a good line with some fields replaced.
+func with(fields string) string {
+	return `{"id":"1","ts":1795262400,"userId":7,"ip":"203.0.113.1","passwordCorrect":true` + fields + `}`
+}
+
+func TestFields(t *testing.T) {
+	id, e, err := parse([]byte(`{"id":7,"ts":"2026-11-21T13:00:00.5+01:00","userId":"u","email":"A@example.com","ip":"::ffff:203.0.113.1",
+		"country":"de","asn":"AS64500","lat":52.5,"lon":-13.4,"userAgent":"a","screenResolution":"1x1","timezone":"UTC","language":"de",
+		"passwordCorrect":false,"ipReputation":"tor","stepUpPassed":true,"deviceTrusted":false,"deviceTokenShown":true,"label":{"x":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, time.November, 21, 12, 0, 0, 5e8, time.UTC)
+	l := e.Location
+	if string(id) != "7" || !e.At.Equal(at) || e.User != "id u" || e.Address != netip.MustParseAddr("::ffff:203.0.113.1") ||
+		e.PasswordCorrect || e.StepUpPassed != replay.Yes || e.DeviceTrusted != replay.No || e.DeviceTokenShown != replay.Yes ||
+		*e.Reputation != (risk.Reputation{State: risk.Known, Class: risk.Tor}) || e.Device.UserAgent() != "a" {
+		t.Errorf("event is %+v", e)
+	}
+	if l.State != risk.Known || l.Country != "DE" || l.Network.ASN != 64500 || *l.Coordinates != (risk.Coordinates{Latitude: 52.5, Longitude: -13.4}) {
+		t.Errorf("location is %+v", l)
+	}
+}
+
+func TestOptionalFields(t *testing.T) {
+	for fields, want := range map[string]*risk.Location{
+		``:                           nil,
+		`,"asn":64500`:               nil,
+		`,"lat":null,"lon":null`:     nil,
+		`,"country":null`:            {State: risk.Unanswered},
+		`,"country":""`:              {State: risk.Unanswered},
+		`,"country":"FR","asn":null`: {State: risk.Known, Country: "FR"},
+	} {
+		_, e, err := parse([]byte(with(fields)))
+		if err != nil || (e.Location == nil) != (want == nil) || want != nil && *e.Location != *want {
+			t.Errorf("%s: location %+v, error %v", fields, e.Location, err)
+		}
+		if e.User != "id 7" || e.Reputation != nil || e.StepUpPassed != replay.Untold {
+			t.Errorf("%s: %+v", fields, e)
+		}
+	}
+	_, e, err := parse([]byte(`{"id":"1","ts":1795262400.25,"email":" Ada@Example.com","ip":"10.0.0.1","passwordCorrect":true,"ipReputation":null}`))
+	if err != nil || e.User != "email ada@example.com" || e.At.Nanosecond() != 25e7 || e.Reputation.State != risk.Unanswered {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// TestMalformed wants the line and the field named.
+func TestMalformed(t *testing.T) {
+	for line, names := range map[string]string{
+		`[]`:                                    "no JSON object",
+		`{"id":`:                                "no JSON object",
+		`{} {}`:                                 "no JSON object",
+		`null`:                                  "id ",
+		with(`,"id":null`):                      "id ",
+		with(`,"id":{}`):                        "id ",
+		with(`,"id":"` + long(300) + `"`):       "id ",
+		with(`,"ts":"yesterday"`):               "ts ",
+		with(`,"ts":1795262400000`):             "ts ",
+		with(`,"ts":-1`):                        "ts ",
+		with(`,"ts":null`):                      "ts ",
+		with(`,"userId":[]`):                    "userId ",
+		with(`,"userId":null`):                  "userId ",
+		with(`,"userId":null,"email":7`):        "email ",
+		with(`,"ip":"203.0.113"`):               "ip ",
+		with(`,"ip":null`):                      "ip ",
+		with(`,"country":"Germany"`):            "country ",
+		with(`,"country":49`):                   "country ",
+		with(`,"asn":-1`):                       "asn ",
+		with(`,"lat":1`):                        "lon ",
+		with(`,"lat":91,"lon":0`):               "lat ",
+		with(`,"lat":0,"lon":"x"`):              "lon ",
+		with(`,"userAgent":7`):                  "userAgent ",
+		with(`,"language":"` + long(600) + `"`): "language ",
+		with(`,"passwordCorrect":"yes"`):        "passwordCorrect ",
+		with(`,"passwordCorrect":null`):         "passwordCorrect ",
+		with(`,"ipReputation":"spam"`):          "ipReputation ",
+		with(`,"stepUpPassed":1`):               "stepUpPassed ",
+	} {
+		var out bytes.Buffer
+		err := Read(context.Background(), strings.NewReader(with("")+"\n\n"+line+"\n"), newReplayer(), Encode(&out))
+		if err == nil || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), names) {
+			t.Errorf("%.80s: %v, want line 3 and %q", line, err, names)
+		}
+		if strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%.80s: %q was written, want the verdict on line 1", line, &out)
+		}
+	}
+}
+
+func long(n int) string { return strings.Repeat("x", n) }
+
+func TestBounds(t *testing.T) {
+	big := with(`,"label":"` + long(maxLine) + `"`)
+	err := Read(context.Background(), strings.NewReader(with("")+"\n"+big), newReplayer(), Encode(io.Discard))
+	if err == nil || !strings.HasPrefix(err.Error(), "line 2: is longer") {
+		t.Errorf("a huge line: %v", err)
+	}
+	err = Read(context.Background(), strings.NewReader(with("")+"\n"+with(`,"ts":1795262399`)), newReplayer(), Encode(io.Discard))
+	if err == nil || err.Error() != "line 2: ts is before that of the event before, 2026-11-21T12:00:00Z" {
+		t.Errorf("out of order: %v", err)
+	}
+	full := errors.New("disk full")
+	if err := Read(context.Background(), strings.NewReader(with("")), newReplayer(), func(Line) error { return full }); !errors.Is(err, full) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := Read(ctx, strings.NewReader(with("")), newReplayer(), Encode(io.Discard)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled context: %v", err)
+	}
+}
+
+// TestGolden replays the events of the guide.
+func TestGolden(t *testing.T) {
+	in, err := os.Open("testdata/events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	want, err := os.ReadFile("testdata/verdicts.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Read(context.Background(), in, newReplayer(), Encode(&out)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("verdicts are\n%swant\n%s", &out, want)
+	}
+}
+
+// FuzzParse wants every line to be refused with the name of a field, or to give an event that can be assessed.
+func FuzzParse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, line string) {
+		id, e, err := parse([]byte(line))
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("an empty error")
+			}
+			return
+		}
+		if len(id) == 0 || e.User == "" || !e.Address.IsValid() || e.At.Year() > 9999 {
+			t.Fatalf("%q gives %+v", line, e)
+		}
+		if l := e.Location; l != nil && l.Coordinates != nil && l.Coordinates.DistanceKM(risk.Coordinates{}) > 20_100 {
+			t.Fatalf("%q lies off the earth: %+v", line, *l.Coordinates)
+		}
+		v, err := newReplayer().Next(context.Background(), e)
+		if err != nil || v.Score < 0 || v.Score > risk.MaxScore || v.Level > auth.Unverified {
+			t.Fatalf("%q is assessed as %+v, %v", line, v, err)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/loginlog"
+	"github.com/tollgate-dev/tollgate/core/auth/replay"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newRisk(p process) *cobra.Command {
+	c := &cobra.Command{Use: "risk", Short: "See how sign-ins are scored"}
+	c.AddCommand(newRiskReplay(p))
+	return c
+}
+
+func newRiskReplay(p process) *cobra.Command {
+	var assumption string
+	o := &output{}
+	c := &cobra.Command{
+		Use:   "replay EVENTS.jsonl",
+		Short: "Score recorded sign-ins as the service would have",
+		Long: "Read sign-ins in the order in which they happened, a JSON object a line, and write\n" +
+			"for each {\"id\",\"riskScore\",\"trustLevel\",\"factors\"}, scored by the code and with the\n" +
+			"settings of the service (RISK_*, HIGH_RISK_COUNTRIES, DEVICE_BINDING), the clock\n" +
+			"taken from the events. For - standard input is read. Nothing is stored.\n\n" +
+			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip, passwordCorrect.\n" +
+			"Optional: country, asn, lat, lon, userAgent, screenResolution, timezone, language;\n" +
+			"ipReputation (clean, hosting, proxy, tor, listed); stepUpPassed (step-up or MFA),\n" +
+			"deviceTrusted, deviceTokenShown (true or false). Other fields are ignored. Country\n" +
+			"and reputation that an event does not tell are looked up where GEOIP_CITY_DB and\n" +
+			"IP_REPUTATION_LISTS are set, and count nothing otherwise.\n\n" +
+			"A wrong password is scored as if it had been right, and counts as a failed attempt\n" +
+			"from then on. Locks are not replayed.",
+		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
+			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().StringVarP(&o.format, "output", "o", "json", "how to print: json, a line each, or table, with the reasons")
+	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
+		"who passed step-up where stepUpPassed is not told: first-device of each person, none or all")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		stepUp, err := replay.ParseAssumption(assumption)
+		if err != nil {
+			return fmt.Errorf("--assume-step-up: %s", sentence(err))
+		}
+		s, err := readSettings(p)
+		if err != nil {
+			return err
+		}
+		r, err := wiring.NewReplayer(s, stepUp)
+		if err != nil {
+			return err
+		}
+		return replayFile(c.Context(), p, args[0], r, o)
+	}
+	return c
+}
+
+// replayFile writes what it has found so far also when a line is wrong.
+func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
+	in := p.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	out := bufio.NewWriter(p.stdout)
+	write := loginlog.Encode(out)
+	if o.format == "table" {
+		write = scoreTable(out)
+	}
+	err := loginlog.Read(ctx, in, r, write)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// scoreTable prints a row for each verdict, in columns of fixed width, since no more than one is held at a time.
+func scoreTable(w io.Writer) func(loginlog.Line) error {
+	const row = "%-24s  %5v  %-13s  %s\n"
+	header := true
+	put := func(columns ...any) error {
+		if _, err := fmt.Fprintf(w, row, columns...); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return nil
+	}
+	return func(l loginlog.Line) error {
+		if header {
+			if err := put("ID", "SCORE", "LEVEL", "WHY"); err != nil {
+				return err
+			}
+			header = false
+		}
+		id := printable(strings.Trim(string(l.ID), `"`))
+		return put(id, l.Score, l.Level, printable(strings.Join(why(l), "; ")))
+	}
+}
+
+// why returns the reasons of the factors that have points.
+func why(l loginlog.Line) []string {
+	var list []string
+	f, r := l.Factors, l.Reasons
+	for _, factor := range []struct {
+		points int
+		reason string
+	}{
+		{f.DeviceFamiliarity, r.DeviceFamiliarity}, {f.GeographicAnomaly, r.GeographicAnomaly}, {f.IPReputation, r.IPReputation},
+		{f.LoginVelocity, r.LoginVelocity}, {f.FailedAttempts, r.FailedAttempts},
+	} {
+		if factor.points > 0 {
+			list = append(list, fmt.Sprintf("%d: %s", factor.points, factor.reason))
+		}
+	}
+	return list
+}

@@ -1,0 +1,167 @@
+// Package replay assesses sign-ins that were recorded, in the order in which they happened, as the service would have: with the
+// same code, but with a past and a clock of its own. Where the records come from is not its business, and neither are locks.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+)
+
+// Told is what a record says on a question, if it does.
+type Told uint8
+
+// The answers of a record.
+const (
+	Untold Told = iota
+	No
+	Yes
+)
+
+// Event is a sign-in as it was recorded.
+type Event struct {
+	At               time.Time
+	User             auth.UserID // any text that stands for one person
+	Address          netip.Addr
+	Device           auth.DeviceInfo
+	Location         *risk.Location   // nil: the configured source is asked
+	Reputation       *risk.Reputation // likewise
+	PasswordCorrect  bool
+	StepUpPassed     Told // the session passed step-up or MFA; Untold: Config.StepUp decides
+	DeviceTrusted    Told // the owner marked the device after this sign-in; Untold: the mark stays
+	DeviceTokenShown Told // Untold: a confirmed device shows its token
+}
+
+// Assumption says which sessions passed step-up when the records do not tell.
+type Assumption string
+
+// The assumptions. None of them has a session at HIGH_RISK pass, which the service would not let try.
+const (
+	// FirstDevice: the first one of a person, and no other. So people have a usual device, and whoever comes later with their
+	// password from elsewhere does not get one.
+	FirstDevice Assumption = "first-device"
+	NoStepUp    Assumption = "none"
+	AllStepUps  Assumption = "all"
+)
+
+// ParseAssumption returns the assumption of a name; fault.Invalid when there is none.
+func ParseAssumption(name string) (Assumption, error) {
+	switch a := Assumption(name); a {
+	case FirstDevice, NoStepUp, AllStepUps:
+		return a, nil
+	}
+	return "", fault.Newf(fault.Invalid, auth.CodeValidation, "%q is none of first-device, none, all", name)
+}
+
+// Config holds how sign-ins are assessed.
+type Config struct {
+	Assess assess.Config
+	StepUp Assumption
+}
+
+// Replayer assesses one event after the other. It is used by one goroutine.
+type Replayer struct {
+	config     Config
+	geography  signals.Geography
+	reputation signals.Reputation
+	assessor   *assess.Assessor
+	people     map[auth.UserID]*person
+	event      *Event // the one that is being assessed
+	last       time.Time
+	events     int
+}
+
+// New returns a replayer that has seen nothing yet. The sources are asked for what events do not tell.
+func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
+	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*person{}}
+	p.assessor = assess.New(c.Assess, assess.Sources{Past: past{p}, Geography: told{p}, Reputation: told{p}})
+	return p
+}
+
+// sweepEvery is after how many events people are forgotten of whom nothing counts any more.
+const sweepEvery = 1 << 16
+
+// Next assesses an event and learns from it. One with a wrong password is assessed as if it had been right, so that scorers can
+// be compared on it; it counts as a failed attempt from then on, and teaches nothing else. fault.Invalid when the event is older
+// than the one before.
+func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
+	if e.At.Before(r.last) {
+		return assess.Verdict{}, fault.Newf(fault.Invalid, auth.CodeValidation,
+			"ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano))
+	}
+	r.last, r.event = e.At, &e
+	if r.events++; r.events%sweepEvery == 0 {
+		r.sweep()
+	}
+	p := r.person(e.User)
+	identity := e.Device.Identity(e.User)
+	standing := r.standing(p.device(identity), e.DeviceTokenShown)
+	v, err := r.assessor.Assess(ctx, assess.Visit{At: e.At, User: e.User, Address: e.Address, Device: standing})
+	if err != nil {
+		return assess.Verdict{}, fmt.Errorf("assess: %w", err)
+	}
+	r.learn(p, identity, &v)
+	return v, nil
+}
+
+func (r *Replayer) person(id auth.UserID) *person {
+	p := r.people[id]
+	if p == nil {
+		p = &person{}
+		r.people[id] = p
+	}
+	return p
+}
+
+func (r *Replayer) standing(d device, token Told) trust.Device {
+	return trust.Device{
+		Confirmed: d.confirmed, Trusted: d.trusted,
+		Proven: r.config.Assess.Binding == trust.BindingOff || d.confirmed && token != No,
+	}
+}
+
+// learn notes what sign-in and step-up would have stored.
+func (r *Replayer) learn(p *person, identity auth.DeviceIdentity, v *assess.Verdict) {
+	e := r.event
+	p.attempt(e.At, !e.PasswordCorrect)
+	if !e.PasswordCorrect {
+		return
+	}
+	p.session(e.At)
+	passed := r.passed(p, v.Level)
+	if passed || v.Level.Admits(auth.LimitedTrust) {
+		p.stay(e.At, v.Signals.Location)
+	}
+	p.mark(identity, passed, e.DeviceTrusted)
+}
+
+// passed tells whether the session passed step-up or MFA.
+func (r *Replayer) passed(p *person, level auth.TrustLevel) bool {
+	if r.event.StepUpPassed != Untold {
+		return r.event.StepUpPassed == Yes
+	}
+	switch {
+	case level == auth.HighRisk, r.config.StepUp == NoStepUp:
+		return false
+	case r.config.StepUp == AllStepUps:
+		return true
+	}
+	return !p.confirmed()
+}
+
+// sweep frees what no longer counts.
+func (r *Replayer) sweep() {
+	for id, p := range r.people {
+		if p.expire(r.last); p.forgettable() {
+			delete(r.people, id)
+		}
+	}
+}
