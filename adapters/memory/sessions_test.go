@@ -19,6 +19,7 @@ func TestSessionsContract(t *testing.T) {
 		return sessioncachetest.Subject{
 			Cache:   memory.NewSessions(c, memory.Config{MaxSessions: 10_000}),
 			ID:      func() auth.SessionID { return auth.SessionID(fmt.Sprint("session-", last.Add(1))) },
+			Now:     c.Now,
 			Advance: c.Advance,
 		}
 	})
@@ -28,7 +29,7 @@ func TestSessionsAreServedUpToMaxAge(t *testing.T) {
 	clock := newManual()
 	c := memory.NewSessions(clock, memory.Config{MaxSessions: 10})
 	s := sessioncachetest.Session("a")
-	c.Put(t.Context(), s)
+	c.Put(t.Context(), s, clock.Now())
 	clock.Advance(sessioncache.MaxAge)
 	sessioncachetest.MustServe(t, c, s, "at MaxAge")
 	clock.Advance(time.Nanosecond)
@@ -38,7 +39,7 @@ func TestSessionsAreServedUpToMaxAge(t *testing.T) {
 func TestSessionsOutliveNoClockSetBack(t *testing.T) {
 	clock := newManual()
 	c := memory.NewSessions(clock, memory.Config{MaxSessions: 10})
-	c.Put(t.Context(), sessioncachetest.Session("a"))
+	c.Put(t.Context(), sessioncachetest.Session("a"), clock.Now())
 	clock.Advance(-time.Hour)
 	sessioncachetest.MustMiss(t, c, "a", "put in the future")
 }
@@ -48,7 +49,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	c := memory.NewSessions(clock, memory.Config{MaxSessions: 160})
 	for i := range 2000 {
 		clock.Advance(time.Microsecond)
-		c.Put(t.Context(), sessioncachetest.Session(auth.SessionID(fmt.Sprint(i))))
+		c.Put(t.Context(), sessioncachetest.Session(auth.SessionID(fmt.Sprint(i))), clock.Now())
 	}
 	if c.Len() != 160 {
 		t.Errorf("%d copies kept, want 160", c.Len())
@@ -64,7 +65,7 @@ func TestAgedSessionsRunOut(t *testing.T) {
 		if i == 1500 {
 			clock.Advance(sessioncache.MaxAge + 1)
 		}
-		c.Put(t.Context(), sessioncachetest.Session(auth.SessionID(fmt.Sprint(i))))
+		c.Put(t.Context(), sessioncachetest.Session(auth.SessionID(fmt.Sprint(i))), clock.Now())
 	}
 	if c.Len() > 1600 {
 		t.Errorf("%d copies kept, of which 1500 are good", c.Len())

@@ -13,14 +13,17 @@ import (
 // copyFormat begins every copy. A copy of another format is a miss, so instances of two versions can share a store.
 const copyFormat = 1
 
+// dropFormat begins the mark that a session was dropped; the time in microseconds follows in decimal digits.
+const dropFormat = 2
+
 var errCopy = errors.New("not a copy of a session")
 
-// appendCopy writes a session and when it was put: the format, that time, then each field in the order of auth.Session.
+// appendCopy writes a session and when it was read: the format, that time, then each field in the order of auth.Session.
 // Numbers are varints, texts their length and bytes, times nanoseconds since the epoch. A session holds no secrets: tokens
 // are stored elsewhere, and hashed.
-func appendCopy(b []byte, s *auth.Session, put time.Time) []byte {
+func appendCopy(b []byte, s *auth.Session, read time.Time) []byte {
 	b = append(b, copyFormat)
-	b = appendTime(b, put)
+	b = appendTime(b, read)
 	for _, text := range []string{string(s.ID), string(s.UserID), string(s.DeviceID), string(s.DeviceIdentity)} {
 		b = appendText(b, text)
 	}
@@ -35,12 +38,12 @@ func appendCopy(b []byte, s *auth.Session, put time.Time) []byte {
 }
 
 // readCopy reads what appendCopy wrote, and nothing else.
-func readCopy(b []byte) (s auth.Session, put time.Time, err error) {
+func readCopy(b []byte) (s auth.Session, read time.Time, err error) {
 	r := copyReader{rest: b}
 	if r.byte() != copyFormat {
 		return auth.Session{}, time.Time{}, errCopy
 	}
-	put = r.time()
+	read = r.time()
 	s.ID, s.UserID, s.DeviceID = auth.SessionID(r.text()), auth.UserID(r.text()), auth.DeviceID(r.text())
 	s.DeviceIdentity = auth.DeviceIdentity(r.text())
 	s.TrustLevel = auth.TrustLevel(r.byte())
@@ -52,7 +55,7 @@ func readCopy(b []byte) (s auth.Session, put time.Time, err error) {
 	if r.failed || len(r.rest) > 0 {
 		return auth.Session{}, time.Time{}, errCopy
 	}
-	return s, put, nil
+	return s, read, nil
 }
 
 func appendText(b []byte, s string) []byte {

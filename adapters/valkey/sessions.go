@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -29,15 +30,27 @@ const (
 // Sessions keeps copies of sessions in the store, and those in use also in the process, from where the store calls them
 // back when they change (server-assisted client side caching). A server that offers no such thing is asked each time.
 //
-// No copy is served longer than sessioncache.MaxAge after Put. Two bounds stand for that, so that neither a message that
-// was long on its way nor a clock that is wrong breaks it alone: the store's expiry, which also ends the copy in the
-// process, and the time of Put inside the copy, which Get checks against its own clock. Where two instances' clocks are
-// apart by more than MaxAge, they do not serve each other's copies.
+// No copy is served longer than sessioncache.MaxAge after it was read from the records. Two bounds stand for that, so that
+// neither a message that was long on its way nor a clock that is wrong breaks it alone: the store's expiry, which also ends
+// the copy in the process, and the time of reading inside the copy, which Get checks against its own clock. Where two
+// instances' clocks are apart by more than MaxAge, they do not serve each other's copies.
+//
+// A session that was dropped leaves a mark in the store, and a script refuses copies that were read before it, on whatever
+// instance: as far as the clocks of two agree, no copy from before is served once Drop has returned.
 type Sessions struct {
 	link  *link
 	clock clock.Clock
+	put   *valkey.Lua
 	floor floor
 }
+
+// putSource keeps a copy unless the session was dropped since it was read. Arguments: the copy, the time of its reading in
+// microseconds, its life in milliseconds.
+const putSource = `
+local there = redis.call('GET', KEYS[1])
+if there and string.byte(there) == 2 and (tonumber(string.sub(there, 2)) or 0) >= tonumber(ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+return 1`
 
 // OpenSessions returns a cache in the store of cfg and what closes it. As with Open, a store that is away is no error.
 func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.Entry) (*Sessions, func(), error) {
@@ -55,7 +68,7 @@ func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.En
 	l := &link{timeout: min(cfg.Timeout, sessionPatience), dial: cfg.Timeout, log: log}
 	l.connect = func() (valkey.Client, error) { return connectCaching(options) }
 	end := openLink(ctx, l)
-	return &Sessions{link: l, clock: c}, end, nil
+	return &Sessions{link: l, clock: c, put: valkey.NewLuaScript(putSource)}, end, nil
 }
 
 // connectCaching does without client side caching where the server has none.
@@ -71,7 +84,7 @@ func connectCaching(options valkey.ClientOption) (valkey.Client, error) {
 // Get implements ports/sessioncache.
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
 	var session auth.Session
-	var put time.Time
+	var read time.Time
 	key := sessionKey + string(id)
 	err := s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error {
 		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionLife).AsBytes()
@@ -81,28 +94,34 @@ func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bo
 			}
 			return fmt.Errorf("read a copy: %w", err)
 		}
-		if session, put, err = readCopy(found); err != nil {
-			session = auth.Session{} // of another format: a miss
+		if session, read, err = readCopy(found); err != nil {
+			session = auth.Session{} // a mark, or of another format: a miss
 		}
 		return nil
 	})
-	if err != nil || put.IsZero() || session.ID != id {
+	if err != nil || read.IsZero() || session.ID != id {
 		return auth.Session{}, false
 	}
-	if age := s.clock.Now().Sub(put); age > sessioncache.MaxAge || age < -sessioncache.MaxAge || s.floor.hides(id, put) {
+	if age := s.clock.Now().Sub(read); age > sessioncache.MaxAge || age < -sessioncache.MaxAge || s.floor.hides(id, read) {
 		return auth.Session{}, false
 	}
 	return session, true
 }
 
 // Put implements ports/sessioncache.
-func (s *Sessions) Put(ctx context.Context, session auth.Session) {
-	put := s.clock.Now()
-	s.floor.raise(put, put, session.ID)
-	value := valkey.BinaryString(appendCopy(make([]byte, 0, 256), &session, put))
+func (s *Sessions) Put(ctx context.Context, session auth.Session, read time.Time) {
+	life := sessionLife - max(s.clock.Now().Sub(read), 0)
+	if life < time.Millisecond {
+		return // it was too long on its way
+	}
+	s.floor.raise(read, read, session.ID)
 	key := sessionKey + string(session.ID)
+	args := []string{
+		valkey.BinaryString(appendCopy(make([]byte, 0, 256), &session, read)),
+		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(life.Milliseconds(), 10),
+	}
 	_ = s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
-		return client.Do(ctx, client.B().Set().Key(key).Value(value).Px(sessionLife).Build()).Error()
+		return s.put.Exec(ctx, client, []string{key}, args).Error()
 	})
 }
 
@@ -114,21 +133,23 @@ func (s *Sessions) Drop(ctx context.Context, ids ...auth.SessionID) {
 	}
 	now := s.clock.Now()
 	s.floor.raise(now, now.Add(time.Nanosecond), ids...)
+	mark := string(rune(dropFormat)) + strconv.FormatInt(now.UnixMicro(), 10)
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = sessionKey + string(id)
 	}
 	for n, keys := range s.link.keysByNode(keys) {
 		_ = s.link.do(context.WithoutCancel(ctx), place{n, keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
-			return drop(ctx, client, keys)
+			return drop(ctx, client, keys, mark)
 		})
 	}
 }
 
-func drop(ctx context.Context, client valkey.Client, keys []string) error {
+// drop puts a mark in the place of each copy, for as long as a copy of before may still come.
+func drop(ctx context.Context, client valkey.Client, keys []string, mark string) error {
 	commands := make([]valkey.Completed, len(keys))
 	for i, key := range keys {
-		commands[i] = client.B().Del().Key(key).Build()
+		commands[i] = client.B().Set().Key(key).Value(mark).Px(sessioncache.MaxAge).Build()
 	}
 	for _, r := range client.DoMulti(ctx, commands...) {
 		if err := r.Error(); err != nil {
@@ -138,7 +159,7 @@ func drop(ctx context.Context, client valkey.Client, keys []string) error {
 	return nil
 }
 
-// floor remembers, for sessions put or dropped here lately, the time of Put below which copies are outdated. It covers the
+// floor remembers, for sessions put or dropped here lately, the time of reading below which copies are outdated. It covers the
 // moments until the store has called copies back, and a store that cannot be told. Older entries go by generations: what
 // is older than MaxAge is not served anyway.
 type floor struct {
@@ -147,7 +168,7 @@ type floor struct {
 	youngestBegan time.Time
 }
 
-// raise hides copies of the sessions that were put before a time. It never lowers what is hidden.
+// raise hides copies of the sessions that were read before a time. It never lowers what is hidden.
 func (f *floor) raise(now, least time.Time, ids ...auth.SessionID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,8 +182,8 @@ func (f *floor) raise(now, least time.Time, ids ...auth.SessionID) {
 	}
 }
 
-func (f *floor) hides(id auth.SessionID, put time.Time) bool {
+func (f *floor) hides(id auth.SessionID, read time.Time) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return put.Before(f.young[id]) || put.Before(f.old[id])
+	return read.Before(f.young[id]) || read.Before(f.old[id])
 }

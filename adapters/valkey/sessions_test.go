@@ -42,7 +42,7 @@ func TestSessionsContract(t *testing.T) {
 	address, id := given(t), ids()
 	sessioncachetest.Run(t, func(t *testing.T) sessioncachetest.Subject {
 		c := new(shifted)
-		return sessioncachetest.Subject{Cache: openSessions(t, address, c), ID: id, Advance: c.Advance}
+		return sessioncachetest.Subject{Cache: openSessions(t, address, c), ID: id, Now: c.Now, Advance: c.Advance}
 	})
 }
 
@@ -51,7 +51,7 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 	a, b := openSessions(t, address, systemClock{}), openSessions(t, address, systemClock{})
 	s := sessioncachetest.Session(ids()())
 	eventually(t, "a copy that the other instance put", func() bool {
-		a.Put(t.Context(), s)
+		a.Put(t.Context(), s, time.Now())
 		_, ok := b.Get(t.Context(), s.ID)
 		return ok
 	})
@@ -62,13 +62,33 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 	})
 }
 
+// TestDropOnAnotherInstanceRefusesOutdated is the race of a request on one
+// instance with the end of its session on another.
+func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
+	address := given(t)
+	a, b := openSessions(t, address, systemClock{}), openSessions(t, address, systemClock{})
+	s := sessioncachetest.Session(ids()())
+	for range 20 {
+		read := time.Now()
+		a.Drop(t.Context(), s.ID)
+		b.Put(t.Context(), s, read)
+		sessioncachetest.MustMiss(t, b, s.ID, "read before the drop, on the instance that read it")
+		sessioncachetest.MustMiss(t, a, s.ID, "read before the drop, on the instance that dropped it")
+	}
+	eventually(t, "a copy that was read after the drop", func() bool {
+		b.Put(t.Context(), s, time.Now())
+		_, ok := a.Get(t.Context(), s.ID)
+		return ok
+	})
+}
+
 // TestSessionsExpireInTheStore: the store's own bound is shorter than MaxAge.
 func TestSessionsExpireInTheStore(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, systemClock{})
 	d := direct(t, s.Address)
 	eventually(t, "a copy in the store", func() bool {
-		c.Put(t.Context(), sessioncachetest.Session("a"))
+		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 		left, err := d.Do(t.Context(), d.B().Pttl().Key("tollgate:session:a").Build()).AsInt64()
 		if err != nil || left == 0 || left < -1 {
 			return false
@@ -81,7 +101,7 @@ func TestSessionsExpireInTheStore(t *testing.T) {
 	for _, skew := range []time.Duration{time.Hour, -time.Hour} { // an instance whose clock is wrong gets nothing
 		other := new(shifted)
 		other.Advance(skew)
-		c.Put(t.Context(), sessioncachetest.Session("a"))
+		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 		sessioncachetest.MustMiss(t, openSessions(t, s.Address, other), "a", "clock off by "+skew.String())
 	}
 }
@@ -91,7 +111,7 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 	c := openSessions(t, s.Address, systemClock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "reads that do not reach the store", func() bool {
-		c.Put(t.Context(), session)
+		c.Put(t.Context(), session, time.Now())
 		if _, ok := c.Get(t.Context(), session.ID); !ok {
 			return false
 		}
@@ -129,7 +149,7 @@ func TestSessionsWithoutAStore(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			c.Put(t.Context(), sessioncachetest.Session("a"))
+			c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 			sessioncachetest.MustMiss(t, c, "a", "no store")
 			c.Drop(t.Context(), "a")
 		})
@@ -142,7 +162,7 @@ func TestDropWhileTheStoreIsAway(t *testing.T) {
 	c := openSessions(t, s.Address, systemClock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "a copy", func() bool {
-		c.Put(t.Context(), session)
+		c.Put(t.Context(), session, time.Now())
 		_, ok := c.Get(t.Context(), session.ID)
 		return ok
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// MaxAge is how long after Put an entry may be served at most, on any
-// instance. It is what bounds how long an ended session can still pass
+// MaxAge is how long after it was read from the records a copy may be served at
+// most, on any instance, however long it was on its way to Put. It is what bounds how long an ended session can still pass
 // (decisions 2.2: one second).
 const MaxAge = 900 * time.Millisecond
 
@@ -21,9 +21,11 @@ const MaxAge = 900 * time.Millisecond
 type Cache interface {
 	// Get returns the copy of a session, if there is one no older than MaxAge.
 	Get(ctx context.Context, id auth.SessionID) (auth.Session, bool)
-	// Put keeps a copy for at most MaxAge.
-	Put(ctx context.Context, s auth.Session)
+	// Put keeps a copy for at most MaxAge after read, a time at which its
+	// reading from the records had not begun. One that was read before a Drop
+	// that the cache knows of is outdated, and not kept.
+	Put(ctx context.Context, s auth.Session, read time.Time)
 	// Drop forgets sessions, on every instance that shares the cache within
-	// MaxAge and on this one at once.
+	// MaxAge and on this one at once; it is for after the change is committed.
 	Drop(ctx context.Context, ids ...auth.SessionID)
 }

@@ -58,7 +58,7 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 	return s, nil
 }
 
-// load reads a session, notes that it is in use, and keeps a copy for the next requests.
+// load reads a session, notes that it is in use, and keeps a copy for the next requests. now is before the reading.
 func (c *Checker) load(ctx context.Context, id auth.SessionID, now time.Time) (auth.Session, error) {
 	s, err := c.sessions.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -79,7 +79,7 @@ func (c *Checker) load(ctx context.Context, id auth.SessionID, now time.Time) (a
 			return auth.Session{}, err
 		}
 	}
-	c.cache.Put(ctx, s)
+	c.cache.Put(ctx, s, now)
 	return s, nil
 }
 

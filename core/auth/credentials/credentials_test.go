@@ -40,7 +40,7 @@ func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 type cache struct{ dropped []auth.SessionID }
 
 func (*cache) Get(context.Context, auth.SessionID) (auth.Session, bool) { return auth.Session{}, false }
-func (*cache) Put(context.Context, auth.Session)                        {}
+func (*cache) Put(context.Context, auth.Session, time.Time)             {}
 func (c *cache) Drop(_ context.Context, ids ...auth.SessionID)          { c.dropped = append(c.dropped, ids...) }
 
 type world struct {

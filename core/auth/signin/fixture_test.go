@@ -115,7 +115,7 @@ type cache struct {
 func (c *cache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
 	return auth.Session{}, false
 }
-func (c *cache) Put(context.Context, auth.Session) {}
+func (c *cache) Put(context.Context, auth.Session, time.Time) {}
 func (c *cache) Drop(_ context.Context, ids ...auth.SessionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

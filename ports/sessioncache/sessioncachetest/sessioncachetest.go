@@ -20,6 +20,8 @@ type Subject struct {
 	Cache sessioncache.Cache
 	// ID returns the identifier of a session that no other run of the suite has used.
 	ID func() auth.SessionID
+	// Now is the cache's clock.
+	Now func() time.Time
 	// Advance moves the cache's clock. It is nil where that cannot be done.
 	Advance func(d time.Duration)
 }
@@ -34,6 +36,8 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"forgets what is dropped":           drops,
 		"forgets many at once":              dropsMany,
 		"keeps what is put after a drop":    putsAfterDrop,
+		"refuses what was read before one":  refusesOutdated,
+		"refuses what came too late":        refusesLate,
 		"serves nothing older than MaxAge":  ages,
 		"never fails on a cancelled caller": heedsCancel,
 		"serves in parallel":                servesInParallel,
@@ -76,13 +80,13 @@ func MustServe(t *testing.T, c sessioncache.Cache, s auth.Session, when string) 
 
 // served puts a session until the cache serves it: a cache may lose a copy at any time, so a store that is busy for longer
 // than MaxAge is no failure.
-func served(t *testing.T, c sessioncache.Cache, s auth.Session, when string) {
+func served(t *testing.T, s Subject, session auth.Session, when string) {
 	t.Helper()
 	for range 20 {
-		c.Put(t.Context(), s)
-		if got, ok := c.Get(t.Context(), s.ID); ok {
-			if !reflect.DeepEqual(got, s) {
-				t.Errorf("%s: the cache serves\n%+v\nwant\n%+v", when, got, s)
+		s.Cache.Put(t.Context(), session, s.Now())
+		if got, ok := s.Cache.Get(t.Context(), session.ID); ok {
+			if !reflect.DeepEqual(got, session) {
+				t.Errorf("%s: the cache serves\n%+v\nwant\n%+v", when, got, session)
 			}
 			return
 		}
@@ -98,20 +102,20 @@ func missesUnknown(t *testing.T, s Subject) {
 }
 
 func givesBackWhole(t *testing.T, s Subject) {
-	served(t, s.Cache, Session(s.ID()), "every field set")
-	served(t, s.Cache, auth.Session{ID: s.ID()}, "no field set")
+	served(t, s, Session(s.ID()), "every field set")
+	served(t, s, auth.Session{ID: s.ID()}, "no field set")
 	v4 := Session(s.ID())
 	v4.IPAddress = netip.MustParseAddr("192.0.2.9")
-	served(t, s.Cache, v4, "an IPv4 address")
+	served(t, s, v4, "an IPv4 address")
 }
 
 func replaces(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s.Cache, session, "first")
+	served(t, s, session, "first")
 	session.TrustLevel = auth.FullTrust
 	session.RiskScore = 0
 	for range 20 { // an older copy must go as soon as Put returns
-		s.Cache.Put(t.Context(), session)
+		s.Cache.Put(t.Context(), session, s.Now())
 		got, ok := s.Cache.Get(t.Context(), session.ID)
 		if ok && got.TrustLevel != auth.FullTrust {
 			t.Fatal("the cache serves a copy that was replaced")
@@ -125,11 +129,11 @@ func replaces(t *testing.T, s Subject) {
 
 func drops(t *testing.T, s Subject) {
 	gone, kept := Session(s.ID()), Session(s.ID())
-	served(t, s.Cache, gone, "before")
+	served(t, s, gone, "before")
 	s.Cache.Drop(t.Context(), gone.ID)
 	MustMiss(t, s.Cache, gone.ID, "dropped")
 	MustMiss(t, s.Cache, gone.ID, "dropped, asked again")
-	served(t, s.Cache, kept, "another")
+	served(t, s, kept, "another")
 	MustMiss(t, s.Cache, gone.ID, "dropped, after another was put")
 }
 
@@ -138,7 +142,7 @@ func dropsMany(t *testing.T, s Subject) {
 	ids := make([]auth.SessionID, many)
 	for i := range ids {
 		ids[i] = s.ID()
-		s.Cache.Put(t.Context(), Session(ids[i]))
+		s.Cache.Put(t.Context(), Session(ids[i]), s.Now())
 	}
 	s.Cache.Drop(t.Context(), ids...)
 	for _, id := range ids {
@@ -148,36 +152,59 @@ func dropsMany(t *testing.T, s Subject) {
 
 func putsAfterDrop(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s.Cache, session, "before")
+	served(t, s, session, "before")
 	s.Cache.Drop(t.Context(), session.ID)
 	if s.Advance != nil {
 		s.Advance(time.Millisecond)
 	}
 	session.RiskScore++
-	served(t, s.Cache, session, "put after the drop")
+	served(t, s, session, "put after the drop")
+}
+
+// refusesOutdated is the race of a request that reads a session with one that
+// ends it: the copy comes after the end.
+func refusesOutdated(t *testing.T, s Subject) {
+	session := Session(s.ID())
+	for range 3 {
+		read := s.Now()
+		s.Cache.Drop(t.Context(), session.ID)
+		s.Cache.Put(t.Context(), session, read)
+		MustMiss(t, s.Cache, session.ID, "read before the drop, put after it")
+	}
+	if s.Advance != nil {
+		s.Advance(time.Millisecond)
+	}
+	served(t, s, session, "read after the drop")
+}
+
+// refusesLate wants a copy's age to begin at its reading.
+func refusesLate(t *testing.T, s Subject) {
+	session := Session(s.ID())
+	s.Cache.Put(t.Context(), session, s.Now().Add(-sessioncache.MaxAge-time.Nanosecond))
+	MustMiss(t, s.Cache, session.ID, "on its way for longer than MaxAge")
 }
 
 func ages(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s.Cache, session, "young")
+	served(t, s, session, "young")
 	if s.Advance == nil {
 		return
 	}
 	s.Advance(sessioncache.MaxAge + time.Nanosecond)
 	MustMiss(t, s.Cache, session.ID, "older than MaxAge")
 	MustMiss(t, s.Cache, session.ID, "older than MaxAge, asked again")
-	served(t, s.Cache, session, "put anew")
+	served(t, s, session, "put anew")
 }
 
 func heedsCancel(t *testing.T, s Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	session := Session(s.ID())
-	s.Cache.Put(ctx, session)
+	s.Cache.Put(ctx, session, s.Now())
 	if got, ok := s.Cache.Get(ctx, session.ID); ok && got.ID != session.ID {
 		t.Errorf("the cache serves %+v", got)
 	}
-	s.Cache.Put(t.Context(), session)
+	s.Cache.Put(t.Context(), session, s.Now())
 	s.Cache.Drop(ctx, session.ID)
 	MustMiss(t, s.Cache, session.ID, "dropped by a caller that was cancelled, on this instance")
 }
@@ -194,7 +221,7 @@ func servesInParallel(t *testing.T, s Subject) {
 			mine := Session(ids[worker])
 			for round := range rounds {
 				mine.RiskScore = round
-				s.Cache.Put(t.Context(), mine)
+				s.Cache.Put(t.Context(), mine, s.Now())
 				if err := whole(t.Context(), s.Cache, ids[(worker+round)%workers]); err != nil {
 					t.Error(err)
 				}
