@@ -14,7 +14,7 @@
 //	    kind: courier            # courier or ownership; may be left out where the name tells
 //	    file: otp-email-1.4      # in the same folder; the name, if left out
 //	    sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-//	    env: {SMTP_HOST: mail.example.com}
+//	    env: {SMTP_TIMEOUT: 15s}
 //	    limits: {start_timeout: 5s, call_timeout: 20s, max_message_bytes: 65536}
 //
 // A binary with another sum is not started, checked at every start. A folder, manifest or binary that everyone may write to is

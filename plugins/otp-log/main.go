@@ -1,5 +1,6 @@
-// Command otp-log is the courier plugin for development: it delivers nothing, and writes every one-time code where a developer
-// or a test finds it, to standard error (which the host puts into the service's log) and, when OTP_LOG_FILE is set, to that file.
+// Command otp-log is the courier plugin for development: it delivers nothing, and writes every message where a developer or a
+// test finds it, to standard error (which the host puts into the service's log) and, when they are set, a one-time code to
+// OTP_LOG_FILE and a notice to NOTICE_LOG_FILE. The two are apart: who reads the one for codes finds nothing else there.
 // It shows secrets on purpose and is not for production.
 package main
 
@@ -14,9 +15,9 @@ import (
 var version string
 
 func main() {
-	scribe := scribe{log: sdk.NewLogger(os.Stderr), path: os.Getenv("OTP_LOG_FILE")}
+	scribe := scribe{log: sdk.NewLogger(os.Stderr), codes: book(os.Getenv("OTP_LOG_FILE")), notices: book(os.Getenv("NOTICE_LOG_FILE"))}
 	if err := scribe.check(); err != nil {
-		fmt.Fprintf(os.Stderr, "OTP_LOG_FILE: %v\n", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	sdk.ServeCourier(scribe)

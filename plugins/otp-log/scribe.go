@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -13,24 +11,36 @@ import (
 
 // scribe writes messages down instead of sending them.
 type scribe struct {
-	log  *slog.Logger
-	path string // of the file for codes; empty for none
+	log     *slog.Logger
+	codes   book
+	notices book
 }
 
-// entry is a line of the file (decisions 0).
-type entry struct {
+// codeEntry is a line of the book for codes (decisions 0).
+type codeEntry struct {
 	Time      time.Time `json:"time"`
 	Channel   string    `json:"channel"`
 	Recipient string    `json:"recipient"`
 	Code      string    `json:"code"`
 }
 
+// noticeEntry is a line of the book for notices.
+type noticeEntry struct {
+	Time      time.Time `json:"time"`
+	Channel   string    `json:"channel"`
+	Recipient string    `json:"recipient"`
+	Notice    string    `json:"notice"`
+}
+
 // Channels names all there are: a log takes anything.
 func (scribe) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
 
-// Deliver logs m; a code is appended to the file too. It fails when the file cannot be written.
+// Deliver writes m into its book and logs it. It fails when the book cannot be written.
 func (s scribe) Deliver(ctx context.Context, m sdk.Message) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.record(m); err != nil {
 		return err
 	}
 	to := []slog.Attr{slog.String("channel", string(m.Channel)), slog.String("recipient", m.Recipient)}
@@ -38,45 +48,26 @@ func (s scribe) Deliver(ctx context.Context, m sdk.Message) error {
 		s.log.LogAttrs(ctx, slog.LevelInfo, "notice", append(to, slog.String("subject", m.Subject), slog.String("text", m.Text))...)
 		return nil
 	}
-	if err := s.record(m); err != nil {
-		return err
-	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "one-time code", append(to,
 		slog.String("code", m.Code), slog.String("expires", m.ExpiresAt.UTC().Format(time.RFC3339)))...)
 	return nil
 }
 
-// check makes the file if there is none, so that a path that can't be written shows at the start.
+// check makes the files where there are none, so that a path that can't be written shows at the start.
 func (s scribe) check() error {
-	if s.path == "" {
-		return nil
+	if err := s.codes.check(); err != nil {
+		return fmt.Errorf("OTP_LOG_FILE: %w", err)
 	}
-	return s.append(nil)
+	if err := s.notices.check(); err != nil {
+		return fmt.Errorf("NOTICE_LOG_FILE: %w", err)
+	}
+	return nil
 }
 
 func (s scribe) record(m sdk.Message) error {
-	if s.path == "" {
-		return nil
+	now, channel := time.Now().UTC(), string(m.Channel)
+	if m.Kind == sdk.Notice {
+		return s.notices.write(noticeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Notice: m.Text})
 	}
-	line, err := json.Marshal(entry{Time: time.Now().UTC(), Channel: string(m.Channel), Recipient: m.Recipient, Code: m.Code})
-	if err != nil {
-		return fmt.Errorf("writing the code as JSON: %w", err)
-	}
-	return s.append(append(line, '\n'))
-}
-
-// append adds line in one write, so that lines of parallel calls never mix. The file is opened each time: it may be moved away
-// or removed meanwhile.
-func (s scribe) append(line []byte) error {
-	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if len(line) > 0 {
-		_, err = file.Write(line)
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return s.codes.write(codeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Code: m.Code})
 }

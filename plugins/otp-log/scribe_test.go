@@ -58,7 +58,8 @@ func TestContract(t *testing.T) {
 					code, _ := line["code"].(string) // a notice has none
 					channel, _ := line["channel"].(string)
 					recipient, _ := line["recipient"].(string)
-					seen = append(seen, sdktest.Delivery{Channel: sdk.Channel(channel), Recipient: recipient, Code: code})
+					text, _ := line["text"].(string) // a code has none
+					seen = append(seen, sdktest.Delivery{Channel: sdk.Channel(channel), Recipient: recipient, Code: code, Text: text})
 				}
 				return seen
 			},
@@ -66,9 +67,9 @@ func TestContract(t *testing.T) {
 	})
 }
 
-func TestFileHasOneLinePerCode(t *testing.T) {
+func TestFilesHaveALinePerMessage(t *testing.T) {
 	t.Parallel()
-	s := scribe{log: sdk.NewLogger(&sink{}), path: filepath.Join(t.TempDir(), "codes.jsonl")}
+	s := scribe{log: sdk.NewLogger(&sink{}), codes: book(filepath.Join(t.TempDir(), "codes.jsonl")), notices: book(filepath.Join(t.TempDir(), "notices.jsonl"))}
 	if err := s.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +88,13 @@ func TestFileHasOneLinePerCode(t *testing.T) {
 	if err := s.Deliver(t.Context(), notice); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(s.path)
+	text, err := os.ReadFile(string(s.codes))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := decode[map[string]string](t, text)
 	if len(got) != writers {
-		t.Fatalf("%d lines, want %d: a line for each code and none for a notice", len(got), writers)
+		t.Fatalf("%d lines among the codes, want %d: one for each, and none for a notice", len(got), writers)
 	}
 	for _, line := range got {
 		if line["channel"] != "sms" || line["recipient"] != "+15550100" || line["code"] != "042917" || len(line) != 4 {
@@ -103,7 +104,15 @@ func TestFileHasOneLinePerCode(t *testing.T) {
 			t.Fatalf("time = %q, want RFC 3339 in UTC", line["time"])
 		}
 	}
-	info, err := os.Stat(s.path)
+	if text, err = os.ReadFile(string(s.notices)); err != nil {
+		t.Fatal(err)
+	}
+	notices := decode[map[string]string](t, text)
+	if len(notices) != 1 || notices[0]["channel"] != "email" || notices[0]["recipient"] != "a@b.c" || notices[0]["notice"] != "hello" ||
+		len(notices[0]) != 4 {
+		t.Errorf("notices are %v", notices)
+	}
+	info, err := os.Stat(string(s.codes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +124,12 @@ func TestFileHasOneLinePerCode(t *testing.T) {
 func TestFileThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	out := &sink{}
-	s := scribe{log: sdk.NewLogger(out), path: t.TempDir()}
+	s := scribe{log: sdk.NewLogger(out), codes: book(t.TempDir())}
 	if err := s.check(); err == nil {
 		t.Error("check of a folder as file: no error")
+	}
+	if err := (scribe{notices: book(t.TempDir())}).check(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
+		t.Errorf("check of a folder as file for notices: %v", err)
 	}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "1", ExpiresAt: time.Now()}
 	if err := s.Deliver(t.Context(), m); err == nil {

@@ -64,7 +64,7 @@ func (m *memory) delivered() []sdktest.Delivery {
 	defer m.mu.Unlock()
 	var all []sdktest.Delivery
 	for _, message := range m.kept {
-		all = append(all, sdktest.Delivery{Channel: message.Channel, Recipient: message.Recipient, Code: message.Code})
+		all = append(all, sdktest.Delivery{Channel: message.Channel, Recipient: message.Recipient, Code: message.Code, Text: message.Text})
 	}
 	return all
 }

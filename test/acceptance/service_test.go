@@ -27,7 +27,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
-	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log", "plugins/pkg-npm"); err != nil {
+	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log", "plugins/otp-email", "plugins/otp-sms", "plugins/pkg-npm"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

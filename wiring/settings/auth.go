@@ -27,6 +27,7 @@ type Auth struct {
 	OTPEmailPlugin     string           `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, none in production"`
 	OTPSMSPlugin       string           `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
 	OTPLogFile         string           `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
+	NoticeLogFile      string           `env:"NOTICE_LOG_FILE" desc:"file to which otp-log also appends each notice as a JSON line"`
 	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
 	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator is asked for a code at login: always, or risk (the score is above RISK_FULL_TRUST_MAX)"`
 	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`

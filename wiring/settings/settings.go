@@ -4,6 +4,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
+	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
 // Settings are all settings of the service, each part's own.
@@ -46,6 +48,8 @@ type Settings struct {
 	Passwords    argon.Config
 	Tokens       jwt.Config
 	Plugins      pluginhost.Config
+	Email        setup.Email
+	SMS          setup.SMS
 	Postgres     postgres.Config
 	SQLite       sqlite.Config
 	Valkey       valkey.Config
@@ -157,18 +161,9 @@ func (s *Settings) complete() error {
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err
 	}
-	if s.Auth.OTPLogFile != "" {
-		if s.Plugins.Env == nil {
-			s.Plugins.Env = map[string][]string{}
-		}
-		s.Plugins.Env[DevelopmentCourier] = []string{"OTP_LOG_FILE=" + s.Auth.OTPLogFile}
-	}
+	s.tellCouriers()
 	return nil
 }
-
-// DevelopmentCourier is the plugin that writes codes into the log, for
-// development. It is what the embedded environment falls back on.
-const DevelopmentCourier = "otp-log"
 
 // validate asks every group that can tell. In the embedded environment what
 // DATABASE_URL, KVSTORE_URL and BACKEND_TYPE name is not used, so naming it is
@@ -184,7 +179,7 @@ func (s *Settings) validate() error {
 			return fmt.Errorf("ENVIRONMENT: embedded does not use memcached, which BACKEND_TYPE selects")
 		}
 	}
-	if err := s.validateStores(); err != nil {
+	if err := errors.Join(s.validateStores(), s.validateCouriers()); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(*s)

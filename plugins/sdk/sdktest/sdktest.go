@@ -38,6 +38,7 @@ type Delivery struct {
 	Channel   sdk.Channel
 	Recipient string
 	Code      string // empty for a notice
+	Text      string // of a notice: what the recipient reads; the courier may have put words around Tollgate's
 }
 
 // RunCourier runs the courier suite. open returns a fresh plugin with nothing delivered yet, and registers its own cleanup.
@@ -136,7 +137,7 @@ func (c checkerClient) Types() []string { return c.description.RegistryTypes }
 func deliveries(seen []Delivery) []couriertest.Delivery {
 	converted := make([]couriertest.Delivery, len(seen))
 	for i, d := range seen {
-		converted[i] = couriertest.Delivery{Channel: courier.Channel(d.Channel), Recipient: d.Recipient, Code: d.Code}
+		converted[i] = couriertest.Delivery{Channel: courier.Channel(d.Channel), Recipient: d.Recipient, Code: d.Code, Text: d.Text}
 	}
 	return converted
 }

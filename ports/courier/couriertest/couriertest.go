@@ -33,6 +33,7 @@ type Delivery struct {
 	Channel   courier.Channel
 	Recipient string
 	Code      string // empty for a notice
+	Text      string // of a notice: what the recipient reads; the courier may have put words around the message's
 }
 
 // Run runs the suite. open returns a fresh courier with nothing delivered yet, and registers its own cleanup.
@@ -86,6 +87,25 @@ func deliversNotice(t *testing.T, s Subject) {
 			t.Fatalf("Deliver(%v) = %v, want none", m, err)
 		}
 		wantDelivered(t, s, i+1, Delivery{Channel: channel, Recipient: m.Recipient})
+		wantText(t, s, channel, m.Text)
+	}
+}
+
+// wantText checks that a notice arrived with all its lines, however they end and whatever stands around them.
+func wantText(t *testing.T, s Subject, channel courier.Channel, text string) {
+	t.Helper()
+	if s.Delivered == nil {
+		return
+	}
+	for _, delivery := range s.Delivered() {
+		if delivery.Channel != channel {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.Contains(delivery.Text, line) {
+				t.Errorf("the notice by %s lacks %q: %q", channel, line, delivery.Text)
+			}
+		}
 	}
 }
 
@@ -175,6 +195,7 @@ func wantDelivered(t *testing.T, s Subject, count int, want ...Delivery) {
 	}
 	seen := map[Delivery]int{}
 	for _, delivery := range got {
+		delivery.Text = "" // wording is the courier's
 		seen[delivery]++
 	}
 	for _, delivery := range want {

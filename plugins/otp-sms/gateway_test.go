@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/plugins/setup"
+)
+
+// request is what the far end got.
+type request struct {
+	method, path, body string
+	header             http.Header
+}
+
+// far is a gateway as its operator runs it, over TLS.
+type far struct {
+	*httptest.Server
+	caFile string
+	mu     sync.Mutex
+	got    []request
+}
+
+// start runs a gateway that answers by a function; 201 without one.
+func start(t *testing.T, answer func(http.ResponseWriter, *http.Request)) *far {
+	t.Helper()
+	f := &far{caFile: filepath.Join(t.TempDir(), "ca.pem")}
+	f.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what is missing shows in the test
+		f.mu.Lock()
+		f.got = append(f.got, request{r.Method, r.URL.EscapedPath(), string(body), r.Header})
+		f.mu.Unlock()
+		if answer == nil {
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		answer(w, r)
+	}))
+	t.Cleanup(f.Close)
+	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
+	if err := os.WriteFile(f.caFile, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *far) requests() []request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]request{}, f.got...)
+}
+
+// gatewayTo is the plugin, set up as its program is.
+func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
+	t.Helper()
+	all := map[string]string{
+		"SMS_GATEWAY_URL": f.URL + "/2010-04-01/Accounts/{account}/Messages.json", "SMS_CA_FILE": f.caFile,
+		"SMS_ACCOUNT": "AC1", "SMS_TOKEN": "the-token", "SMS_FROM": "+15550199",
+	}
+	for name, value := range environ {
+		all[name] = value
+	}
+	settings, err := env.ParseAsWithOptions[setup.SMS](env.Options{Environment: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newGateway(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func code() sdk.Message {
+	return sdk.Message{
+		Channel: sdk.SMS, Recipient: "+15550100", Code: "042917", ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
+	}
+}
+
+var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
+		f := start(t, nil)
+		return sdktest.Courier{Plugin: gatewayTo(t, f, nil), Delivered: func() []sdktest.Delivery {
+			var seen []sdktest.Delivery
+			for _, r := range f.requests() {
+				form, err := url.ParseQuery(r.body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen = append(seen, sdktest.Delivery{
+					Channel: sdk.SMS, Recipient: form.Get("To"), Code: sixDigits.FindString(form.Get("Body")), Text: form.Get("Body"),
+				})
+			}
+			return seen
+		}}
+	})
+}
+
+// TestTwilio wants the request that Twilio documents.
+func TestTwilio(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	if err := gatewayTo(t, f, map[string]string{"PRODUCT_NAME": "A & B"}).Deliver(t.Context(), code()); err != nil {
+		t.Fatal(err)
+	}
+	r := f.requests()[0]
+	form, err := url.ParseQuery(r.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const words = "042917 is your A & B code, good for 10 minutes. Do not tell it to anyone."
+	if len(form) != 3 || form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("Body") != words {
+		t.Errorf("form is %v", form)
+	}
+	account, token, ok := (&http.Request{Header: r.header}).BasicAuth()
+	if !ok || account != "AC1" || token != "the-token" {
+		t.Errorf("signed in as %s", account)
+	}
+	if r.method != "POST" || r.path != "/2010-04-01/Accounts/AC1/Messages.json" ||
+		r.header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		t.Errorf("request is %+v", r)
+	}
+}
+
+// TestJSON wants a document that is filled without being broken by what it is
+// filled with.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	f := start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	g := gatewayTo(t, f, map[string]string{
+		"SMS_GATEWAY_URL": f.URL + "/send", "SMS_ACCOUNT": "", "SMS_TOKEN": "", "SMS_METHOD": "PUT", "SMS_FORMAT": "json",
+		"SMS_HEADERS": `{"x-api-key": "k", "Content-Type": "application/vnd.sms+json"}`, "SMS_SUCCESS_STATUSES": "202",
+		"SMS_BODY": `{"messages": [{"destinations": [{"to": "{to}"}], "text": "<{text}>", "flash": false, "id": 12345678901234567890}]}`,
+	})
+	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "\"}],\n{to} {{.Code}} \\ &Body=x"}
+	if err := g.Deliver(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+	r := f.requests()[0]
+	var got struct {
+		Messages []struct {
+			Destinations []map[string]string
+			Text         string
+			Flash        bool
+			ID           json.Number
+		}
+	}
+	if err := json.Unmarshal([]byte(r.body), &got); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	m := got.Messages[0]
+	if m.Destinations[0]["to"] != "+15550100" || m.Text != "<"+notice.Text+">" || m.ID != "12345678901234567890" {
+		t.Errorf("document is %s", r.body)
+	}
+	if r.method != "PUT" || r.header.Get("X-Api-Key") != "k" || r.header.Get("Content-Type") != "application/vnd.sms+json" ||
+		r.header.Get("Authorization") != "" {
+		t.Errorf("request is %+v", r)
+	}
+}
+
+func TestFormIsNotBroken(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "a&To=+15550666\nb {from}" + strings.Repeat("é", 2000)}
+	if err := gatewayTo(t, f, nil).Deliver(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+	form, err := url.ParseQuery(f.requests()[0].body)
+	if err != nil || len(form["To"]) != 1 || !strings.HasPrefix(form.Get("Body"), "a&To=+15550666\nb {from}é") {
+		t.Errorf("form is %v, error %v", form, err)
+	}
+	if n := len([]rune(form.Get("Body"))); n != maxText {
+		t.Errorf("text has %d characters, want it cut at %d", n, maxText)
+	}
+	for _, recipient := range []string{"", "15550100", "+1555010a", "+15550100&To=+1", "+0123", "+1234567890123456"} {
+		m := code()
+		m.Recipient = recipient
+		if err := gatewayTo(t, f, nil).Deliver(t.Context(), m); err == nil {
+			t.Errorf("%q is taken as a number", recipient)
+		}
+	}
+}
+
+// TestRefusals wants an error for every answer that is no success, and
+// nothing of the message or the credentials in it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	other := start(t, nil)
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter, *http.Request)
+		says   string
+	}{
+		"client error": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code": 21211, "message": "The 'To' number +15550100 is not valid, 042917"}`)
+		}, "status 400 and error 21211"},
+		"server error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "status 502"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}, "status 307"},
+		"another success": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMultiStatus) }, "status 207"},
+		"endless": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, maxAnswer)) // until the client leaves
+			}
+		}, "status 500"},
+		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := gatewayTo(t, start(t, c.answer), nil).Deliver(t.Context(), code())
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one that says %q", err, c.says)
+			}
+			for _, secret := range []string{"042917", "+15550100", "the-token", "AC1"} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%q shows %s", err, secret)
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if n := len(other.requests()); n != 0 {
+			t.Errorf("%d requests were redirected to another host", n)
+		}
+	})
+}
+
+func TestHangingGateway(t *testing.T) {
+	t.Parallel()
+	f := start(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if err := gatewayTo(t, f, map[string]string{"SMS_TIMEOUT": "300ms"}).Deliver(t.Context(), code()); err == nil {
+		t.Error("no error when the time is over")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := gatewayTo(t, f, nil).Deliver(ctx, code()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("caller left: %v", err)
+	}
+}
+
+func TestUnknownAuthority(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	if err := gatewayTo(t, f, map[string]string{"SMS_CA_FILE": ""}).Deliver(t.Context(), code()); err == nil || len(f.requests()) != 0 {
+		t.Errorf("error %v, %d requests", err, len(f.requests()))
+	}
+}

@@ -1,0 +1,87 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/mail"
+	"os"
+	"strings"
+	"time"
+)
+
+// How otp-email speaks to the mail server.
+const (
+	StartTLS = "starttls" // the connection turns to TLS before anything is said, or is given up (RFC 3207)
+	TLS      = "tls"      // TLS from the first byte (RFC 8314, section 3.3)
+	Plain    = "none"     // neither; only to this machine
+)
+
+// Email holds the settings of otp-email.
+type Email struct {
+	Host     string `env:"SMTP_HOST" desc:"mail server that otp-email hands messages to; required with OTP_EMAIL_PLUGIN=otp-email"`
+	Port     int    `env:"SMTP_PORT" desc:"its port; default: 587, with SMTP_TLS=tls 465, with none 25"`
+	Security string `env:"SMTP_TLS" envDefault:"starttls" desc:"starttls, tls (from the first byte), or none (only to a mail server on this machine)"`
+	Username string `env:"SMTP_USERNAME" desc:"name to sign in at the mail server with; default: no sign-in"`
+	Password string `env:"SMTP_PASSWORD" secret:"true" desc:"password to sign in at the mail server with"`
+	From     string `env:"SMTP_FROM" desc:"address that messages come from; required with OTP_EMAIL_PLUGIN=otp-email"`
+	FromName string `env:"SMTP_FROM_NAME" desc:"name beside that address; default: PRODUCT_NAME"`
+	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of the only authorities that the mail server's certificate may come from; default: the system's"`
+	// Timeout bounds one delivery from the connection to the server's word that it took the message; above 0.
+	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long handing over a message may take; less than PLUGIN_CALL_TIMEOUT"`
+	Templates string        `env:"OTP_EMAIL_TEMPLATES" desc:"folder of templates that stand in for those built in: code.subject, code.txt, code.html, notice.subject, notice.txt, notice.html"`
+	Brand     Brand
+}
+
+// Environ returns the settings as the plugin reads them.
+func (e Email) Environ() []string { return environ(e) }
+
+// ServerPort returns the port in force: [RFC 6409] and [RFC 8314] name those of submission.
+//
+// [RFC 6409]: https://www.rfc-editor.org/rfc/rfc6409
+// [RFC 8314]: https://www.rfc-editor.org/rfc/rfc8314
+func (e Email) ServerPort() int {
+	return cmp.Or(e.Port, map[string]int{StartTLS: 587, TLS: 465, Plain: 25}[e.Security])
+}
+
+// Sender returns the name beside the address that messages come from.
+func (e Email) Sender() string { return cmp.Or(e.FromName, e.Brand.Name) }
+
+// Check names the first setting that is missing or malformed. It is not called Validate, since it holds only where the plugin
+// is chosen.
+func (e Email) Check() error {
+	if err := e.checkServer(); err != nil {
+		return err
+	}
+	from, err := mail.ParseAddress(e.From)
+	if err != nil || from.Name != "" || from.Address != e.From {
+		return fmt.Errorf("SMTP_FROM: %q is not an e-mail address such as tollgate@example.com", e.From)
+	}
+	if err := errors.Join(line("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
+		return err
+	}
+	if e.Templates != "" {
+		if info, err := os.Stat(e.Templates); err != nil || !info.IsDir() {
+			return fmt.Errorf("OTP_EMAIL_TEMPLATES: %s is not a folder that can be read", e.Templates)
+		}
+	}
+	return errors.Join(positive("SMTP_TIMEOUT", e.Timeout), caFile("SMTP_CA_FILE", e.CAFile))
+}
+
+func (e Email) checkServer() error {
+	switch {
+	case e.Host == "":
+		return errors.New("SMTP_HOST: it is required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
+	case strings.ContainsAny(e.Host, " /@[]\t\r\n"):
+		return fmt.Errorf("SMTP_HOST: %q is not the name or address of a host", e.Host)
+	case e.Port < 0 || e.Port > 65535:
+		return fmt.Errorf("SMTP_PORT: %d is not a port", e.Port)
+	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
+		return fmt.Errorf("SMTP_TLS: %q is none of starttls, tls, none", e.Security)
+	case e.Security == Plain && !Loopback(e.Host):
+		return fmt.Errorf("SMTP_TLS: none would send codes in clear to %s: only to this machine", e.Host)
+	case (e.Username == "") != (e.Password == ""):
+		return errors.New("SMTP_USERNAME: it goes together with SMTP_PASSWORD")
+	}
+	return nil
+}

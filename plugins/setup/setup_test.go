@@ -1,0 +1,80 @@
+package setup_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/plugins/setup"
+)
+
+// told parses an environment as a plugin does.
+func told[T any](t *testing.T, environ []string) T {
+	t.Helper()
+	settings, err := env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(environ)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+// TestWhatIsToldIsUnderstood wants every setting to reach the plugin as the
+// host has it.
+func TestWhatIsToldIsUnderstood(t *testing.T) {
+	t.Parallel()
+	email := told[setup.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
+	if again := told[setup.Email](t, email.Environ()); again != email {
+		t.Errorf("%+v became %+v", email, again)
+	}
+	sms := told[setup.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
+	if again := told[setup.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
+		t.Errorf("%+v became %+v", sms, again)
+	}
+}
+
+func TestPortOfEachWay(t *testing.T) {
+	t.Parallel()
+	for security, want := range map[string]int{"starttls": 587, "tls": 465, "none": 25} {
+		if got := (setup.Email{Security: security}).ServerPort(); got != want {
+			t.Errorf("port with %s is %d, want %d", security, got, want)
+		}
+	}
+	if got := (setup.Email{Security: "tls", Port: 1465}).ServerPort(); got != 1465 {
+		t.Errorf("port that is set is %d", got)
+	}
+}
+
+// FuzzContent wants a form with the fields that were set up and no other,
+// each holding what was put into it, whatever that is.
+func FuzzContent(f *testing.F) {
+	f.Add("+15550100", "a&To=b\r\n{from}{to}%41")
+	f.Add("{text}", "")
+	f.Fuzz(func(t *testing.T, to, text string) {
+		for format, wants := range map[string]int{setup.Form: 3, setup.JSON: 3} {
+			s := setup.SMS{Format: format, From: "f"}
+			body, err := s.Content(to, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields := strings.Count(string(body), "&") + 1
+			if format == setup.JSON {
+				fields = len(members(t, body))
+			}
+			if fields != wants {
+				t.Errorf("%d fields in %s", fields, body)
+			}
+		}
+	})
+}
+
+func members(t *testing.T, document []byte) map[string]string {
+	t.Helper()
+	var all map[string]string
+	if err := json.Unmarshal(document, &all); err != nil {
+		t.Fatalf("%v: %s", err, document)
+	}
+	return all
+}
