@@ -3,8 +3,6 @@ package wiring
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -145,10 +143,9 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator},
 	})
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", a.Config.Address())
+	listener, err := rest.Listen(ctx, a.Config, s.log)
 	if err != nil {
-		return nil, fmt.Errorf("HOST and PORT: %w", err)
+		return nil, err
 	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"api": listener.Addr().String()},

@@ -44,11 +44,11 @@ func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
 		options = append(options, grpc.UnaryInterceptor(guard.unary))
 	}
 	if c.TLS.Enabled {
-		identity, err := openIdentity(c.TLS, s.log)
+		identity, err := c.TLS.follow(s.log)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, grpc.Creds(credentials.NewTLS(identity.tls())))
+		options = append(options, grpc.Creds(credentials.NewTLS(identity)))
 	}
 	server := grpc.NewServer(options...)
 	ratelimitpb.RegisterRateLimitServiceServer(server, s)

@@ -6,76 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/certfiles"
 )
 
-// identity is the listener's TLS identity. It follows its files: each handshake
-// looks whether they have changed, which costs little beside a handshake and
-// misses no change on any file system.
-type identity struct {
-	config TLSConfig
-	log    *logrus.Entry
-
-	mutex  sync.Mutex
-	stamp  stamp
-	loaded *tls.Config
-}
-
-// stamp tells versions of the files apart.
-type stamp [3]struct {
-	size    int64
-	changed time.Time
-}
-
-// openIdentity reads the files for the first time.
-func openIdentity(c TLSConfig, log *logrus.Entry) (*identity, error) {
-	i := &identity{config: c, log: log, stamp: c.stamp()}
-	var err error
-	i.loaded, err = c.load()
-	return i, err
-}
-
-// tls returns a configuration that gives each connection the present identity.
-func (i *identity) tls() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return i.present(), nil
-		},
-	}
-}
-
-// present returns the identity of the files as they are, or, while they do not
-// fit together, as they last did.
-func (i *identity) present() *tls.Config {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	now := i.config.stamp()
-	if now == i.stamp {
-		return i.loaded
-	}
-	i.stamp = now
-	fresh, err := i.config.load()
-	if err != nil {
-		i.log.WithError(err).Error("the changed TLS files are not taken; the ones before stay in use")
-		return i.loaded
-	}
-	i.log.Info("the changed TLS files are in use")
-	i.loaded = fresh
-	return fresh
-}
-
-func (c TLSConfig) stamp() stamp {
-	var s stamp
-	for i, path := range []string{c.Cert, c.Key, c.ClientCA} {
-		if info, err := os.Stat(path); err == nil {
-			s[i].size, s[i].changed = info.Size(), info.ModTime()
-		}
-	}
-	return s
+// follow returns the listener's configuration, which follows its files.
+func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
+	return certfiles.Follow(log, c.load, c.Cert, c.Key, c.ClientCA)
 }
 
 func (c TLSConfig) load() (*tls.Config, error) {

@@ -65,6 +65,7 @@ type Server struct {
 	throttle throttle.Throttle
 	clock    clock.Clock
 	proxies  Proxies
+	hsts     string // Strict-Transport-Security of answers over TLS; empty for none
 	log      *logrus.Entry
 	unused   unusedConns
 }
@@ -73,7 +74,7 @@ type Server struct {
 func New(cfg Config, d Dependencies) *Server {
 	s := &Server{
 		parts: d.Parts, throttle: d.Throttle, clock: d.Clock,
-		proxies: cfg.TrustedProxies, log: d.Log,
+		proxies: cfg.TrustedProxies, hsts: cfg.TLS.hsts(), log: d.Log,
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "tollgate",
@@ -175,9 +176,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // around surrounds every request: it names it, keeps a panic inside, counts it
 // against the part's limit and turns a failure into an answer.
 func (s *Server) around(c *fiber.Ctx) (err error) {
-	nameRequest(c)
-	setAddress(c, s.proxies)
-	setSecurityHeaders(c)
+	s.greet(c)
 	defer func() {
 		if p := recover(); p != nil {
 			err = s.writeFault(c, panicFault(p))
@@ -192,6 +191,16 @@ func (s *Server) around(c *fiber.Ctx) (err error) {
 	return nil
 }
 
+// greet does what no answer goes without.
+func (s *Server) greet(c *fiber.Ctx) {
+	nameRequest(c)
+	setAddress(c, s.proxies)
+	setSecurityHeaders(c)
+	if s.hsts != "" && Secure(c) {
+		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
+	}
+}
+
 // serverFault answers what went wrong before a request could be routed, such
 // as a body over the bound.
 func (s *Server) serverFault(c *fiber.Ctx, err error) error {
@@ -199,9 +208,7 @@ func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 		return s.writeFault(c, err)
 	}
 	linger(c.Context().Conn())
-	nameRequest(c)
-	setAddress(c, s.proxies)
-	setSecurityHeaders(c)
+	s.greet(c)
 	if limit := s.count(c); limit != nil {
 		err = limit
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -23,6 +24,35 @@ type Config struct {
 	WriteTimeout   time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to read an answer"`
 	IdleTimeout    time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`
 	MaxConnections int            `env:"MAX_CONNECTIONS" envDefault:"10000" desc:"most connections at once"`
+	TLS            TLSConfig
+}
+
+// TLSConfig is what an operator may set of transport security.
+type TLSConfig struct {
+	Cert       string        `env:"TLS_CERT" desc:"file with the certificate chain of the API listener, which then speaks TLS only; reloaded on change"`
+	Key        string        `env:"TLS_KEY" desc:"file with the private key of TLS_CERT; reloaded on change"`
+	HSTSMaxAge time.Duration `env:"HSTS_MAX_AGE" envDefault:"0s" desc:"how long browsers that came over TLS are to use nothing else with this host, on any port (Strict-Transport-Security); 0 to leave it to them"`
+}
+
+func (c TLSConfig) validate() error {
+	switch {
+	case c.Cert != "" && c.Key == "":
+		return errors.New("TLS_KEY: it must be set where TLS_CERT is")
+	case c.Key != "" && c.Cert == "":
+		return errors.New("TLS_CERT: it must be set where TLS_KEY is")
+	case c.HSTSMaxAge < 0:
+		return fmt.Errorf("HSTS_MAX_AGE: %v is negative", c.HSTSMaxAge)
+	}
+	return nil
+}
+
+// hsts returns the header that keeps browsers to TLS (RFC 6797, 6.1); empty for
+// none.
+func (c TLSConfig) hsts() string {
+	if c.HSTSMaxAge < time.Second {
+		return ""
+	}
+	return "max-age=" + strconv.FormatInt(int64(c.HSTSMaxAge/time.Second), 10)
 }
 
 // Validate names the first setting that is out of range.
@@ -40,7 +70,7 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%s: %v is not a positive duration", name, d)
 		}
 	}
-	return nil
+	return c.TLS.validate()
 }
 
 // Address returns host and port as a listener takes them.

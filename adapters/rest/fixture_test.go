@@ -150,16 +150,22 @@ func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part
 // serveTraced is serve with tracing, if d has it.
 func serveTraced(t *testing.T, cfg rest.Config, d rest.Dependencies) *service {
 	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveOn(t, cfg, l, d)
+}
+
+// serveOn is serveTraced on a listener.
+func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Dependencies) *service {
+	t.Helper()
 	s := &service{throttle: &tries{limit: 100}, log: &logged{}}
 	logger := logrus.New()
 	logger.SetOutput(s.log)
 	d.Parts = append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, d.Parts...)
 	d.Throttle, d.Clock, d.Log = s.throttle, stoppedClock{}, logrus.NewEntry(logger)
 	s.server = rest.New(cfg, d)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.address = l.Addr().String()
 	s.url = "http://" + s.address
 	served := make(chan error, 1)

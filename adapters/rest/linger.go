@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -30,6 +32,9 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 	c := &conn{Conn: accepted, unused: l.unused}
 	l.unused.add(c)
+	if secured, ok := accepted.(*tls.Conn); ok {
+		return &secureConn{conn: c, tls: secured}, nil
+	}
 	return c, nil
 }
 
@@ -52,10 +57,12 @@ func (c *conn) Read(p []byte) (int, error) {
 // linger makes the connection take in what the client still sends when it is
 // closed, within bounds.
 func linger(c net.Conn) {
-	if l, ok := c.(*conn); ok {
-		l.lingers.Store(true)
+	if l, ok := c.(interface{ linger() }); ok {
+		l.linger()
 	}
 }
+
+func (c *conn) linger() { c.lingers.Store(true) }
 
 // Close closes the connection.
 func (c *conn) Close() error {
@@ -72,4 +79,37 @@ func (c *conn) drain() {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // what arrives is of no interest, nor is that it stopped
+}
+
+// secureConn is a connection over TLS, which the server knows by its methods.
+type secureConn struct {
+	*conn
+	tls    *tls.Conn
+	shaken atomic.Bool
+}
+
+// errNotShaken refuses an answer to a client that has not shaken hands.
+var errNotShaken = errors.New("no handshake yet")
+
+// Handshake completes the handshake before the first request is read, within
+// the time that one may take.
+func (c *secureConn) Handshake() error {
+	if err := c.tls.Handshake(); err != nil {
+		return err //nolint:wrapcheck // the server looks at it as if the connection were the library's
+	}
+	c.shaken.Store(true)
+	return nil
+}
+
+// ConnectionState tells what was agreed on.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// Write sends an answer. It does not make the handshake, as the library would:
+// a server that is full refuses a connection from where it accepts them, and
+// would wait there for the client.
+func (c *secureConn) Write(p []byte) (int, error) {
+	if !c.shaken.Load() {
+		return 0, errNotShaken
+	}
+	return c.conn.Write(p)
 }

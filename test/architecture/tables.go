@@ -16,6 +16,7 @@ const (
 	contract     ring = "contract suite"  // what every adapter of a port must pass
 	driving      ring = "driving adapter" // calls the core
 	driven       ring = "driven adapter"  // answers a port
+	listening    ring = "listener's part" // what driving adapters share: knows neither core nor ports
 	bridge       ring = "bridge adapter"  // answers a port of one hexagon from the use cases of another
 	protocol     ring = "plugin protocol" // what host and plugins both speak
 	sdk          ring = "plugin SDK"      // what a plugin's author imports
@@ -34,7 +35,8 @@ var mayImport = map[ring][]ring{
 	useCase:      {kernel, model, useCase, port},
 	port:         {kernel, model},
 	contract:     {kernel, model, port, contract},
-	driving:      {kernel, model, port, useCase, protocol, driving},
+	driving:      {kernel, model, port, useCase, protocol, driving, listening},
+	listening:    {listening},
 	driven:       {kernel, model, port, protocol, driven},
 	bridge:       {kernel, model, port, useCase, bridge},
 	protocol:     {kernel, model, port, protocol},
@@ -43,7 +45,7 @@ var mayImport = map[ring][]ring{
 	wiring:       {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
+		kernel, model, useCase, port, contract, driving, listening, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
 }
 
@@ -67,6 +69,9 @@ var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ru
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog",
 }
+
+// listeningParts are what several driving adapters need of a listener.
+var listeningParts = []string{"adapters/certfiles"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}
@@ -103,7 +108,7 @@ var pureBelowImpure = []string{"net/mail", "net/netip", "net/url"}
 var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
 // topFolders are the folders of the root, besides those whose names begin with a dot.
-var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd", "test", "docs"}
+var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd", "test", "docs", "deploy"}
 
 // maxCodeLines is the size of a file in lines that are neither blank nor comment.
 const maxCodeLines = 400

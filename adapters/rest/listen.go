@@ -1,0 +1,51 @@
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+)
+
+// Listen takes the address of the listener for Serve, which closes it. With
+// TLS_CERT and TLS_KEY it speaks TLS 1.2 and later, HTTP/1.1 in it, and follows
+// its files.
+func Listen(ctx context.Context, c Config, log *logrus.Entry) (net.Listener, error) {
+	secure, err := c.TLS.follow(log)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", c.Address())
+	if err != nil {
+		return nil, fmt.Errorf("HOST and PORT: %w", err)
+	}
+	if secure != nil {
+		return tls.NewListener(l, secure), nil
+	}
+	return l, nil
+}
+
+// follow returns the TLS configuration, nil where there is none.
+func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
+	if c.Cert == "" {
+		return nil, nil //nolint:nilnil // no TLS is nothing, and no failure
+	}
+	return certfiles.Follow(log, c.load, c.Cert, c.Key)
+}
+
+func (c TLSConfig) load() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("TLS_CERT and TLS_KEY: %w", err)
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		NextProtos:   []string{"http/1.1"},
+	}, nil
+}

@@ -1,0 +1,179 @@
+package rest_test
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+)
+
+// keyPair writes a certificate for 127.0.0.1 and its key, and returns what
+// trusts it.
+func keyPair(t *testing.T, dir string) (rest.TLSConfig, *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rest.TLSConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for path, content := range map[string][]byte{
+		c.Cert: certificate, c.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(certificate)
+	return c, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+}
+
+// serveTLS is serve over TLS.
+func serveTLS(t *testing.T, change func(*rest.Config)) (*service, *tls.Config) {
+	t.Helper()
+	cfg := config()
+	files, trusting := keyPair(t, t.TempDir())
+	cfg.TLS = files
+	change(&cfg)
+	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveOn(t, cfg, l, rest.Dependencies{})
+	s.url = "https://" + s.address
+	return s, trusting
+}
+
+// ask sends a request over a connection and returns the answer's header and
+// body.
+func ask(t *testing.T, c net.Conn, path string) (http.Header, string) {
+	t.Helper()
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }() // it was read whole
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Header, string(body)
+}
+
+func TestTLS(t *testing.T) {
+	s, trusting := serveTLS(t, func(c *rest.Config) { c.TLS.HSTSMaxAge = 90 * time.Minute })
+	c, err := tls.Dial("tcp", s.address, trusting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	header, body := ask(t, c, "/v0.1/echo")
+	if !strings.Contains(body, `"secure":"true"`) {
+		t.Errorf("echo is %s", body)
+	}
+	if got := header.Get("Strict-Transport-Security"); got != "max-age=5400" {
+		t.Errorf("Strict-Transport-Security is %q", got)
+	}
+	old := trusting.Clone()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	if c, err := tls.Dial("tcp", s.address, old); err == nil {
+		c.Close()
+		t.Error("TLS 1.1 is served")
+	}
+	other := trusting.Clone()
+	other.NextProtos = []string{"h2"}
+	if c, err := tls.Dial("tcp", s.address, other); err == nil {
+		c.Close()
+		t.Error("HTTP/2 alone is served")
+	}
+}
+
+// TestTLSOfAFullServer fills the server, lets one client more come that says
+// nothing at all, and then makes room: the server must still accept.
+func TestTLSOfAFullServer(t *testing.T) {
+	s, trusting := serveTLS(t, func(c *rest.Config) { c.MaxConnections = 1 })
+	first, err := tls.Dial("tcp", s.address, trusting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, first, "/v0.1/echo")
+	silent, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if err := silent.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := silent.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the client too many read %d bytes, %v; want the connection closed", n, err)
+	}
+	first.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		again, err := tls.DialWithDialer(&net.Dialer{Deadline: deadline}, "tcp", s.address, trusting)
+		if err == nil {
+			ask(t, again, "/v0.1/echo")
+			again.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no connection after there was room: %v", err)
+		}
+	}
+}
+
+func TestTLSConfig(t *testing.T) {
+	dir := t.TempDir()
+	pair, _ := keyPair(t, dir)
+	for name, c := range map[string]rest.TLSConfig{
+		"TLS_KEY:":              {Cert: pair.Cert},
+		"TLS_CERT:":             {Key: pair.Key},
+		"HSTS_MAX_AGE:":         {HSTSMaxAge: -time.Second},
+		"TLS_CERT and TLS_KEY:": {Cert: pair.Key, Key: pair.Cert},
+	} {
+		cfg := config()
+		cfg.TLS = c
+		err := cfg.Validate()
+		if err == nil {
+			_, err = rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()))
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
