@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/tollgate-dev/tollgate/adapters/framing"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
@@ -69,6 +70,12 @@ func (w *web) handle(c *fasthttp.RequestCtx) {
 			writeError(c, http.StatusInternalServerError, "internal error")
 		}
 	}()
+	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	if err := framing.Check(&c.Request.Header); err != nil {
+		c.SetConnectionClose() // nobody knows where the next request begins
+		writeError(c, http.StatusBadRequest, "malformed request: "+err.Error())
+		return
+	}
 	switch string(c.Path()) {
 	case jsonPath:
 		w.json(c)
@@ -146,6 +153,7 @@ func (w *web) healthcheck(c *fasthttp.RequestCtx) {
 func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
 	refuseRest(c.Conn())
 	nameRequest(c)
+	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
 
+	"github.com/tollgate-dev/tollgate/adapters/framing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -182,7 +183,7 @@ func (s *Server) around(c *fiber.Ctx) (err error) {
 			err = s.writeFault(c, panicFault(p))
 		}
 	}()
-	if err := s.count(c); err != nil {
+	if err := s.admit(c); err != nil {
 		return s.writeFault(c, err)
 	}
 	if err := c.Next(); err != nil {
@@ -199,6 +200,23 @@ func (s *Server) greet(c *fiber.Ctx) {
 	if s.hsts != "" && Secure(c) {
 		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
 	}
+}
+
+// admit counts the request and refuses one that others may read differently.
+// Whatever refuses that, its connection is closed: nobody knows where the next
+// request on it begins.
+func (s *Server) admit(c *fiber.Ctx) error {
+	malformed := framing.Check(&c.Request().Header)
+	if malformed != nil {
+		c.Context().SetConnectionClose()
+	}
+	if err := s.count(c); err != nil {
+		return err
+	}
+	if malformed != nil {
+		return fault.New(fault.Invalid, "", "malformed request: "+malformed.Error())
+	}
+	return nil
 }
 
 // serverFault answers what went wrong before a request could be routed, such

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -91,10 +92,10 @@ type secureConn struct {
 // errNotShaken refuses an answer to a client that has not shaken hands.
 var errNotShaken = errors.New("no handshake yet")
 
-// Handshake completes the handshake before the first request is read, within
-// the time that one may take.
+// Handshake completes the handshake before the first request is read. The
+// server has set the deadline of a request for it.
 func (c *secureConn) Handshake() error {
-	if err := c.tls.Handshake(); err != nil {
+	if err := c.tls.HandshakeContext(context.Background()); err != nil {
 		return err //nolint:wrapcheck // the server looks at it as if the connection were the library's
 	}
 	c.shaken.Store(true)

@@ -33,7 +33,7 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry) (net.Listener, err
 // follow returns the TLS configuration, nil where there is none.
 func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
 	if c.Cert == "" {
-		return nil, nil //nolint:nilnil // no TLS is nothing, and no failure
+		return nil, nil
 	}
 	return certfiles.Follow(log, c.load, c.Cert, c.Key)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -140,7 +141,7 @@ func TestTLSOfAFullServer(t *testing.T) {
 	if err := silent.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := silent.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the client too many read %d bytes, %v; want the connection closed", n, err)
 	}
 	first.Close()

@@ -71,7 +71,7 @@ var drivingAdapters = []string{
 }
 
 // listeningParts are what several driving adapters need of a listener.
-var listeningParts = []string{"adapters/certfiles"}
+var listeningParts = []string{"adapters/certfiles", "adapters/framing"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

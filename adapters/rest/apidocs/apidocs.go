@@ -71,6 +71,5 @@ func forBrowsers(c *fiber.Ctx) error {
 // read answers the page. It may use its own style and nothing else.
 func (d *Docs) read(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentSecurityPolicy, d.policy)
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	return d.page.Send(c)
 }

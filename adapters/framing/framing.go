@@ -1,0 +1,160 @@
+// Package framing refuses requests that two readers of HTTP may take
+// differently: where one ends, whom it is for, what a header says. A proxy in
+// front reads them first, and what slips through between its reading and ours
+// is request smuggling (RFC 9112, 11.2). The server library reads leniently;
+// this is what it leaves out. It knows no path and no body.
+package framing
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// What is wrong with a header, each a sentence for the caller.
+var (
+	errVersion       = errors.New("the version is neither HTTP/1.0 nor HTTP/1.1")
+	errTarget        = errors.New("the target has a space or a control character")
+	errLineEnd       = errors.New("a header line does not end in CR LF")
+	errFolded        = errors.New("a header line is folded")
+	errName          = errors.New("the name of a header is malformed")
+	errControl       = errors.New("a header has a control character")
+	errHosts         = errors.New("there is not exactly one Host header")
+	errLengths       = errors.New("there is more than one Content-Length header")
+	errCoding        = errors.New("the transfer encoding is not chunked")
+	errCodings       = errors.New("there is more than one Transfer-Encoding header")
+	errLengthCoding  = errors.New("there is a Content-Length beside a Transfer-Encoding header")
+	errCodingVersion = errors.New("HTTP/1.0 has no transfer encoding")
+)
+
+// Check returns nil for a header that everybody reads alike. After an error the
+// connection is to be closed, since nobody knows where the next request begins.
+// The error's text may be shown to the caller.
+func Check(h *fasthttp.RequestHeader) error {
+	version := h.Protocol()
+	if !bytes.Equal(version, protocol11) && !bytes.Equal(version, protocol10) {
+		return errVersion
+	}
+	for _, b := range h.RequestURI() {
+		if b <= ' ' || b == del {
+			return errTarget
+		}
+	}
+	var s seen
+	if err := s.lines(h.RawHeaders()); err != nil {
+		return err
+	}
+	return s.judge(bytes.Equal(version, protocol11))
+}
+
+var (
+	protocol10 = []byte("HTTP/1.0")
+	protocol11 = []byte("HTTP/1.1")
+)
+
+const del = 0x7f
+
+// seen counts the headers that tell whom a request is for and where it ends.
+type seen struct {
+	hosts, lengths, codings int
+	notChunked              bool
+}
+
+// lines takes in the header after the request line, with the empty line at its
+// end or without.
+func (s *seen) lines(raw []byte) error {
+	for len(raw) > 0 {
+		end := bytes.IndexByte(raw, '\n')
+		if end < 1 || raw[end-1] != '\r' {
+			return errLineEnd
+		}
+		if end == 1 {
+			return nil
+		}
+		if err := s.line(raw[:end-1]); err != nil {
+			return err
+		}
+		raw = raw[end+1:]
+	}
+	return nil
+}
+
+func (s *seen) line(line []byte) error {
+	if line[0] == ' ' || line[0] == '\t' {
+		return errFolded
+	}
+	name, value, found := bytes.Cut(line, []byte(":"))
+	if !found || !isToken(name) {
+		return errName
+	}
+	for _, b := range value {
+		if b < ' ' && b != '\t' || b == del {
+			return errControl
+		}
+	}
+	s.note(name, value)
+	return nil
+}
+
+// note looks at the length of a name first, which tells most headers from the
+// few that matter.
+func (s *seen) note(name, value []byte) {
+	switch len(name) {
+	case len("Host"):
+		s.hosts += count(name, "Host")
+	case len("Content-Length"):
+		s.lengths += count(name, "Content-Length")
+	case len("Transfer-Encoding"):
+		if count(name, "Transfer-Encoding") == 1 {
+			s.codings++
+			s.notChunked = s.notChunked || !strings.EqualFold(string(bytes.Trim(value, " \t")), "chunked")
+		}
+	}
+}
+
+func count(name []byte, want string) int {
+	if strings.EqualFold(string(name), want) {
+		return 1
+	}
+	return 0
+}
+
+// judge applies RFC 9112, 3.2 (one Host header), 6.1 and 6.3 (what ends a
+// body).
+func (s *seen) judge(http11 bool) error {
+	switch {
+	case s.hosts > 1 || s.hosts == 0 && http11:
+		return errHosts
+	case s.lengths > 1:
+		return errLengths
+	case s.codings > 1:
+		return errCodings
+	case s.codings == 1 && s.lengths > 0:
+		return errLengthCoding
+	case s.notChunked:
+		return errCoding
+	case s.codings == 1 && !http11:
+		return errCodingVersion
+	}
+	return nil
+}
+
+// isToken tells whether a name has only the characters of one.
+func isToken(name []byte) bool {
+	for _, b := range name {
+		if !tokens[b] {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+// tokens tells the characters of a token (RFC 9110, 5.6.2) from others.
+var tokens = func() (table [256]bool) {
+	for b := '!'; b < del; b++ {
+		table[b] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, b)
+	}
+	return table
+}()
