@@ -38,6 +38,7 @@ type process struct {
 const (
 	exitOK     = 0
 	exitFailed = 1
+	exitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code that nobody was there to be asked for
 )
 
 // run runs the program and returns its exit code. A failure is one sentence on
@@ -46,7 +47,7 @@ func run(ctx context.Context, p process) int {
 	root := newRoot(p)
 	if err := root.ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", sentence(err)) // nowhere left to report to
-		return exitFailed
+		return exitCode(err)
 	}
 	return exitOK
 }

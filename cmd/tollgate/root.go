@@ -30,6 +30,7 @@ func newRoot(p process) *cobra.Command {
 		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newMethods(p),
 		newRisk(p), newPlugins(p),
 		newSettings(p),
+		newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p),
 	)
 	for _, c := range root.Commands() {
 		if !c.Runnable() {

@@ -77,14 +77,7 @@ func newUserAdd(p process) *cobra.Command {
 // the terminal.
 func readPassword(p process, fromStdin bool) (string, error) {
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(p.stdin, maxPasswordInput+1)).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", fmt.Errorf("read password: %w", err)
-		}
-		if len(line) > maxPasswordInput {
-			return "", errors.New("the password is too long")
-		}
-		return strings.TrimRight(line, "\r\n"), nil
+		return passwordLine(p)
 	}
 	terminal, ok := p.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
@@ -102,6 +95,18 @@ func readPassword(p process, fromStdin bool) (string, error) {
 		return "", errors.New("the two passwords differ")
 	}
 	return first, nil
+}
+
+// passwordLine reads a password that is piped in: the first line.
+func passwordLine(p process) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxPasswordInput+1)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	if len(line) > maxPasswordInput {
+		return "", errors.New("the password is too long")
+	}
+	return strings.TrimRight(line, "\r\n"), nil
 }
 
 func ask(p process, terminal *os.File, prompt string) (string, error) {

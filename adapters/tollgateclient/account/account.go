@@ -1,0 +1,198 @@
+// Package account is a person's sign-in at one service: it calls with the tokens that a file keeps and renews them
+// when they have run out, also where several commands run at once. What a call asks for is its caller's business.
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// early is how long before its end an access token is renewed.
+const early = 30 * time.Second
+
+// refreshTimeout bounds a renewal, which is not given up when the command is.
+const refreshTimeout = time.Minute
+
+// The reasons for a new login.
+const (
+	whyNobody   = "you are not signed in: sign in with 'tollgate login'"
+	whyEnded    = "your sign-in has ended: sign in with 'tollgate login'"
+	whyCutShort = "a renewal of your sign-in was cut short, and trying it again could end all your sessions: sign in with 'tollgate login'"
+)
+
+// SignInNeeded is a call that only a new login can make possible.
+type SignInNeeded struct{ Why string }
+
+// Error implements error.
+func (e *SignInNeeded) Error() string { return e.Why }
+
+// Account is a person at a service. It is safe for concurrent use.
+type Account struct {
+	file   *credentialfile.File
+	client *tollgateclient.Client
+	email  string
+}
+
+// New returns the account of a person at the service that the client calls. The address is in the form in which
+// services compare addresses (decisions 2.2); empty for nobody, who is not signed in.
+func New(file *credentialfile.File, client *tollgateclient.Client, email string) *Account {
+	return &Account{file, client, email}
+}
+
+// Email returns the address that the person signs in with.
+func (a *Account) Email() string { return a.email }
+
+// Client returns the client, for calls that need no session.
+func (a *Account) Client() *tollgateclient.Client { return a.client }
+
+// Machine returns how this machine signs in: as the device that the service knows, and with its proof. The first
+// time it gives itself a name, which nobody can guess.
+func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
+	var m tollgateclient.Machine
+	err := a.file.Locked(ctx, func(h *credentialfile.Held) error {
+		if h.Device.UserAgent == "" {
+			id := make([]byte, 8)
+			_, _ = rand.Read(id) // never fails
+			h.Device.UserAgent = fmt.Sprintf("tollgate-cli (%s; %s; %s)", runtime.GOOS, runtime.GOARCH, hex.EncodeToString(id))
+			if err := h.Save(); err != nil {
+				return err
+			}
+		}
+		m.Device.UserAgent = h.Device.UserAgent
+		m.Token = h.DeviceToken(a.client.URL(), a.email)
+		return nil
+	})
+	return m, err
+}
+
+// Keep keeps the session that a login gave, in the place of the one before.
+func (a *Account) Keep(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
+	return a.file.Update(ctx, func(c *credentialfile.Contents) {
+		c.SignIn = &credentialfile.SignIn{
+			URL: a.client.URL(), InsecureHTTP: insecureHTTP, Email: a.email, Tokens: kept(s.Tokens),
+		}
+		a.keepDevice(c, s.DeviceToken)
+	})
+}
+
+func kept(t tollgateclient.Tokens) *credentialfile.Tokens {
+	return &credentialfile.Tokens{Access: t.Access, Refresh: t.Refresh, ExpiresAt: time.Now().Add(t.ExpiresIn)}
+}
+
+func (a *Account) keepDevice(c *credentialfile.Contents, token string) {
+	if token != "" {
+		c.KeepDeviceToken(credentialfile.DeviceToken{URL: a.client.URL(), Email: a.email, Token: token})
+	}
+}
+
+// Do calls with an access token, which it renews before, or once after the service has refused it. A call may
+// therefore be made twice; the first one was then refused. The error is a SignInNeeded where there is no session.
+func (a *Account) Do(ctx context.Context, call func(ctx context.Context, token string) error) error {
+	token, err := a.token(ctx, "")
+	if err != nil {
+		return err
+	}
+	if err = call(ctx, token); !fault.Is(err, fault.Unauthenticated) {
+		return err
+	}
+	if token, err = a.token(ctx, token); err != nil {
+		return err
+	}
+	if err = call(ctx, token); fault.Is(err, fault.Unauthenticated) {
+		return a.forget(ctx, token)
+	}
+	return err
+}
+
+// token returns an access token that is good and not the one that was refused.
+func (a *Account) token(ctx context.Context, refused string) (string, error) {
+	contents, err := a.file.Read()
+	if err != nil {
+		return "", err
+	}
+	if t := a.tokens(contents); t != nil && usable(t, refused) {
+		return t.Access, nil
+	}
+	var token string
+	err = a.file.Locked(ctx, func(h *credentialfile.Held) error {
+		t := a.tokens(h.Contents)
+		switch {
+		case t == nil:
+			return &SignInNeeded{whyNobody}
+		case !usable(t, refused): // unless another command has renewed it meanwhile
+			if err := a.renew(ctx, h); err != nil {
+				return err
+			}
+		}
+		token = h.SignIn.Tokens.Access
+		return nil
+	})
+	return token, err
+}
+
+// tokens returns those of the account; nil when the file holds none, or somebody else's.
+func (a *Account) tokens(c credentialfile.Contents) *credentialfile.Tokens {
+	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
+		return nil
+	}
+	return c.SignIn.Tokens
+}
+
+func usable(t *credentialfile.Tokens, refused string) bool {
+	return t.Access != refused && time.Until(t.ExpiresAt) > early
+}
+
+// renew spends the refresh token, once: that it is on its way is on disk before it goes, and what comes back is
+// before the lock is given up. A command that is interrupted meanwhile finishes this first.
+func (a *Account) renew(ctx context.Context, h *credentialfile.Held) error {
+	t := h.SignIn.Tokens
+	if t.Spending {
+		return a.drop(h, whyCutShort)
+	}
+	t.Spending = true
+	if err := h.Save(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
+	defer cancel()
+	fresh, err := a.client.Refresh(ctx, t.Refresh)
+	switch {
+	case err == nil:
+		h.SignIn.Tokens = kept(fresh)
+		return h.Save()
+	case fault.Is(err, fault.Unauthenticated), fault.Is(err, fault.Forbidden):
+		return a.drop(h, whyEnded)
+	case tollgateclient.NeverSent(err), fault.Is(err, fault.Exhausted): // refused before the token was looked at
+		t.Spending = false
+		return errors.Join(err, h.Save())
+	}
+	return err
+}
+
+// drop forgets the tokens of a session that is no more.
+func (a *Account) drop(h *credentialfile.Held, why string) error {
+	h.SignIn.Tokens, h.SignIn.Challenge = nil, nil
+	if err := h.Save(); err != nil {
+		return err
+	}
+	return &SignInNeeded{why}
+}
+
+// forget is drop for a session whose newest token was refused.
+func (a *Account) forget(ctx context.Context, refused string) error {
+	return a.file.Locked(ctx, func(h *credentialfile.Held) error {
+		if t := a.tokens(h.Contents); t == nil || t.Access != refused {
+			return &SignInNeeded{whyEnded} // another command's is not touched
+		}
+		return a.drop(h, whyEnded)
+	})
+}

@@ -1,0 +1,374 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// service answers renewals and sessions as the real one does: an access token is good until the next renewal, and a
+// refresh token that comes twice ends everything.
+type service struct {
+	*httptest.Server
+
+	expected sync.WaitGroup // processes that are to be there before a renewal is answered
+
+	mu        sync.Mutex
+	serial    int // of the tokens in force
+	renewals  int
+	ended     bool
+	expiresIn int                            // seconds, of access tokens
+	onRefresh func(http.ResponseWriter) bool // answers in the service's place when it returns true
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	s := &service{serial: 1, expiresIn: 900}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /auth/refresh", s.refresh)
+	mux.HandleFunc("GET /auth/session", s.session)
+	mux.HandleFunc("GET /start", func(http.ResponseWriter, *http.Request) { s.expected.Done() })
+	mux.HandleFunc("POST /auth/logout", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended = true
+		fmt.Fprint(w, `{"message":"signed out"}`)
+	})
+	mux.HandleFunc("POST /auth/step-up/initiate", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"challengeId":"c1","method":"EMAIL_OTP","attemptsRemaining":3}`)
+	})
+	mux.HandleFunc("POST /auth/step-up/verify", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ ChallengeID, OTP string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		if in.ChallengeID != "c1" || in.OTP != "123456" {
+			refuse(w, http.StatusUnauthorized, "invalid_otp")
+			return
+		}
+		w.Header().Set("X-Device-Token", "proof")
+		fmt.Fprint(w, `{"success":true,"newTrustLevel":"FULL_TRUST"}`)
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// seen returns how often tokens were renewed, and whether all sessions have ended.
+func (s *service) seen() (renewals int, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewals, s.ended
+}
+
+// change changes the service between calls.
+func (s *service) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":%q,"message":"refused","details":{}}`, code)
+}
+
+func (s *service) refresh(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.onRefresh != nil && s.onRefresh(w) {
+		return
+	}
+	var in struct{ RefreshToken string }
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	switch {
+	case s.ended:
+		refuse(w, http.StatusUnauthorized, "invalid_token")
+	case in.RefreshToken != fmt.Sprint("refresh", s.serial):
+		s.ended = true
+		refuse(w, http.StatusForbidden, "access_denied")
+	default:
+		s.serial++
+		s.renewals++
+		fmt.Fprintf(w, `{"accessToken":"access%d","refreshToken":"refresh%d","expiresIn":%d}`, s.serial, s.serial, s.expiresIn)
+	}
+}
+
+func (s *service) session(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || r.Header.Get("Authorization") != fmt.Sprint("Bearer access", s.serial) {
+		refuse(w, http.StatusUnauthorized, "token_expired")
+		return
+	}
+	fmt.Fprint(w, `{"id":"s1","deviceIdentity":"me"}`)
+}
+
+// signedIn returns an account at the service whose access token has that much time left.
+func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credentialfile.File) {
+	t.Helper()
+	file := credentialfile.New(filepath.Join(t.TempDir(), "credentials.json"))
+	a := s.account(t, file)
+	session := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left}}
+	if err := a.Keep(t.Context(), session, false); err != nil {
+		t.Fatal(err)
+	}
+	return a, file
+}
+
+func (s *service) account(t *testing.T, file *credentialfile.File) *Account {
+	t.Helper()
+	c, err := tollgateclient.New(tollgateclient.Config{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(file, c, "ada@example.com")
+}
+
+func look(ctx context.Context, a *Account) error {
+	return a.Do(ctx, func(ctx context.Context, token string) error {
+		_, err := a.Client().Session(ctx, token)
+		return err
+	})
+}
+
+func needed(err error) bool {
+	var n *SignInNeeded
+	return errors.As(err, &n)
+}
+
+func TestRenewal(t *testing.T) {
+	for name, c := range map[string]struct {
+		left     time.Duration // of the first access token
+		renewed  bool          // the service has given out others meanwhile
+		renewals int
+	}{
+		"good":               {time.Hour, false, 0},
+		"over":               {0, false, 1},
+		"nearly over":        {early - time.Second, false, 1},
+		"refused all alike":  {time.Hour, true, 1},
+		"over by its clocks": {-time.Hour, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t)
+			a, file := s.signedIn(t, c.left)
+			if c.renewed { // the refresh token stays good, the access token does not
+				s.serial = 2
+				if err := file.Update(t.Context(), func(in *credentialfile.Contents) { in.SignIn.Tokens.Refresh = "refresh2" }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				if err := look(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, _ := s.seen(); got != c.renewals {
+				t.Errorf("%d renewals, want %d", got, c.renewals)
+			}
+		})
+	}
+}
+
+// TestTwoProcesses wants commands of several processes that find the token over to renew it once: a second time would
+// end all sessions of the person.
+func TestTwoProcesses(t *testing.T) {
+	if url := os.Getenv("ACCOUNT_TEST_URL"); url != "" {
+		lookAsProcess(t, url)
+		return
+	}
+	s := newService(t)
+	_, file := s.signedIn(t, 0)
+	const processes = 4
+	s.expected.Add(processes)
+	s.change(func() { s.onRefresh = func(http.ResponseWriter) bool { s.expected.Wait(); return false } })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range processes {
+		all.Go(func() {
+			cmd := exec.Command(self, "-test.run=^TestTwoProcesses$")
+			cmd.Env = append(os.Environ(), "ACCOUNT_TEST_URL="+s.URL, "ACCOUNT_TEST_FILE="+file.Path())
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	all.Wait()
+	if renewals, ended := s.seen(); renewals != 1 || ended {
+		t.Errorf("%d renewals, ended %t", renewals, ended)
+	}
+}
+
+func lookAsProcess(t *testing.T, url string) {
+	t.Helper()
+	s := &service{Server: &httptest.Server{URL: url}} // the parent runs it
+	resp, err := http.Get(url + "/start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if err := look(t.Context(), s.account(t, credentialfile.New(os.Getenv("ACCOUNT_TEST_FILE")))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCutShort wants a refresh token of which nobody knows whether it is spent never sent again.
+func TestCutShort(t *testing.T) {
+	s := newService(t)
+	a, _ := s.signedIn(t, 0)
+	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) } // spent, and the answer is lost
+	if err := look(t.Context(), a); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a lost answer: %v", err)
+	}
+	s.change(func() { s.onRefresh = nil })
+	for range 2 {
+		err := look(t.Context(), a)
+		if _, ended := s.seen(); !needed(err) || ended {
+			t.Errorf("after a lost answer: %v, all sessions ended: %t", err, ended)
+		}
+	}
+}
+
+// TestTriedLater wants a renewal that was refused for its time, or that nobody heard, to be made later.
+func TestTriedLater(t *testing.T) {
+	s := newService(t)
+	a, file := s.signedIn(t, 0)
+	s.onRefresh = func(w http.ResponseWriter) bool {
+		refuse(w, http.StatusTooManyRequests, "rate_limit_exceeded")
+		return true
+	}
+	if err := look(t.Context(), a); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("a renewal too many: %v", err)
+	}
+	s.change(func() { s.onRefresh = nil })
+	address := s.URL
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	move := func(url string) {
+		if err := file.Update(t.Context(), func(c *credentialfile.Contents) { c.SignIn.URL = url }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(gone.URL)
+	s.URL = gone.URL
+	if err := look(t.Context(), s.account(t, file)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("nobody there: %v", err)
+	}
+	move(address)
+	err := look(t.Context(), a)
+	if renewals, _ := s.seen(); err != nil || renewals != 1 {
+		t.Errorf("later: %v, %d renewals", err, renewals)
+	}
+}
+
+// TestInterrupted wants a renewal that has begun to be finished.
+func TestInterrupted(t *testing.T) {
+	s := newService(t)
+	a, file := s.signedIn(t, 0)
+	ctx, interrupt := context.WithCancel(t.Context())
+	s.onRefresh = func(http.ResponseWriter) bool { interrupt(); return false }
+	if err := look(ctx, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if c, err := file.Read(); err != nil || c.SignIn.Tokens.Refresh != "refresh2" || c.SignIn.Tokens.Spending {
+		t.Errorf("the file holds %+v, %v", c.SignIn.Tokens, err)
+	}
+}
+
+func TestEnded(t *testing.T) {
+	s := newService(t)
+	a, file := s.signedIn(t, time.Hour)
+	s.ended = true
+	for range 2 {
+		if err := look(t.Context(), a); !needed(err) {
+			t.Errorf("an ended session: %v", err)
+		}
+	}
+	if c, err := file.Read(); err != nil || c.SignIn.Tokens != nil || c.SignIn.Email != "ada@example.com" {
+		t.Errorf("the file holds %+v, %v", c.SignIn, err)
+	}
+}
+
+// TestOthers wants the tokens of one service never shown to another.
+func TestOthers(t *testing.T) {
+	_, file := newService(t).signedIn(t, time.Hour)
+	if err := file.Update(t.Context(), func(c *credentialfile.Contents) {
+		c.KeepDeviceToken(credentialfile.DeviceToken{URL: c.SignIn.URL, Email: c.SignIn.Email, Token: "proof"})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	other := newService(t).account(t, file)
+	if err := look(t.Context(), other); !needed(err) {
+		t.Errorf("at another service: %v", err)
+	}
+	m, err := other.Machine(t.Context())
+	if err != nil || m.Token != "" || !strings.HasPrefix(m.Device.UserAgent, "tollgate-cli (") {
+		t.Errorf("at another service: %+v, %v", m, err)
+	}
+	again, err := other.Machine(t.Context())
+	if err != nil || again.Device != m.Device {
+		t.Errorf("the machine was %+v and is %+v, %v", m, again, err)
+	}
+}
+
+func TestStepUp(t *testing.T) {
+	s := newService(t)
+	a, file := s.signedIn(t, time.Hour)
+	if _, err := a.FinishStepUp(t.Context(), "123456"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a code for nothing: %v", err)
+	}
+	if _, err := a.BeginStepUp(t.Context(), "EMAIL_OTP"); err != nil {
+		t.Fatal(err)
+	}
+	later := s.account(t, file) // another command
+	if _, err := later.FinishStepUp(t.Context(), "654321"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a wrong code: %v", err)
+	}
+	if level, err := later.FinishStepUp(t.Context(), "123456"); err != nil || level != "FULL_TRUST" {
+		t.Errorf("the code: %s, %v", level, err)
+	}
+	if m, err := a.Machine(t.Context()); err != nil || m.Token != "proof" {
+		t.Errorf("the machine shows %+v, %v", m, err)
+	}
+	if _, err := later.FinishStepUp(t.Context(), "123456"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("the code again: %v", err)
+	}
+	err := a.SignOut(t.Context())
+	if _, ended := s.seen(); err != nil || !ended {
+		t.Errorf("sign out: %v, ended %t", err, ended)
+	}
+	if m, err := a.Machine(t.Context()); err != nil || m.Token != "proof" {
+		t.Errorf("signed out, the machine shows %+v, %v", m, err)
+	}
+	if err := a.SignOut(t.Context()); !needed(err) {
+		t.Errorf("sign out again: %v", err)
+	}
+}
+
+// TestSignOutUnheard wants the tokens forgotten where the service cannot be told.
+func TestSignOutUnheard(t *testing.T) {
+	s := newService(t)
+	a, file := s.signedIn(t, time.Hour)
+	s.Close()
+	if err := a.SignOut(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("sign out: %v", err)
+	}
+	if c, err := file.Read(); err != nil || c.SignIn.Tokens != nil {
+		t.Errorf("the file holds %+v, %v", c.SignIn, err)
+	}
+}

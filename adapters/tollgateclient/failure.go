@@ -1,0 +1,116 @@
+package tollgateclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// NeedsStepUp tells whether a call was refused for the trust of its session alone.
+func NeedsStepUp(err error) bool {
+	f, ok := fault.As(err)
+	return ok && f.Code == auth.CodeInsufficientTrust
+}
+
+// NeverSent tells whether a call failed before the service can have seen any of it.
+func NeverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// unreachable classifies a failure without an answer.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("call %s: %w", c.base, ctx.Err())
+	}
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err // the address is said once
+	}
+	if errors.Is(err, errRedirect) {
+		return fault.Newf(fault.Invalid, "", "%s: %s", c.base, err)
+	}
+	return fault.Wrap(fault.Unavailable, "", c.base.String()+" cannot be reached", err)
+}
+
+// refusalBody is the body of an error: the registry's holds a sentence alone, that of authentication a code, a
+// sentence and facts.
+type refusalBody struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Details struct {
+		LockoutUntil string `json:"lockoutUntil"`
+	} `json:"details"`
+}
+
+// refusal returns what an answer says that is no success.
+func refusal(resp *http.Response, text []byte) error {
+	var b refusalBody
+	if json.Unmarshal(text, &b) != nil || b.Error == "" {
+		return fault.Newf(kind(resp.StatusCode), "", "the service answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	f := fault.New(kind(resp.StatusCode), "", plain(b.Error))
+	if b.Message != "" {
+		f.Code, f.Message = fault.Code(b.Error), plain(b.Message)
+	}
+	if strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_user_authentication"`) { // RFC 9470
+		f.Code = auth.CodeInsufficientTrust
+	}
+	if b.Details.LockoutUntil != "" {
+		f.Message += ", until " + plain(b.Details.LockoutUntil)
+	}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		f.RetryAfter = time.Duration(s) * time.Second
+		f.Message += fmt.Sprintf(": try again in %s", f.RetryAfter)
+	}
+	return f
+}
+
+// kind returns the kind of failure that a status stands for.
+func kind(status int) fault.Kind {
+	switch status {
+	case http.StatusUnauthorized:
+		return fault.Unauthenticated
+	case http.StatusForbidden:
+		return fault.Forbidden
+	case http.StatusNotFound:
+		return fault.NotFound
+	case http.StatusConflict:
+		return fault.Conflict
+	case http.StatusTooManyRequests:
+		return fault.Exhausted
+	case http.StatusNotImplemented:
+		return fault.Unsupported
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fault.Unavailable
+	}
+	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		return fault.Invalid
+	}
+	return fault.Internal
+}
+
+// maxSentence is the most characters of a service's sentence that are shown.
+const maxSentence = 2000
+
+// plain keeps what a service says from steering a terminal.
+func plain(s string) string {
+	r := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s))
+	return string(r[:min(len(r), maxSentence)])
+}

@@ -1,0 +1,144 @@
+package tollgateclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// Issue is one thing that validation found (decisions 1.6).
+type Issue struct {
+	Type      string `json:"type"`
+	Path      string `json:"path"`
+	Message   string `json:"message"`
+	Severity  string `json:"severity"`
+	Reference string `json:"reference"`
+}
+
+// Verdict is what validation says of a document.
+type Verdict struct {
+	Valid  bool    `json:"valid"`
+	Issues []Issue `json:"issues"`
+}
+
+// Validate asks what publishing would say of a document's form. It needs no session.
+func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error) {
+	var v Verdict
+	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document)}, &v)
+	return v, err
+}
+
+// Record is a version of a server as the registry lists it. Times are as the service writes them.
+type Record struct {
+	Name    string
+	Version string
+	Standing
+}
+
+// Standing is what the registry itself says of a version (decisions 1.1).
+type Standing struct {
+	Status          string `json:"status"`
+	StatusMessage   string `json:"statusMessage"`
+	StatusChangedAt string `json:"statusChangedAt"`
+	PublishedAt     string `json:"publishedAt"`
+	UpdatedAt       string `json:"updatedAt"`
+	IsLatest        bool   `json:"isLatest"`
+}
+
+// recordAnswer is a ServerResponse (registry document).
+type recordAnswer struct {
+	Server struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"server"`
+	Meta struct {
+		Official Standing `json:"io.modelcontextprotocol.registry/official"`
+	} `json:"_meta"`
+}
+
+func (a recordAnswer) record() Record {
+	return Record{a.Server.Name, a.Server.Version, a.Meta.Official}
+}
+
+type listAnswer struct {
+	Servers []recordAnswer `json:"servers"`
+}
+
+func (a listAnswer) records() []Record {
+	list := make([]Record, 0, len(a.Servers))
+	for _, one := range a.Servers {
+		list = append(list, one.record())
+	}
+	return list
+}
+
+// Publish publishes a document.
+func (c *Client) Publish(ctx context.Context, token string, document []byte) (Record, error) {
+	var a recordAnswer
+	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document)}, &a)
+	return a.record(), err
+}
+
+// Versions returns all versions of a server, newest publication first, deleted ones too.
+func (c *Client) Versions(ctx context.Context, name string) ([]Record, error) {
+	var a listAnswer
+	_, err := c.do(ctx, call{method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), max: maxList}, &a)
+	return a.records(), err
+}
+
+// Version returns one version of a server, a deleted one too; latest stands for the latest.
+func (c *Client) Version(ctx context.Context, name, version string) (Record, error) {
+	var a recordAnswer
+	_, err := c.do(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted()}, &a)
+	return a.record(), err
+}
+
+// StatusChange is a status to set.
+type StatusChange struct {
+	Name    string
+	Version string // empty for all versions
+	Status  string
+	Message string // empty for none
+}
+
+// SetStatus changes the status of one version, or of all at once, and returns those that changed.
+func (c *Client) SetStatus(ctx context.Context, token string, s StatusChange) ([]Record, error) {
+	body := map[string]string{"status": s.Status}
+	if s.Message != "" {
+		body["statusMessage"] = s.Message
+	}
+	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, max: maxList}
+	if s.Version == "" {
+		var all listAnswer
+		_, err := c.do(ctx, in, &all)
+		return all.records(), err
+	}
+	var one recordAnswer
+	in.path = versionPath(s.Name, s.Version) + "/status"
+	if _, err := c.do(ctx, in, &one); err != nil {
+		return nil, err
+	}
+	return []Record{one.record()}, nil
+}
+
+func serverPath(name string) string { return "/v0.1/servers/" + url.PathEscape(name) }
+
+func versionPath(name, version string) string {
+	return serverPath(name) + "/versions/" + url.PathEscape(version)
+}
+
+func withDeleted() url.Values { return url.Values{"include_deleted": {"true"}} }
+
+// Readiness is whether a service can do its work, and what it depends on, by name: ok or down.
+type Readiness struct {
+	Status       string            `json:"status"`
+	Dependencies map[string]string `json:"dependencies"`
+}
+
+// Ready looks at the service. One that answers that it is not ready is no failure of the call.
+func (c *Client) Ready(ctx context.Context) (Readiness, error) {
+	var r Readiness
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/ready", also: http.StatusServiceUnavailable}, &r)
+	return r, err
+}

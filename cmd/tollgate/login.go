@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// mfaTries is how often a terminal is asked for the code of a second factor: less often than what locks an account.
+const mfaTries = 3
+
+// login is one run of the command, with what its flags say.
+type login struct {
+	*publisher
+
+	address      address
+	email        string
+	fromStdin    bool
+	mfaCode      string
+	method       string // a word of --step-up; empty when nobody has chosen
+	code         string
+	trustMachine bool
+}
+
+func newLogin(p process) *cobra.Command {
+	var l login
+	c := &cobra.Command{
+		Use:   "login",
+		Short: "Sign in at a service, to publish there",
+		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and its like. On a terminal it asks for what no flag\n" +
+			"says. Elsewhere nothing is asked for: with --step-up email or sms the code is sent and the command ends with 3, and\n" +
+			"'tollgate login --code CODE' brings the code.\n\n" +
+			"Tokens are kept in a file that only you can read, $" + credentialsVariable + " or tollgate/credentials.json in your\n" +
+			"folder of settings, and renewed when they run out. The file also remembers this machine, so that a later login comes\n" +
+			"from a device that the service knows.",
+		Example: "  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
+			"  printf '%s' \"$PASSWORD\" | tollgate login --email ada@example.com --password-stdin --step-up email\n" +
+			"  tollgate login --code 123456",
+		Args: cobra.NoArgs,
+	}
+	o := addOutput(c)
+	a := addAddress(c)
+	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; else the one of the last sign-in")
+	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
+	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
+	c.Flags().StringVar(&l.method, "step-up", "", "raise the session's trust by a code: email, sms, app or none")
+	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: of --step-up app, or of one that was begun before")
+	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for logins to come")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		l.address = *a
+		if err := o.check(); err != nil {
+			return err
+		}
+		err := l.check()
+		if err != nil {
+			return err
+		}
+		if l.publisher, err = newPublisher(p); err != nil {
+			return err
+		}
+		return l.run(c.Context(), o)
+	}
+	return c
+}
+
+// check refuses flags that do not go together.
+func (l *login) check() error {
+	switch {
+	case l.method != "" && checkStepUp(l.method) != nil:
+		return checkStepUp(l.method)
+	case l.code != "" && l.method != "" && l.method != stepUpApp:
+		return errors.New("--code answers a step-up that was begun before: leave --step-up out, but for the app")
+	}
+	return nil
+}
+
+func (l *login) run(ctx context.Context, o *output) error {
+	who, level, err := l.signIn(ctx)
+	if err != nil {
+		return err
+	}
+	if raised, err := l.raise(ctx, who, level); err != nil {
+		return err
+	} else if raised != "" {
+		level = raised
+	}
+	if l.trustMachine {
+		if err := who.Trust(ctx); err != nil {
+			return err
+		}
+	}
+	return o.print(l.stdout, table{
+		header: []string{"SERVICE", "EMAIL", "TRUST", "GOOD FOR"},
+		rows:   [][]string{{who.Client().URL(), who.Email(), level, goodFor(level)}},
+		value:  map[string]string{"url": who.Client().URL(), "email": who.Email(), "trustLevel": level},
+	})
+}
+
+// goodFor tells what a session of a trust level may do, as services are set up by default (decisions 1.5).
+func goodFor(level string) string {
+	switch level {
+	case auth.FullTrust.String():
+		return "publishing, and all else"
+	case auth.LimitedTrust.String(), auth.Unverified.String():
+		return "reading; publishing after a step-up"
+	}
+	return "reading"
+}
+
+// signIn makes a session, unless the code of a step-up is all that was given: that belongs to the session there is.
+func (l *login) signIn(ctx context.Context) (*account.Account, string, error) {
+	if l.code != "" && l.method == "" {
+		who, err := l.account(l.address)
+		return who, "", err
+	}
+	who, err := l.askWho(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	password, err := l.password(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	machine, err := who.Machine(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	session, err := who.Client().Login(ctx, who.Email(), password, machine)
+	if err == nil && session.MFAUser != "" {
+		session, err = l.secondStep(ctx, who, session.MFAUser, machine)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return who, session.TrustLevel, who.Keep(ctx, session, l.address.insecure)
+}
+
+// askWho returns the person who signs in.
+func (l *login) askWho(ctx context.Context) (*account.Account, error) {
+	l.address = l.address.fill(l.last)
+	if l.email == "" && l.address.url == l.last.URL {
+		l.email = l.last.Email
+	}
+	if err := l.complete(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
+		return nil, err
+	}
+	if err := l.complete(ctx, &l.email, "E-mail: ", "--email"); err != nil {
+		return nil, err
+	}
+	email, err := auth.ParseEmail(l.email)
+	if err != nil {
+		return nil, err
+	}
+	return l.person(l.address, string(email))
+}
+
+// complete asks for a value that is not there.
+func (l *login) complete(ctx context.Context, value *string, prompt, flag string) (err error) {
+	switch {
+	case *value != "":
+	case !l.interactive():
+		return errors.New(flag + " is missing")
+	default:
+		*value, err = l.line(ctx, prompt)
+	}
+	return err
+}
+
+func (l *login) password(ctx context.Context) (string, error) {
+	switch {
+	case l.fromStdin:
+		return passwordLine(l.process)
+	case !l.interactive():
+		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
+	}
+	return l.secret(ctx, "Password: ")
+}
+
+// secondStep answers the question for a second factor.
+func (l *login) secondStep(ctx context.Context, who *account.Account, user string, m tollgateclient.Machine) (tollgateclient.SignedIn, error) {
+	if l.mfaCode != "" {
+		return who.Client().VerifyMFA(ctx, user, l.mfaCode, m)
+	}
+	if !l.interactive() {
+		return tollgateclient.SignedIn{}, &account.SignInNeeded{Why: "your account has a second factor: give its code with --mfa-code"}
+	}
+	for tries := mfaTries; ; {
+		code, err := l.line(ctx, "Code of the authenticator: ")
+		if err != nil {
+			return tollgateclient.SignedIn{}, err
+		}
+		session, err := who.Client().VerifyMFA(ctx, user, code, m)
+		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidMFA) {
+			return session, err
+		}
+		l.say("%s", sentence(err))
+	}
+}
+
+// raise makes the step-up that was asked for, or that the person at the terminal wants, and returns the new level;
+// empty when there was none.
+func (l *login) raise(ctx context.Context, who *account.Account, level string) (string, error) {
+	if l.method == "" && l.code != "" {
+		return who.FinishStepUp(ctx, l.code)
+	}
+	if l.method == "" && l.interactive() && (level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
+		l.say("Signed in at %s: %s.", level, goodFor(level))
+		var err error
+		if l.method, err = l.askMethod(ctx); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case l.method == "", l.method == stepUpNone, level == auth.FullTrust.String():
+		return "", nil
+	case l.code != "":
+		if _, err := who.BeginStepUp(ctx, string(stepUpMethods()[l.method])); err != nil {
+			return "", err
+		}
+		return who.FinishStepUp(ctx, l.code)
+	case l.interactive():
+		return l.stepUp(ctx, who, l.method)
+	}
+	return "", l.begin(ctx, who)
+}
+
+// begin begins a step-up whose code another command brings.
+func (l *login) begin(ctx context.Context, who *account.Account) error {
+	if _, err := who.BeginStepUp(ctx, string(stepUpMethods()[l.method])); err != nil {
+		return err
+	}
+	return &account.SignInNeeded{Why: "you are signed in, and the step-up waits for its code by " + l.method + ": bring it with 'tollgate login --code CODE'"}
+}
+
+func newLogout(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "End the session that login began",
+		Long: "End the session at the service and forget its tokens. The machine stays known to the service. Where the service\n" +
+			"cannot be reached the tokens are forgotten all the same, and the command ends with 1.",
+		Example: "  tollgate logout",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			u, err := newPublisher(p)
+			if err != nil {
+				return err
+			}
+			who, err := u.account(address{})
+			if err != nil {
+				return err
+			}
+			if err := who.SignOut(c.Context()); err != nil {
+				return told(err)
+			}
+			u.say("Signed out of %s.", strings.TrimSpace(who.Client().URL()))
+			return nil
+		},
+	}
+}
+
+// told says what became of a session that could not be ended at the service.
+func told(err error) error {
+	if fault.Is(err, fault.Unavailable) {
+		return errors.New("the tokens are forgotten here, but the session lives on at the service: " + sentence(err))
+	}
+	return err
+}

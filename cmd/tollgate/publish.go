@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+)
+
+func newPublish(p process) *cobra.Command {
+	var onlyValidate bool
+	c := &cobra.Command{
+		Use:   "publish FILE",
+		Short: "Publish a version of a server",
+		Long: "Publish the version of a server that the document in FILE describes; - is standard input. The service first checks\n" +
+			"the document: a broken rule ends the command, a warning is shown and publishes all the same. Where the session is\n" +
+			"not trusted enough, a terminal is asked for a step-up.\n\n" +
+			"Ends with 0 when the version is published, 1 when it is refused or the service fails, 3 when a sign-in or a step-up\n" +
+			"is needed first. With --validate-only nothing is published, and no sign-in is needed.",
+		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := addOutput(c)
+	a := addAddress(c)
+	c.Flags().BoolVar(&onlyValidate, "validate-only", false, "check the document and publish nothing")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		u, err := newPublisher(p)
+		if err != nil {
+			return err
+		}
+		d, err := u.open(*a, args[0])
+		if err != nil {
+			return err
+		}
+		if onlyValidate {
+			return d.validate(c.Context(), o)
+		}
+		return d.publish(c.Context(), o)
+	}
+	return c
+}
+
+// submission is a document on its way to a service.
+type submission struct {
+	*publisher
+
+	who  *account.Account
+	file string
+	text []byte
+}
+
+func (u *publisher) open(a address, file string) (submission, error) {
+	who, err := u.account(a)
+	if err != nil {
+		return submission{}, err
+	}
+	text, err := readDocument(u.process, file)
+	if err != nil {
+		return submission{}, err
+	}
+	if file == exportfile.Stdin {
+		u.in = nil // what was typed there was the document
+	}
+	return submission{u, who, file, text}, nil
+}
+
+// check asks the service what it thinks of the document.
+func (s submission) check(ctx context.Context) (verdict, error) {
+	found, err := s.who.Client().Validate(ctx, s.text)
+	v := verdict{File: s.file, Valid: found.Valid, Issues: []finding{}}
+	for _, i := range found.Issues {
+		v.Issues = append(v.Issues, finding(i))
+	}
+	return v, err
+}
+
+func (s submission) validate(ctx context.Context, o *output) error {
+	v, err := s.check(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.print(s.stdout, verdictTable([]verdict{v})); err != nil {
+		return err
+	}
+	return v.err()
+}
+
+// err is what a document fails with that breaks a rule.
+func (v verdict) err() error {
+	if v.Valid {
+		return nil
+	}
+	return fmt.Errorf("%s is not valid", v.File)
+}
+
+// published is what a publication has made.
+type published struct {
+	Name        string    `json:"name"`
+	Version     string    `json:"version"`
+	IsLatest    bool      `json:"isLatest"`
+	Status      string    `json:"status"`
+	PublishedAt string    `json:"publishedAt"`
+	Warnings    []finding `json:"warnings"`
+}
+
+func (s submission) publish(ctx context.Context, o *output) error {
+	v, err := s.check(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range v.Issues {
+		s.say("%s: %s %s", i.Severity, printable(i.Path), printable(i.Message))
+	}
+	if err := v.err(); err != nil {
+		return fmt.Errorf("nothing is published: %w", err)
+	}
+	var r tollgateclient.Record
+	err = s.as(ctx, s.who, func(ctx context.Context, token string) (err error) {
+		r, err = s.who.Client().Publish(ctx, token, s.text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return o.print(s.stdout, table{
+		header: []string{"SERVER", "VERSION", "LATEST", "STATUS", "PUBLISHED"},
+		rows:   [][]string{{printable(r.Name), printable(r.Version), yesNo(r.IsLatest), printable(r.Status), printable(r.PublishedAt)}},
+		value:  published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues},
+	})
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

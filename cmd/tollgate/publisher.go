@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+)
+
+// credentialsVariable names the file that keeps a person signed in.
+const credentialsVariable = "TOLLGATE_CREDENTIALS"
+
+// publisher is one run of a command that calls a service as a person who publishes there.
+type publisher struct {
+	process
+	*dialogue
+
+	file *credentialfile.File
+	last credentialfile.SignIn // the last sign-in; empty before the first
+}
+
+func newPublisher(p process) (*publisher, error) {
+	path := variable(p.environ, credentialsVariable)
+	if path == "" {
+		var err error
+		if path, err = credentialfile.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	u := &publisher{process: p, dialogue: newDialogue(p), file: credentialfile.New(path)}
+	contents, err := u.file.Read()
+	if err != nil {
+		return nil, err
+	}
+	if contents.SignIn != nil {
+		u.last = *contents.SignIn
+	}
+	return u, nil
+}
+
+// variable returns a variable of the environment; empty when it is not set.
+func variable(environ []string, name string) string {
+	value := ""
+	for _, entry := range environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v // of two with one name the last counts, as for programs
+		}
+	}
+	return value
+}
+
+// address is which service a command calls.
+type address struct {
+	url      string
+	insecure bool
+}
+
+// addAddress adds the flags for it to a command.
+func addAddress(c *cobra.Command) *address {
+	a := &address{}
+	c.Flags().StringVar(&a.url, "url", "", "address of the service; else the one of the last sign-in")
+	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, where anybody on the way reads along")
+	return a
+}
+
+// fill takes from the last sign-in what the flags leave open.
+func (a address) fill(last credentialfile.SignIn) address {
+	if a.url == "" {
+		a.url = last.URL
+	}
+	a.insecure = a.insecure || a.url == last.URL && last.InsecureHTTP
+	return a
+}
+
+// account returns the person of the last sign-in at a service.
+func (u *publisher) account(a address) (*account.Account, error) {
+	a = a.fill(u.last)
+	if a.url == "" {
+		return nil, &account.SignInNeeded{Why: "you are not signed in, and no --url names a service: sign in with 'tollgate login'"}
+	}
+	return u.person(a, u.last.Email)
+}
+
+// person returns somebody at a service.
+func (u *publisher) person(a address, email string) (*account.Account, error) {
+	client, err := tollgateclient.New(tollgateclient.Config{
+		URL: a.url, InsecureHTTP: a.insecure,
+		UserAgent: fmt.Sprintf("tollgate/%s (%s; %s)", buildVersion(), runtime.GOOS, runtime.GOARCH),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return account.New(u.file, client, email), nil
+}
+
+// as calls as a person, and where the session's trust is too low for it asks for a step-up and calls again.
+func (u *publisher) as(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
+	err := who.Do(ctx, call)
+	if !tollgateclient.NeedsStepUp(err) {
+		return err
+	}
+	if !u.interactive() {
+		return &account.SignInNeeded{Why: sentence(err) + ": sign in with 'tollgate login --step-up email'"}
+	}
+	u.say("%s", sentence(err))
+	method, askErr := u.askMethod(ctx)
+	if askErr != nil {
+		return askErr
+	}
+	if method == stepUpNone {
+		return &account.SignInNeeded{Why: sentence(err)}
+	}
+	if _, err := u.stepUp(ctx, who, method); err != nil {
+		return err
+	}
+	return who.Do(ctx, call)
+}
+
+// exitCode returns the code that a failure ends the program with.
+func exitCode(err error) int {
+	var needed *account.SignInNeeded
+	if errors.As(err, &needed) {
+		return exitSignIn
+	}
+	return exitFailed
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+)
+
+// statusRun is one run of the command.
+type statusRun struct {
+	*publisher
+
+	who     *account.Account
+	out     *output
+	change  tollgateclient.StatusChange // Status is empty where nothing is to be changed
+	address address
+}
+
+func newStatus(p process) *cobra.Command {
+	var s statusRun
+	c := &cobra.Command{
+		Use:   "status [NAME[@VERSION]]",
+		Short: "Show the service, or the versions of a server and their status",
+		Long: "Without NAME, show which service you are signed in at and whether it is ready; ends with 1 when it is not. With\n" +
+			"NAME, show the versions of that server with their status, deleted ones too.\n\n" +
+			"With --set, change the status of one version, or without VERSION of all versions at once, to active, deprecated or\n" +
+			"deleted. The message, for deprecated and deleted, tells users why; leaving it out clears the one that was there.",
+		Example: "  tollgate status\n" +
+			"  tollgate status com.example/weather\n" +
+			"  tollgate status com.example/weather@1.0.0 --set deprecated --message 'Use 1.1.0'",
+		Args: cobra.MaximumNArgs(1),
+	}
+	s.out = addOutput(c)
+	a := addAddress(c)
+	c.Flags().StringVar(&s.change.Status, "set", "", "status to set: active, deprecated or deleted")
+	c.Flags().StringVar(&s.change.Message, "message", "", "what users are told of the status")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s.address = *a
+		if len(args) > 0 {
+			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // which no name holds
+		}
+		if err := s.check(args); err != nil {
+			return err
+		}
+		var err error
+		if s.publisher, err = newPublisher(p); err != nil {
+			return err
+		}
+		if s.who, err = s.account(s.address); err != nil {
+			return err
+		}
+		return s.run(c.Context())
+	}
+	return c
+}
+
+// check refuses what would ask the service for something else than was meant.
+func (s *statusRun) check(args []string) error {
+	switch {
+	case s.change.Status == "" && s.change.Message != "":
+		return errors.New("--message tells of a status: give --set too")
+	case s.change.Status != "" && len(args) == 0:
+		return errors.New("--set needs the NAME of a server")
+	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):
+		return fmt.Errorf("%q is not of the form NAME or NAME@VERSION", args[0])
+	}
+	return s.out.check()
+}
+
+func (s *statusRun) run(ctx context.Context) error {
+	switch {
+	case s.change.Name == "":
+		return s.service(ctx)
+	case s.change.Status != "":
+		return s.set(ctx)
+	}
+	return s.show(ctx)
+}
+
+// show prints the versions of a server.
+func (s *statusRun) show(ctx context.Context) error {
+	client := s.who.Client()
+	if s.change.Version == "" {
+		records, err := client.Versions(ctx, s.change.Name)
+		if err != nil {
+			return err
+		}
+		return s.out.print(s.stdout, recordTable(records))
+	}
+	r, err := client.Version(ctx, s.change.Name, s.change.Version)
+	if err != nil {
+		return err
+	}
+	return s.out.print(s.stdout, recordTable([]tollgateclient.Record{r}))
+}
+
+// set changes the status and prints what changed.
+func (s *statusRun) set(ctx context.Context) error {
+	var changed []tollgateclient.Record
+	err := s.as(ctx, s.who, func(ctx context.Context, token string) (err error) {
+		changed, err = s.who.Client().SetStatus(ctx, token, s.change)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.out.print(s.stdout, recordTable(changed))
+}
+
+func recordTable(records []tollgateclient.Record) table {
+	type row struct {
+		Name          string `json:"name"`
+		Version       string `json:"version"`
+		Status        string `json:"status"`
+		StatusMessage string `json:"statusMessage"`
+		IsLatest      bool   `json:"isLatest"`
+		PublishedAt   string `json:"publishedAt"`
+		UpdatedAt     string `json:"updatedAt"`
+	}
+	t := table{header: []string{"SERVER", "VERSION", "STATUS", "LATEST", "PUBLISHED", "MESSAGE"}}
+	list := make([]row, 0, len(records))
+	for _, r := range records {
+		list = append(list, row{r.Name, r.Version, r.Status, r.StatusMessage, r.IsLatest, r.PublishedAt, r.UpdatedAt})
+		t.rows = append(t.rows, []string{
+			printable(r.Name), printable(r.Version), printable(r.Status), yesNo(r.IsLatest), printable(r.PublishedAt), printable(r.StatusMessage),
+		})
+	}
+	t.value = list
+	return t
+}
+
+// serviceStatus is where a person is signed in, and how the service is.
+type serviceStatus struct {
+	URL          string            `json:"url"`
+	Email        string            `json:"email"` // empty where nobody is signed in
+	TrustLevel   string            `json:"trustLevel"`
+	Status       string            `json:"status"`
+	Dependencies map[string]string `json:"dependencies"`
+}
+
+// service prints how the service is, and who is signed in there.
+func (s *statusRun) service(ctx context.Context) error {
+	ready, err := s.who.Client().Ready(ctx)
+	if err != nil {
+		return err
+	}
+	now := serviceStatus{URL: s.who.Client().URL(), Status: ready.Status, Dependencies: ready.Dependencies}
+	var session tollgateclient.Session
+	err = s.who.Do(ctx, func(ctx context.Context, token string) (err error) {
+		session, err = s.who.Client().Session(ctx, token)
+		return err
+	})
+	var nobody *account.SignInNeeded
+	switch {
+	case err == nil:
+		now.Email, now.TrustLevel = s.who.Email(), session.TrustLevel
+	case now.Status == "ok" && !errors.As(err, &nobody): // where it is not, the rest is no surprise
+		return err
+	}
+	if err := s.out.print(s.stdout, now.table()); err != nil {
+		return err
+	}
+	if now.Status != "ok" {
+		return fmt.Errorf("%s is not ready", now.URL)
+	}
+	return nil
+}
+
+func (s serviceStatus) table() table {
+	parts := make([]string, 0, len(s.Dependencies))
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		parts = append(parts, printable(name+" "+s.Dependencies[name]))
+	}
+	who, trust := s.Email, s.TrustLevel
+	if who == "" {
+		who, trust = "(nobody)", "-"
+	}
+	return table{
+		header: []string{"SERVICE", "READY", "SIGNED IN", "TRUST", "DEPENDENCIES"},
+		rows:   [][]string{{s.URL, yesNo(s.Status == "ok"), who, printable(trust), strings.Join(parts, ", ")}},
+		value:  s,
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// The words of --step-up.
+const (
+	stepUpEmail = "email"
+	stepUpSMS   = "sms"
+	stepUpApp   = "app"
+	stepUpNone  = "none"
+)
+
+// stepUpMethods returns the methods by their words.
+func stepUpMethods() map[string]auth.StepUpMethod {
+	return map[string]auth.StepUpMethod{
+		stepUpEmail: auth.EmailOTP, stepUpSMS: auth.SMSOTP, stepUpApp: auth.AuthenticatorApp,
+	}
+}
+
+func checkStepUp(word string) error {
+	if _, ok := stepUpMethods()[word]; ok || word == stepUpNone {
+		return nil
+	}
+	words := append(slices.Sorted(maps.Keys(stepUpMethods())), stepUpNone)
+	return fmt.Errorf("--step-up %q is none of %s", word, strings.Join(words, ", "))
+}
+
+// askMethod asks how the code of a step-up is to come.
+func (u *publisher) askMethod(ctx context.Context) (string, error) {
+	for {
+		word, err := u.line(ctx, "Step up by email, sms, app or none [email]: ")
+		if err != nil {
+			return "", err
+		}
+		if word = strings.ToLower(word); word == "" {
+			word = stepUpEmail
+		}
+		if checkStepUp(word) == nil {
+			return word, nil
+		}
+	}
+}
+
+// stepUp raises the session of a person, whom it asks for the code. It returns the new trust level.
+func (u *publisher) stepUp(ctx context.Context, who *account.Account, method string) (string, error) {
+	challenge, err := who.BeginStepUp(ctx, string(stepUpMethods()[method]))
+	if err != nil {
+		return "", err
+	}
+	prompt := "Code by " + method + " (empty: send another): "
+	if method == stepUpApp {
+		prompt = "Code of the authenticator: "
+	}
+	for tries := challenge.AttemptsRemaining; ; {
+		code, err := u.line(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		if code == "" {
+			if err := u.resend(ctx, who, method, challenge.ID); err != nil {
+				return "", err
+			}
+			continue
+		}
+		level, err := who.FinishStepUp(ctx, code)
+		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidOTP) {
+			return level, err
+		}
+		u.say("%s", sentence(err))
+	}
+}
+
+// resend has another code sent, by a method that sends any.
+func (u *publisher) resend(ctx context.Context, who *account.Account, method, challenge string) error {
+	if method == stepUpApp {
+		return nil
+	}
+	return who.Client().ResendStepUp(ctx, challenge)
+}
+
+// hasCode tells whether a failure is the one with the code.
+func hasCode(err error, code fault.Code) bool {
+	f, ok := fault.As(err)
+	return ok && f.Code == code
+}

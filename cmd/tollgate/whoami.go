@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+)
+
+func newWhoami(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "whoami",
+		Short: "Show who is signed in, and how far the session is trusted",
+		Long: "Ask the service whose session this is and how far it is trusted. Ends with 3 where nobody is signed in. Which\n" +
+			"servers you may publish is not told: operators see it with 'tollgate grant list'.",
+		Example: "  tollgate whoami\n  tollgate whoami --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		u, err := newPublisher(p)
+		if err != nil {
+			return err
+		}
+		who, err := u.account(address{})
+		if err != nil {
+			return err
+		}
+		var s tollgateclient.Session
+		err = who.Do(c.Context(), func(ctx context.Context, token string) (err error) {
+			s, err = who.Client().Session(ctx, token)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return o.print(p.stdout, sessionTable(who.Client().URL(), who.Email(), s))
+	}
+	return c
+}
+
+func sessionTable(url, email string, s tollgateclient.Session) table {
+	return table{
+		header: []string{"SERVICE", "EMAIL", "TRUST", "SIGNED IN", "UNTIL", "USER"},
+		rows:   [][]string{{url, email, printable(s.TrustLevel), printable(s.CreatedAt), printable(s.ExpiresAt), printable(s.UserID)}},
+		value: struct {
+			URL   string `json:"url"`
+			Email string `json:"email"`
+			tollgateclient.Session
+		}{url, email, s},
+	}
+}
