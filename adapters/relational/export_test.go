@@ -28,7 +28,7 @@ func (d *DB) Plans(ctx context.Context, reads func(ctx context.Context) error) (
 	})
 	plans := make(map[string]string, len(seen.texts))
 	for _, text := range seen.texts {
-		if err == nil && strings.Contains(text, "SELECT") {
+		if err == nil && (strings.Contains(text, "SELECT") || strings.HasPrefix(text, "DELETE")) {
 			plans[text], err = d.plan(ctx, text)
 		}
 	}
