@@ -75,18 +75,15 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	})
 }
 
-// Search returns the matching events, newest first. The page is chosen from an
-// index alone, so that only its own rows are read however great the offset is,
-// and so is the count.
+// Search returns the matching events, newest first. It counts from an index
+// alone.
 func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auditlog.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
 	db := l.db.read(ctx)
 	var rows []eventRow
-	chosen := matching(db, q).Column("id").Order("time DESC", "id DESC").Limit(q.Limit).Offset(q.Offset)
-	err = db.NewSelect().Model(&rows).Where("e.id IN (?)", chosen).Order("e.time DESC", "e.id DESC").Scan(ctx)
-	if err != nil {
+	if err := page(db, q).Scan(ctx, &rows); err != nil {
 		return nil, 0, l.db.fault(err)
 	}
 	events = make([]auth.Event, len(rows))
@@ -98,7 +95,7 @@ func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.
 	if last := len(rows) > 0 && len(rows) < q.Limit; last {
 		return events, q.Offset + len(rows), nil
 	}
-	total, err = matching(db, q).Count(ctx)
+	total, err = matching(db.NewSelect().TableExpr("audit_events"), q).Count(ctx)
 	if err != nil {
 		return nil, 0, l.db.fault(err)
 	}
@@ -119,9 +116,20 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 	return n, err
 }
 
-// matching selects the events of a query.
-func matching(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
-	s := db.NewSelect().TableExpr("audit_events")
+// page selects one page. A later one is chosen from an index alone, so that only
+// its own rows are read however great the offset is; the first has no others
+// before it, and is spared to find each row twice.
+func page(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
+	chosen := matching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
+	if q.Offset > 0 {
+		chosen = db.NewSelect().TableExpr("audit_events").
+			Where("id IN (?)", chosen.Column("id").Offset(q.Offset)).Order("time DESC", "id DESC")
+	}
+	return chosen.ColumnExpr("*")
+}
+
+// matching narrows a selection to the events of a query.
+func matching(s *bun.SelectQuery, q auditlog.Query) *bun.SelectQuery {
 	if q.UserID != "" {
 		s.Where("user_id = ?", q.UserID)
 	}

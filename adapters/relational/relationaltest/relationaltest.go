@@ -43,13 +43,13 @@ func Databases(t *testing.T) map[string]func(t *testing.T) *relational.DB {
 }
 
 // SQLite returns an empty database that is not migrated.
-func SQLite(t *testing.T) *relational.DB {
+func SQLite(t testing.TB) *relational.DB {
 	t.Helper()
 	return OpenSQLite(t, t.TempDir())
 }
 
 // OpenSQLite opens the database in the folder until the test ends.
-func OpenSQLite(t *testing.T, dir string) *relational.DB {
+func OpenSQLite(t testing.TB, dir string) *relational.DB {
 	t.Helper()
 	db, closeDB, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, ReadConns: 4, BusyTimeout: 5 * time.Second})
 	if err != nil {
@@ -61,7 +61,7 @@ func OpenSQLite(t *testing.T, dir string) *relational.DB {
 
 // Postgres returns the URL of an empty database that is not migrated, or
 // skips the test where TEST_DATABASE_URL is not set.
-func Postgres(t *testing.T) (address string) {
+func Postgres(t testing.TB) (address string) {
 	t.Helper()
 	server := os.Getenv("TEST_DATABASE_URL")
 	if server == "" {
@@ -71,7 +71,7 @@ func Postgres(t *testing.T) (address string) {
 }
 
 // OpenPostgres opens the database at the URL until the test ends.
-func OpenPostgres(t *testing.T, address string) *relational.DB {
+func OpenPostgres(t testing.TB, address string) *relational.DB {
 	t.Helper()
 	return openPostgres(t, address)
 }
@@ -84,7 +84,7 @@ func PostgresConfig(address string) postgres.Config {
 	}
 }
 
-func openPostgres(t *testing.T, address string) *relational.DB {
+func openPostgres(t testing.TB, address string) *relational.DB {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
 	if err != nil {
@@ -94,7 +94,7 @@ func openPostgres(t *testing.T, address string) *relational.DB {
 	return db
 }
 
-func migrated(t *testing.T, db *relational.DB) *relational.DB {
+func migrated(t testing.TB, db *relational.DB) *relational.DB {
 	t.Helper()
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func migrated(t *testing.T, db *relational.DB) *relational.DB {
 
 // migrateTemplate migrates and closes: a database can be copied only while
 // nobody is connected to it.
-func migrateTemplate(t *testing.T, address, name string) {
+func migrateTemplate(t testing.TB, address, name string) {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(within(t, address, name)))
 	if err != nil {
@@ -115,7 +115,7 @@ func migrateTemplate(t *testing.T, address, name string) {
 }
 
 // createDatabase makes a database that is dropped when the test ends.
-func createDatabase(t *testing.T, address, template string) (name string) {
+func createDatabase(t testing.TB, address, template string) (name string) {
 	t.Helper()
 	name = "tollgate_test_" + strings.ToLower(rand.Text())
 	statement := "CREATE DATABASE " + name
@@ -130,7 +130,7 @@ func createDatabase(t *testing.T, address, template string) (name string) {
 // execute runs one statement on the server. The server refuses to copy a
 // template while a connection to it is still closing, and takes one copy at a
 // time, so such a refusal is tried again.
-func execute(t *testing.T, address, statement string) {
+func execute(t testing.TB, address, statement string) {
 	t.Helper()
 	connector, err := pgdriver.NewDriver().OpenConnector(address)
 	if err != nil {
@@ -152,7 +152,7 @@ func execute(t *testing.T, address, statement string) {
 	}
 }
 
-func within(t *testing.T, address, database string) string {
+func within(t testing.TB, address, database string) string {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
