@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -394,6 +395,8 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 		c.end(1)
 	})
 }
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestPublishingGuide types every command of docs/publishing.md at a terminal as it is written, but for the service's
 // address and what is read from an e-mail.

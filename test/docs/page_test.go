@@ -1,0 +1,45 @@
+package docs
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	const page = "# Page\n```text\nno command yet\n```\n<!-- docs: beside make run -->\n" +
+		"```sh\necho a\necho b\n```\nprose\n```text\na\n```\n<!-- docs: not printed -->\n```json\n{}\n```\n```\nb\n```\n" +
+		"<!-- docs: ends with 1 -->\n```sh\nfalse\n```\n```yaml\na: b\n```\n<!-- docs: not run, it takes a day -->\n```sh\nsleep 86400\n```\n" +
+		"<!-- docs: in its own terminal -->\n```sh\nserve\n```\n"
+	got, err := parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 4 || got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" || got[1].line != 7 || got[1].terminal ||
+		len(got[1].printed) != 2 || got[1].printed[1].text != "b\n" || !got[2].fails || len(got[2].printed) != 0 || got[3].command != "serve\n" || !got[3].terminal || got[3].fails {
+		t.Errorf("blocks are %+v", got)
+	}
+	if got, err := parse(page + "<!-- docs: run elsewhere, at a terminal -->\n"); err != nil || len(got) != 0 {
+		t.Errorf("a page that is run elsewhere has %+v, %v", got, err)
+	}
+	for _, wrong := range []string{"```sh\necho", "<!-- docs: maybe -->\n", "<!-- docs: ends with 0 -->\n"} {
+		if _, err := parse(wrong); err == nil || !strings.HasPrefix(err.Error(), "line ") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	for _, test := range []struct{ said, got, missing string }{
+		{"a b\n", "x a\n b", ""},
+		{"a…c\nd\n", "abcd", ""},
+		{"d\na\n", "a d", "a"},
+		{`{"left":3,"reset":"12s"}`, `{"left": 3, "reset": "7s"}`, ""},
+		{`{"left":3}`, `{"left":4}`, `{"left":3}`},
+		{"at 2026-11-21T01:49:32.5Z by 3f30e8b6-c17c-44ae-8374-84c863f8b10c", "at 2027-01-02T03:04:05Z by 00000000-0000-0000-0000-000000000000", ""},
+		{"nothing", "", "nothing"},
+	} {
+		if got := missing(test.said, test.got); got != test.missing {
+			t.Errorf("%q in %q: %q is missing, want %q", test.said, test.got, got, test.missing)
+		}
+	}
+}

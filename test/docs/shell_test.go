@@ -1,0 +1,149 @@
+package docs
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The shell writes these lines between what the commands print.
+const (
+	blockEnds     = "\x1eblock ends"
+	commandFailed = "\x1efailed: "
+)
+
+// prelude makes the shell tell of each command that fails, reach the ports of
+// this run where the pages have the usual ones, and type codes as a person
+// would who reads them in the log.
+const prelude = `set -E
+trap 'echo; echo "` + commandFailed + `$BASH_COMMAND"' ERR
+curl() { command curl --connect-to "localhost:3000:localhost:API" --connect-to "localhost:8080:localhost:JSON" --connect-to "localhost:6070:localhost:DEBUG" "$@"; }
+read() { CODE=$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' otp.jsonl | tail -n 1); }
+`
+
+// shell runs the commands of one page, one after the other.
+type shell struct {
+	in  io.Writer
+	out *bufio.Scanner
+	dir string
+	n   int
+}
+
+func newShell(t *testing.T, dir string, environ []string, prelude string) *shell {
+	t.Helper()
+	cmd := exec.Command("bash")
+	cmd.Dir, cmd.Env = dir, environ
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(patience, func() { end(cmd) })
+	t.Cleanup(func() {
+		stuck.Stop()
+		end(cmd)
+		_ = cmd.Wait() // it was ended
+	})
+	s := &shell{in: in, out: bufio.NewScanner(out), dir: dir}
+	s.out.Buffer(nil, 16<<20)
+	if _, err := io.WriteString(in, prelude); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// end ends a process and all that it started.
+func end(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
+
+// run returns what a block printed, and the commands in it that failed.
+func (s *shell) run(command string) (string, []string, error) {
+	s.n++
+	file := filepath.Join(s.dir, fmt.Sprintf(".block-%d", s.n))
+	if err := os.WriteFile(file, []byte(command), 0o600); err != nil {
+		return "", nil, err
+	}
+	if _, err := fmt.Fprintf(s.in, "source %s </dev/null; echo; echo '%s'\n", file, blockEnds); err != nil {
+		return "", nil, err
+	}
+	var printed strings.Builder
+	var failed []string
+	for s.out.Scan() {
+		line := s.out.Text()
+		if line == blockEnds {
+			return printed.String(), failed, nil
+		}
+		if c, ok := strings.CutPrefix(line, commandFailed); ok {
+			failed = append(failed, c)
+			continue
+		}
+		printed.WriteString(line + "\n")
+	}
+	return printed.String(), failed, fmt.Errorf("the shell ended, or did not answer for %v", patience)
+}
+
+// terminal is a command that runs beside the others.
+type terminal struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+	mu    sync.Mutex
+	log   strings.Builder
+}
+
+func openTerminal(t *testing.T, dir string, environ []string, command string) *terminal {
+	t.Helper()
+	term := &terminal{cmd: exec.Command("bash", "-c", command), ended: make(chan struct{})}
+	term.cmd.Dir, term.cmd.Env = dir, environ
+	term.cmd.Stdout, term.cmd.Stderr = term, term
+	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	term.cmd.WaitDelay = time.Second
+	if err := term.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = term.cmd.Wait() // it is ended by a signal
+		close(term.ended)
+	}()
+	t.Cleanup(term.close)
+	return term
+}
+
+// Write takes what the command prints.
+func (t *terminal) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.log.Write(p)
+}
+
+// printed returns what the command has printed so far.
+func (t *terminal) printed() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.log.String()
+}
+
+// close ends the command as Ctrl-C would, and at once where that takes long.
+func (t *terminal) close() {
+	_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGINT) // it may have ended
+	select {
+	case <-t.ended:
+	case <-time.After(10 * time.Second):
+	}
+	end(t.cmd)
+	<-t.ended
+}
