@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
@@ -71,6 +72,7 @@ type api struct {
 	Counters counter.Store
 	Plugins  *pluginhost.Host
 	Sweeping sweeping
+	Notices  *notices.Desk
 	Tracing  otlp.Tracing
 }
 
@@ -152,7 +154,7 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 		func() error { return app.Serve(listener) },
 		app.Shutdown,
 	})
-	s.background = append(s.background, a.Sweeping.run)
+	s.background = append(s.background, a.Sweeping.run, func(ctx context.Context) error { a.Notices.Run(ctx); return nil })
 	s.drains = append(s.drains, health.Drain)
 	return func() { _ = listener.Close() }, nil // closed already when it was served
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -35,6 +36,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/plugins/setup"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -120,6 +122,7 @@ var authSet = wire.NewSet(
 	openSignals, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"), wire.FieldsOf(new(addressSignals), "Geography", "Reputation"),
 	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
 	credentialsConfig, credentials.New, wire.Struct(new(credentials.Records), "*"), wire.Struct(new(credentials.Surroundings), "*"),
+	brand, noticeDesk, wire.Struct(new(notices.Records), "*"), wire.Struct(new(noticeSurroundings), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
 	openPlugins, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
@@ -132,6 +135,8 @@ var authSet = wire.NewSet(
 func signInConfig(a settings.Auth) signin.Config { return a.SignIn() }
 
 func credentialsConfig(a settings.Auth) credentials.Config { return a.Credentials() }
+
+func brand(s settings.Settings) setup.Brand { return s.Email.Brand }
 
 func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
 
@@ -209,6 +214,7 @@ func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleC
 			throttle.APIAddress:      limit(l.API, l.Window),
 			throttle.RegistryAddress: limit(l.Registry, l.Window),
 			throttle.StepUpUser:      limit(l.StepUp, l.StepUpWindow),
+			throttle.NoticeUser:      limit(l.Notices, time.Hour),
 		},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -216,11 +217,44 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	geography := wiringAddressSignals.Geography
 	reputation := wiringAddressSignals.Reputation
+	setupBrand := brand(s)
+	couriers, err := chooseCouriers(service, auth, host, log)
+	if err != nil {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	noticesRecords := notices.Records{
+		Accounts: accounts,
+		Devices:  relationalDevices,
+	}
+	limits := s.Limits
+	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
+	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
+	if err != nil {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringNoticeSurroundings := noticeSurroundings{
+		Throttle: throttle,
+		Log:      log,
+	}
+	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
 	surroundings := signin.Surroundings{
 		Geography:  geography,
 		Reputation: reputation,
 		Cache:      sessioncacheCache,
 		Trail:      trail,
+		Notices:    desk,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
@@ -246,6 +280,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Passwords: hasher,
 		Cache:     sessioncacheCache,
 		Trail:     trail,
+		Notices:   desk,
 		Clock:     clock,
 		Entropy:   entropy,
 	}
@@ -268,28 +303,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  runner,
-	}
-	couriers, err := chooseCouriers(service, auth, host, log)
-	if err != nil {
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	limits := s.Limits
-	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
-	if err != nil {
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
@@ -355,6 +368,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Counters: store,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
+		Notices:  desk,
 		Tracing:  tracing,
 	}
 	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
@@ -590,11 +604,48 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	geography := wiringAddressSignals.Geography
 	reputation := wiringAddressSignals.Reputation
+	setupBrand := brand(s)
+	couriers, err := chooseCouriers(service, auth, host, log)
+	if err != nil {
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	noticesRecords := notices.Records{
+		Accounts: accounts,
+		Devices:  relationalDevices,
+	}
+	limits := s.Limits
+	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
+	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
+	if err != nil {
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringNoticeSurroundings := noticeSurroundings{
+		Throttle: throttle,
+		Log:      log,
+	}
+	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
 	surroundings := signin.Surroundings{
 		Geography:  geography,
 		Reputation: reputation,
 		Cache:      sessioncacheCache,
 		Trail:      trail,
+		Notices:    desk,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
@@ -622,6 +673,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Passwords: hasher,
 		Cache:     sessioncacheCache,
 		Trail:     trail,
+		Notices:   desk,
 		Clock:     clock,
 		Entropy:   entropy,
 	}
@@ -646,32 +698,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  runner,
-	}
-	couriers, err := chooseCouriers(service, auth, host, log)
-	if err != nil {
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	limits := s.Limits
-	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
-	if err != nil {
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
@@ -739,6 +765,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Counters: store,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
+		Notices:  desk,
 		Tracing:  tracing,
 	}
 	wiringService, cleanup9, err := newService(ctx, parts, wiringLimiter, wiringApi)

@@ -16,6 +16,7 @@ const (
 	APIAddress      Scope = "api"      // the document's other endpoints, by address
 	RegistryAddress Scope = "registry" // registry and methods, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
+	NoticeUser      Scope = "notice"   // notices, by kind and user
 )
 
 // Verdict is the answer to one try.

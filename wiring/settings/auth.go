@@ -28,6 +28,7 @@ type Auth struct {
 	OTPSMSPlugin       string           `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
 	OTPLogFile         string           `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
 	NoticeLogFile      string           `env:"NOTICE_LOG_FILE" desc:"file to which otp-log also appends each notice as a JSON line"`
+	Notices            string           `env:"NOTICES" envDefault:"on" desc:"on, or off: nobody is told of new devices, locks and replays"`
 	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
 	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator is asked for a code at login: always, or risk (the score is above RISK_FULL_TRUST_MAX)"`
 	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`
@@ -93,6 +94,9 @@ func (a Auth) Validate() error {
 	}
 	if strings.TrimSpace(string(a.MFAIssuer)) == "" || strings.Contains(string(a.MFAIssuer), ":") {
 		return fmt.Errorf("MFA_ISSUER: %q is empty or holds a colon", a.MFAIssuer)
+	}
+	if a.Notices != "on" && a.Notices != "off" {
+		return fmt.Errorf("NOTICES: %q is neither on nor off", a.Notices)
 	}
 	switch a.DeviceBinding {
 	case trust.BindingPreferred, trust.BindingRequired, trust.BindingOff:
@@ -168,6 +172,9 @@ func (r Risk) inOrder() error {
 	}
 	return nil
 }
+
+// NoticesOn tells whether people are told of what happens to their accounts.
+func (a Auth) NoticesOn() bool { return a.Notices == "on" }
 
 // StepUp returns the settings in the form in which step-up takes them.
 func (a Auth) StepUp() stepup.Config {

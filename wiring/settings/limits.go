@@ -13,6 +13,7 @@ type Limits struct {
 	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests of registry and methods in a window, by address; 0 = no limit"`
 	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of these limits"`
 	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends in a window, by user; 0 = no limit"`
+	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind to a person in an hour; 0 = no limit"`
 	StepUpWindow time.Duration `env:"STEP_UP_WINDOW" envDefault:"1h" desc:"the window of STEP_UP_LIMIT"`
 }
 

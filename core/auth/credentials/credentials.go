@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
@@ -42,6 +43,7 @@ type Surroundings struct {
 	Passwords passwords.Hasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
+	Notices   *notices.Desk
 	Clock     clock.Clock
 	Entropy   entropy.Source
 }
@@ -94,6 +96,9 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 	if locked != nil {
 		return locked
 	}
+	s.world.Notices.Tell(notices.Happening{
+		Kind: notices.ChangesLocked, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+	})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -37,6 +38,7 @@ type visitor struct {
 	fills    bool        // this login locks the subject unless it succeeds
 	second   bool        // at the second step
 	factor   auth.Factor // what the person proved themself with at the second step
+	fresh    bool        // this sign-in made the device
 }
 
 // userID returns the id for the audit log.
@@ -194,7 +196,18 @@ func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error)
 	if err := s.world.Trail.Record(ctx, entries...); err != nil {
 		return err
 	}
+	if v.fills && v.known {
+		s.tell(notices.SignInLocked, from, v)
+	}
 	return why
+}
+
+// tell has the person told of what happened at a sign-in, after it is stored.
+func (s *Service) tell(k notices.Kind, from Visit, v *visitor) {
+	kind := clientOf(from.Device.UserAgent())
+	s.world.Notices.Tell(notices.Happening{
+		Kind: k, UserID: v.account.ID, At: s.world.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
+	})
 }
 
 // address returns an address for the audit log; empty when it is not known.
@@ -210,6 +223,7 @@ func (s *Service) complete(ctx context.Context, from Visit, v *visitor, renewed 
 	var r Result
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		now := s.world.Clock.Now()
+		v.fresh = false // a retried transaction begins anew
 		if err := s.admit(ctx, v, renewed); err != nil {
 			return err
 		}
@@ -226,6 +240,9 @@ func (s *Service) complete(ctx context.Context, from Visit, v *visitor, renewed 
 	})
 	if err != nil {
 		return Result{}, err
+	}
+	if v.fresh {
+		s.tell(notices.NewDevice, from, v)
 	}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -101,6 +102,9 @@ func (s *Service) completeMFA(ctx context.Context, in Answer, v *visitor) (Resul
 	})
 	if err != nil {
 		return Result{}, err
+	}
+	if v.fresh {
+		s.tell(notices.NewDevice, in.Visit, v)
 	}
 	return r, nil
 }

@@ -18,6 +18,7 @@ func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Tim
 	if err != nil {
 		return auth.Session{}, err
 	}
+	v.fresh = made
 	verdict, err := s.assessor.Assess(ctx, assess.Visit{
 		At: now, User: v.account.ID, Address: from.Address, Confirmed: v.factor != "",
 		Device: standing(&device, v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff)),

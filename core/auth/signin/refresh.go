@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
@@ -34,6 +35,9 @@ func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from n
 	}
 	if x.replayed {
 		s.world.Cache.Drop(ctx, x.ended...)
+		s.world.Notices.Tell(notices.Happening{
+			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
+		})
 		return Result{}, fault.New(fault.Forbidden, auth.CodeAccessDenied,
 			"the refresh token was used before: all sessions were ended")
 	}
@@ -48,6 +52,7 @@ type exchange struct {
 
 	result   Result
 	replayed bool
+	session  auth.Session // whose token was replayed
 	ended    []auth.SessionID
 }
 
@@ -154,7 +159,7 @@ func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session
 	if len(ended) == 0 {
 		return errRefreshToken() // another replay was faster
 	}
-	x.replayed, x.ended = true, ended
+	x.replayed, x.ended, x.session = true, ended, *session
 	return s.world.Trail.Record(ctx, audit.Entry{
 		Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
 			"reason": "refresh_token_replay", "sessionId": string(session.ID), "sessionsInvalidated": len(ended),

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
@@ -109,6 +110,7 @@ type Surroundings struct {
 	Reputation signals.Reputation
 	Cache      sessioncache.Cache
 	Trail      *audit.Trail
+	Notices    *notices.Desk
 	Clock      clock.Clock
 	Entropy    entropy.Source
 }

@@ -1,0 +1,235 @@
+// Package notices tells people of what happened to their account: a new device, a lock, a replay (decisions 2.4). A notice never
+// keeps an act waiting and never makes it fail: it is best effort, and goes out after what it tells of is stored. What happened is
+// told by the use cases where it happens; codes are the business of stepup.
+package notices
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+const (
+	capacity = 1000 // notices that wait; more are dropped
+	clerks   = 4    // notices under way at once
+)
+
+// Kind is what happened.
+type Kind string
+
+// The kinds.
+const (
+	NewDevice     Kind = "new_device"     // a sign-in from a device that was not known
+	SignInLocked  Kind = "sign_in_locked" // too many failures to sign in
+	ChangesLocked Kind = "changes_locked" // too many failures to confirm a change of the account
+	Replay        Kind = "replay"         // a refresh token was used again, and all sessions were ended
+)
+
+// Happening is something that happened to a person's account.
+type Happening struct {
+	Kind    Kind
+	UserID  auth.UserID
+	At      time.Time
+	Address netip.Addr // the zero value when it is not known
+	// Browser and OS are what the user agent says of the device; where both are empty, they are those of the device DeviceID.
+	Browser, OS string
+	DeviceID    auth.DeviceID
+}
+
+// Couriers deliver notices by channel; one that is nil is not set up.
+type Couriers struct {
+	Email courier.Courier
+	SMS   courier.Courier
+}
+
+// Records are the stores that say whom to tell, and of which device.
+type Records struct {
+	Accounts accountstore.Store
+	Devices  devicestore.Store
+}
+
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Couriers Couriers
+	Throttle throttle.Throttle
+	Reporter Reporter
+	// Wait returns after a time, or when the context ends.
+	Wait func(ctx context.Context, d time.Duration)
+}
+
+// Reporter hears of notices that did not go out. Its methods are called from many goroutines at once.
+type Reporter interface {
+	// Failed tells that a notice could not be delivered.
+	Failed(kind Kind, err error)
+	// Dropped tells how many notices there was no room or no time for.
+	Dropped(count uint64)
+}
+
+// Desk takes notices in and sends them out. A nil desk tells nobody. It is safe for concurrent use.
+type Desk struct {
+	product string
+	records Records
+	world   Surroundings
+	queue   chan Happening
+	dropped atomic.Uint64
+}
+
+// New returns a desk that speaks of the service by the name of product.
+func New(product string, r Records, w Surroundings) *Desk {
+	return &Desk{product: product, records: r, world: w, queue: make(chan Happening, capacity)}
+}
+
+// Tell takes a happening in, and returns at once. It is called after the happening is stored, and only for a person who exists:
+// a stranger's guess at an address leads to no message.
+func (d *Desk) Tell(h Happening) {
+	if d == nil {
+		return
+	}
+	select {
+	case d.queue <- h:
+	default:
+		d.dropped.Add(1)
+	}
+}
+
+// Run sends out what is told, until the context ends. What waits then is dropped.
+func (d *Desk) Run(ctx context.Context) {
+	if d == nil {
+		return
+	}
+	var group sync.WaitGroup
+	for range clerks {
+		group.Go(func() { d.serve(ctx) })
+	}
+	group.Wait()
+	for {
+		select {
+		case <-d.queue:
+			d.dropped.Add(1)
+		default:
+			d.reportDropped()
+			return
+		}
+	}
+}
+
+func (d *Desk) serve(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case h := <-d.queue:
+			d.reportDropped()
+			d.send(ctx, h)
+		}
+	}
+}
+
+func (d *Desk) reportDropped() {
+	if n := d.dropped.Swap(0); n > 0 {
+		d.world.Reporter.Dropped(n)
+	}
+}
+
+// pauses returns how long to wait before each further try of a notice that could not be delivered.
+func pauses() []time.Duration { return []time.Duration{2 * time.Second, 10 * time.Second, time.Minute} }
+
+// send tries until the notice is delivered or there is no use in trying. A courier may have delivered what it failed to: a person
+// may get a notice twice.
+func (d *Desk) send(ctx context.Context, h Happening) {
+	e := errand{Happening: h}
+	err := d.try(ctx, &e)
+	for _, pause := range pauses() {
+		if err == nil || !passing(err) {
+			break
+		}
+		d.world.Wait(ctx, pause)
+		if ctx.Err() != nil {
+			break
+		}
+		err = d.try(ctx, &e)
+	}
+	if err != nil {
+		d.world.Reporter.Failed(h.Kind, err)
+	}
+}
+
+// passing tells a failure that a later try may not meet.
+func passing(err error) bool { return fault.Is(err, fault.Unavailable) }
+
+// errand is a notice on its way.
+type errand struct {
+	Happening
+	counted bool // within the limit already
+}
+
+// try sends a notice once. Nobody is told who has no account any more, no way to be reached, or more notices of the kind than
+// the limit allows.
+func (d *Desk) try(ctx context.Context, e *errand) error {
+	account, err := d.records.Accounts.Get(ctx, e.UserID)
+	if fault.Is(err, fault.NotFound) || err == nil && account.State == auth.AccountDisabled {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	by, m := d.route(&account)
+	if by == nil {
+		return nil
+	}
+	if within, err := d.within(ctx, e); err != nil || !within {
+		return err
+	}
+	if err := d.recognise(ctx, &e.Happening); err != nil {
+		return err
+	}
+	m.Subject, m.Text = e.words(d.product, m.Channel)
+	return by.Deliver(ctx, m)
+}
+
+// route is by e-mail where there is a courier for it, else by SMS to those who have a telephone number.
+func (d *Desk) route(account *auth.Account) (courier.Courier, courier.Message) {
+	switch c := d.world.Couriers; {
+	case c.Email != nil:
+		return c.Email, courier.Message{Kind: courier.Notice, Channel: courier.Email, Recipient: string(account.Email)}
+	case c.SMS != nil && account.Phone != "":
+		return c.SMS, courier.Message{Kind: courier.Notice, Channel: courier.SMS, Recipient: account.Phone}
+	}
+	return nil, courier.Message{}
+}
+
+// within counts a notice once. Each kind is counted apart, so that a stranger who has an account locked again and again cannot
+// use up the notice of a new device.
+func (d *Desk) within(ctx context.Context, e *errand) (bool, error) {
+	if e.counted {
+		return true, nil
+	}
+	v, err := d.world.Throttle.Try(ctx, throttle.NoticeUser, string(e.Kind)+" "+string(e.UserID))
+	if err != nil {
+		return false, err
+	}
+	e.counted = v.Allowed || v.Unlimited
+	return e.counted, nil
+}
+
+// recognise reads the device where the happening does not say what it is.
+func (d *Desk) recognise(ctx context.Context, h *Happening) error {
+	if h.Browser != "" || h.OS != "" || h.DeviceID == "" {
+		return nil
+	}
+	device, err := d.records.Devices.Get(ctx, h.DeviceID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	h.Browser, h.OS = device.Browser, device.OS
+	return nil
+}

@@ -1,0 +1,57 @@
+package wiring
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// noticeDesk tells people of what happens to their accounts, by the couriers
+// that bring codes. There is none where NOTICES is off or nothing can be
+// delivered.
+func noticeDesk(
+	a settings.Auth, b setup.Brand, c stepup.Couriers, r notices.Records, outside noticeSurroundings,
+) *notices.Desk {
+	if !a.NoticesOn() || c.Email == nil && c.SMS == nil {
+		return nil
+	}
+	return notices.New(b.Name, r, notices.Surroundings{
+		Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: noticeLog{outside.Log}, Wait: pause,
+	})
+}
+
+// noticeSurroundings are what notices need besides couriers.
+type noticeSurroundings struct {
+	Throttle throttle.Throttle
+	Log      *logrus.Entry
+}
+
+// pause waits for a time, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// noticeLog writes what does not go out into the log. It names nobody.
+type noticeLog struct{ log *logrus.Entry }
+
+// Failed tells that a notice could not be delivered.
+func (l noticeLog) Failed(kind notices.Kind, err error) {
+	l.log.WithError(err).WithField("kind", string(kind)).Warn("a notice could not be delivered")
+}
+
+// Dropped tells how many there was no room or no time for.
+func (l noticeLog) Dropped(count uint64) {
+	l.log.WithField("notices", count).Warn("notices were dropped")
+}
