@@ -2,14 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -51,7 +50,7 @@ func newUserAdd(p process) *cobra.Command {
 		if person.Email, err = auth.ParseEmail(email); err != nil {
 			return err
 		}
-		password, err := readPassword(p, fromStdin)
+		password, err := readPassword(c.Context(), p, fromStdin)
 		if err != nil {
 			return err
 		}
@@ -75,19 +74,19 @@ func newUserAdd(p process) *cobra.Command {
 
 // readPassword reads a password from standard input, or asks for it twice on
 // the terminal.
-func readPassword(p process, fromStdin bool) (string, error) {
+func readPassword(ctx context.Context, p process, fromStdin bool) (string, error) {
 	if fromStdin {
 		return passwordLine(p)
 	}
-	terminal, ok := p.stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+	d := newDialogue(p)
+	if !d.interactive() {
 		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
 	}
-	first, err := ask(p, terminal, "Password: ")
+	first, err := d.secret(ctx, "Password: ")
 	if err != nil {
 		return "", err
 	}
-	second, err := ask(p, terminal, "Once more: ")
+	second, err := d.secret(ctx, "Once more: ")
 	if err != nil {
 		return "", err
 	}
@@ -107,16 +106,6 @@ func passwordLine(p process) (string, error) {
 		return "", errors.New("the password is too long")
 	}
 	return strings.TrimRight(line, "\r\n"), nil
-}
-
-func ask(p process, terminal *os.File, prompt string) (string, error) {
-	_, _ = fmt.Fprint(p.stderr, prompt) // a prompt that cannot be shown is no reason to stop
-	secret, err := term.ReadPassword(int(terminal.Fd()))
-	_, _ = fmt.Fprintln(p.stderr) // likewise
-	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
-	}
-	return string(secret), nil
 }
 
 // required marks flags that a command cannot do without.

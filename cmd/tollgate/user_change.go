@@ -64,7 +64,7 @@ func newUserSetPassword(p process) *cobra.Command {
 	o := addOutput(c)
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		text, err := readPassword(p, fromStdin)
+		text, err := readPassword(c.Context(), p, fromStdin)
 		if err != nil {
 			return err
 		}

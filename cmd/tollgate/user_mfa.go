@@ -1,24 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/mdp/qrterminal/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
-
-// maxCodeInput bounds what is read as a code.
-const maxCodeInput = 64
 
 func newUserEnrolMFA(p process) *cobra.Command {
 	var code string
@@ -83,15 +74,14 @@ func (e enrolment) enrol(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	terminal, ok := e.stdin.(*os.File)
-	if e.out.format == "json" || !ok || !term.IsTerminal(int(terminal.Fd())) {
-		_, _ = fmt.Fprintf(e.stderr, "Logins ask for a code after: tollgate user enrol-mfa --email %s --activate CODE\n", e.person) // advice
+	d := newDialogue(e.process)
+	if e.out.format == "json" || !d.interactive() {
+		d.say("Logins ask for a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
 		return nil
 	}
-	_, _ = fmt.Fprint(e.stderr, "Code of the app: ") // a prompt that cannot be shown is no reason to stop
-	code, err := bufio.NewReader(io.LimitReader(e.stdin, maxCodeInput)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read code: %w", err)
+	code, err := d.line(ctx, "Code of the app: ")
+	if err != nil {
+		return err
 	}
 	return e.activate(ctx, code)
 }

@@ -433,3 +433,32 @@ func TestPublishingGuide(t *testing.T) {
 	}
 	c.end(0)
 }
+
+// TestOperatorAtTheTerminal wants a password that is asked for not to be shown, and questions that can be interrupted.
+func TestOperatorAtTheTerminal(t *testing.T) {
+	e := newEnvironment(t, "embedded")
+	open := func(args ...string) *terminal {
+		cmd := exec.Command(filepath.Join(built, "tollgate"), args...)
+		cmd.Env = e.environ
+		return openTerminal(t, cmd)
+	}
+	add := []string{"user", "add", "--email", "ada@example.com", "--name", "Ada"}
+	c := open(add...)
+	c.answer("Password: ", password)
+	c.answer("Once more: ", "another")
+	c.await("the two passwords differ")
+	c.end(1)
+	c = open(add...)
+	c.answer("Password: ", password)
+	c.answer("Once more: ", password)
+	if shown := c.end(0); strings.Contains(shown, password) || !strings.Contains(shown, "ada@example.com") {
+		t.Errorf("user add shows %s", shown)
+	}
+	c = open("user", "enrol-mfa", "--email", "ada@example.com")
+	c.await("Code of the app: ")
+	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	c.await("interrupted")
+	c.end(1)
+}

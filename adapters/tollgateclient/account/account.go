@@ -74,14 +74,30 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	return m, err
 }
 
-// Keep keeps the session that a login gave, in the place of the one before.
+// Keep keeps the session that a login gave, and ends the one before. That one is left to run out when its access
+// token is over: to renew a session only to end it would risk the new one, should a copy of the file be in use.
 func (a *Account) Keep(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
-	return a.file.Update(ctx, func(c *credentialfile.Contents) {
+	var before *credentialfile.Tokens
+	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
+		before = a.tokens(*c)
 		c.SignIn = &credentialfile.SignIn{
 			URL: a.client.URL(), InsecureHTTP: insecureHTTP, Email: a.email, Tokens: kept(s.Tokens),
 		}
 		a.keepDevice(c, s.DeviceToken)
 	})
+	if err == nil && before != nil {
+		_ = a.end(ctx, before.Access) // it may have ended, or run out
+	}
+	return err
+}
+
+// end ends the session of an access token.
+func (a *Account) end(ctx context.Context, token string) error {
+	s, err := a.client.Session(ctx, token)
+	if err != nil {
+		return err
+	}
+	return a.client.Logout(ctx, token, s.ID)
 }
 
 func kept(t tollgateclient.Tokens) *credentialfile.Tokens {

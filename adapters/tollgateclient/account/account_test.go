@@ -360,6 +360,27 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// TestSecondLogin wants the session before ended, and no other.
+func TestSecondLogin(t *testing.T) {
+	s := newService(t)
+	_, file := s.signedIn(t, time.Hour)
+	next := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour}}
+	elsewhere := newService(t)
+	if err := elsewhere.account(t, file).Keep(t.Context(), next, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, ended := s.seen(); ended {
+		t.Error("a login at another service ends the session")
+	}
+	a, _ := s.signedIn(t, time.Hour)
+	if err := a.Keep(t.Context(), next, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, ended := s.seen(); !ended {
+		t.Error("the session before lives on")
+	}
+}
+
 // TestSignOutUnheard wants the tokens forgotten where the service cannot be told.
 func TestSignOutUnheard(t *testing.T) {
 	s := newService(t)

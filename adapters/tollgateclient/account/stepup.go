@@ -65,13 +65,7 @@ func (a *Account) Trust(ctx context.Context) error {
 // SignOut ends the session at the service and forgets its tokens here, the second also where the first fails. The
 // machine keeps its name and proof. The error is a SignInNeeded where nobody is signed in.
 func (a *Account) SignOut(ctx context.Context) error {
-	err := a.Do(ctx, func(ctx context.Context, token string) error {
-		s, err := a.client.Session(ctx, token)
-		if err != nil {
-			return err
-		}
-		return a.client.Logout(ctx, token, s.ID)
-	})
+	err := a.Do(ctx, a.end)
 	forgetting := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {
 		if a.tokens(*c) != nil {
 			c.SignIn.Tokens, c.SignIn.Challenge = nil, nil
