@@ -12,8 +12,6 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // peerRules use what the examples of the Envoy rate limit service use.
@@ -135,7 +133,8 @@ func TestInPlaceOfThePeer(t *testing.T) {
 			for transport := range transports(nil) {
 				write(t, filepath.Join(config, transport+".yaml"), fmt.Sprintf(peerRules, transport))
 			}
-			s := startAsPeer(t, append(peerEnvironment(dir, d.port), environ...))
+			s := launch(t, "ratelimit", append(peerEnvironment(dir, d.port), environ...))
+			s.awaitRules()
 			for transport, ask := range transports(s) {
 				for name, steps := range peerSteps() {
 					t.Run(transport+"/"+name, func(t *testing.T) { follow(t, ask, transport, steps) })
@@ -147,21 +146,6 @@ func TestInPlaceOfThePeer(t *testing.T) {
 			s.awaitLimit(t, 7)
 		})
 	}
-}
-
-func startAsPeer(t *testing.T, environ []string) *service {
-	t.Helper()
-	process, err := instance.Start(filepath.Join(built, "tollgate"), environ, "ratelimit")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{
-		t: t, process: process, grpc: process.GRPC,
-		limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug,
-	}
-	t.Cleanup(s.stop)
-	s.awaitRules()
-	return s
 }
 
 // looksLikeThePeer wants the peer's names wherever its users look.

@@ -139,7 +139,14 @@ func (e *environment) start(t *testing.T, environ ...string) *service {
 // force.
 func (e *environment) startWithoutRules(t *testing.T, environ ...string) *service {
 	t.Helper()
-	process, err := instance.Start(filepath.Join(built, "tollgate"), append(append([]string{}, e.environ...), environ...), e.command)
+	return launch(t, e.command, append(append([]string{}, e.environ...), environ...))
+}
+
+// launch runs an instance with a command and nothing but the given environment,
+// until the test ends.
+func launch(t *testing.T, command string, environ []string) *service {
+	t.Helper()
+	process, err := instance.Start(filepath.Join(built, "tollgate"), environ, command)
 	if err != nil {
 		t.Fatal(err)
 	}
