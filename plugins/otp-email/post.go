@@ -125,8 +125,8 @@ func (p *post) send(ctx context.Context, letter *gomail.Msg) error {
 }
 
 func (p *post) options(ctx context.Context) []gomail.Option {
-	options := []gomail.Option{
-		gomail.WithPort(p.settings.ServerPort()), gomail.WithTimeout(p.settings.Timeout), gomail.WithTLSConfig(p.security),
+	options := []gomail.Option{ // the time limit of each step is later than that of the whole, which says what happened
+		gomail.WithPort(p.settings.ServerPort()), gomail.WithTimeout(p.settings.Timeout + time.Second), gomail.WithTLSConfig(p.security),
 		gomail.WithDialContextFunc(p.dialer(ctx)), gomail.WithoutNoop(),
 	}
 	switch p.settings.Security {
