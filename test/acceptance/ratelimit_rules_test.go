@@ -187,7 +187,7 @@ func ruleSteps() map[string][]step {
 
 // TestRateLimitRules asks over gRPC and /json, each in a domain of its own.
 func TestRateLimitRules(t *testing.T) {
-	each(t, func(t *testing.T, e *environment) {
+	eachStore(t, func(t *testing.T, e *environment) {
 		for transport := range transports(nil) {
 			write(t, filepath.Join(e.rules, transport+".yaml"), fmt.Sprintf(ruleFile, transport))
 		}
