@@ -241,6 +241,49 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// TestRemovedKeysAreRefusedElsewhere wants a key that one instance lost to be no good on others that learnt it from the ring, on the
+// one itself when it starts again, and as good as any when it is back.
+func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
+	ctx, dir, clk, shared := context.Background(), t.TempDir(), tokenstest.NewClock(), ring()
+	writeKey(t, dir, "2025.pem")
+	signs, other := open(t, Config{KeysDir: dir}, shared, clk), open(t, Config{DataDir: t.TempDir()}, shared, clk)
+	token, err := signs.Sign(ctx, tokenstest.Claims(clk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(i *Issuer, want bool) {
+		t.Helper()
+		if _, err := i.Verify(ctx, token); (err == nil) != want {
+			t.Errorf("the token is good: %t, error %v", want, err)
+		}
+	}
+	reload := func(all ...*Issuer) {
+		t.Helper()
+		for _, i := range all {
+			if err := i.keys.reload(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	verify(other, true)
+	writeKey(t, dir, "2026.pem")
+	aside := filepath.Join(t.TempDir(), "2025.pem")
+	if err := os.Rename(filepath.Join(dir, "2025.pem"), aside); err != nil {
+		t.Fatal(err)
+	}
+	reload(signs, other)
+	verify(signs, false)
+	verify(other, false)
+	verify(open(t, Config{KeysDir: dir}, shared, clk), false)
+	if err := os.Rename(aside, filepath.Join(dir, "2025.pem")); err != nil {
+		t.Fatal(err)
+	}
+	reload(signs)
+	clk.Advance(lookupEvery)
+	verify(signs, true)
+	verify(other, true)
+}
+
 func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 	ctx, dir, clk := context.Background(), t.TempDir(), tokenstest.NewClock()
 	writeKey(t, dir, "1.pem")

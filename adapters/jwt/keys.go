@@ -17,7 +17,7 @@ import (
 const (
 	announceEvery = 10 * time.Minute // how often an instance says that it still has its keys
 	keyLife       = time.Hour        // how long a key counts after it was last announced
-	reloadEvery   = 5 * time.Second
+	reloadEvery   = 2 * time.Second
 	lookupEvery   = time.Second // how often unknown key ids are looked up
 )
 
@@ -34,12 +34,14 @@ type keys struct {
 	files   map[keyring.KeyID]ed25519.PublicKey
 	shared  map[keyring.KeyID]ed25519.PublicKey
 	retired map[keyring.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
+	leaving []keyring.KeyID        // those of them that the ring has not been told of yet
 
 	lookup     sync.Mutex // held while the ring is asked
 	lookedUpAt time.Time
 }
 
-// reload reads the files and, when they changed, announces the keys and puts them in force.
+// reload reads the files and, when they changed, announces the keys and puts them in force. Keys that were taken away are withdrawn
+// from the ring, so that no other instance takes them, nor this one when it starts again.
 func (k *keys) reload(ctx context.Context) error {
 	read, err := loadKeys(k.dir, k.own)
 	if err != nil {
@@ -50,15 +52,33 @@ func (k *keys) reload(ctx context.Context) error {
 		files[key.id] = key.public()
 	}
 	last := read[len(read)-1]
-	if k.stands(files, last.id) {
+	if !k.stands(files, last.id) {
+		if err := k.announce(ctx, files); err != nil {
+			return err
+		}
+		k.replace(last, files)
+		k.verified.forget()
+	}
+	return k.follow(ctx)
+}
+
+// follow tells the ring which keys were taken away here, and learns which were elsewhere.
+func (k *keys) follow(ctx context.Context) error {
+	k.mu.RLock()
+	leaving, learnt := k.leaving, len(k.shared) > 0
+	k.mu.RUnlock()
+	if len(leaving) > 0 {
+		if err := k.ring.Withdraw(ctx, leaving...); err != nil {
+			return fmt.Errorf("withdraw signing keys: %w", err)
+		}
+		k.mu.Lock()
+		k.leaving = nil
+		k.mu.Unlock()
+	}
+	if !learnt {
 		return nil
 	}
-	if err := k.announce(ctx, files); err != nil {
-		return err
-	}
-	k.replace(last, files)
-	k.verified.forget()
-	return nil
+	return k.fetch(ctx, k.clock.Now())
 }
 
 func (k *keys) replace(last signingKey, files map[keyring.KeyID]ed25519.PublicKey) {
@@ -68,10 +88,18 @@ func (k *keys) replace(last signingKey, files map[keyring.KeyID]ed25519.PublicKe
 	for id := range k.retired {
 		retired[id] = files[id] == nil
 	}
+	var leaving []keyring.KeyID
 	for id := range k.files {
-		retired[id] = files[id] == nil
+		if retired[id] = files[id] == nil; retired[id] {
+			leaving = append(leaving, id)
+		}
 	}
-	k.signing, k.files, k.retired = last, files, retired
+	for _, id := range k.leaving {
+		if files[id] == nil {
+			leaving = append(leaving, id)
+		}
+	}
+	k.signing, k.files, k.retired, k.leaving = last, files, retired, leaving
 }
 
 func (k *keys) stands(files map[keyring.KeyID]ed25519.PublicKey, signing keyring.KeyID) bool {
@@ -155,10 +183,21 @@ func (k *keys) fetch(ctx context.Context, now time.Time) error {
 	for _, public := range list {
 		shared[public.ID] = public.Key
 	}
+	if k.learn(shared) {
+		k.verified.forget()
+	}
+	return nil
+}
+
+// learn puts what the ring says in force and tells whether a key is gone.
+func (k *keys) learn(shared map[keyring.KeyID]ed25519.PublicKey) (gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	for id := range k.shared {
+		gone = gone || shared[id] == nil
+	}
 	k.shared = shared
-	return nil
+	return gone
 }
 
 // all returns every key with which tokens can be verified, ordered by id.

@@ -77,6 +77,17 @@ func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]keyring.Pu
 	return keys, nil
 }
 
+// Withdraw forgets keys.
+func (r *Keyring) Withdraw(ctx context.Context, ids ...keyring.KeyID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewDelete().Model((*signingKeyRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		return r.db.fault(err)
+	})
+}
+
 // RootSecret returns the root secret, which is candidate if there is none yet.
 //
 // It lies in the database as it is: whoever reads a backup can make what it

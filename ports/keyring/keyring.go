@@ -25,6 +25,10 @@ type Ring interface {
 	Announce(ctx context.Context, k PublicKey) error
 	// PublicKeys returns the keys seen at or after the time, ordered by id.
 	PublicKeys(ctx context.Context, since time.Time) ([]PublicKey, error)
+	// Withdraw forgets keys, so that no instance takes them from here any more.
+	// One that is not there is no error; one that is announced again is there
+	// again.
+	Withdraw(ctx context.Context, ids ...KeyID) error
 	// RootSecret returns the deployment's root secret. If there is none yet,
 	// candidate (32 bytes) becomes it; of parallel callers all get the same.
 	RootSecret(ctx context.Context, candidate []byte) ([]byte, error)

@@ -42,6 +42,16 @@ func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) (keys []keyri
 	return keys, err
 }
 
+// Withdraw forgets keys.
+func (r *Keyring) Withdraw(ctx context.Context, ids ...keyring.KeyID) error {
+	return r.db.write(ctx, func(t *tables) error {
+		for _, id := range ids {
+			delete(t.auth.signingKeys, id)
+		}
+		return nil
+	})
+}
+
 // RootSecret returns the root secret, which is candidate if there is none yet.
 func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) (secret []byte, err error) {
 	err = r.db.write(ctx, func(t *tables) error {

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) keyring.Ring) {
 		"one id is one key":               refusesOtherKey,
 		"parallel announcements":          announcesInParallel,
 		"selects by time":                 selects,
+		"forgets what is withdrawn":       withdraws,
 		"the first root secret stays":     keepsRootSecret,
 		"parallel callers get one secret": agreesOnRootSecret,
 		"shares no memory":                sharesNoMemory,
@@ -112,6 +113,17 @@ func selects(t *testing.T, ring keyring.Ring) {
 	wantKeys(t, ring, key(3).SeenAt.Add(time.Microsecond))
 }
 
+func withdraws(t *testing.T, ring keyring.Ring) {
+	for n := range byte(4) {
+		recordtest.OK(t, ring.Announce(t.Context(), key(n)))
+	}
+	recordtest.OK(t, ring.Withdraw(t.Context()))
+	recordtest.OK(t, ring.Withdraw(t.Context(), key(0).ID, key(2).ID, key(9).ID))
+	wantKeys(t, ring, key(0).SeenAt, key(1), key(3))
+	recordtest.OK(t, ring.Announce(t.Context(), key(2)))
+	wantKeys(t, ring, key(0).SeenAt, key(1), key(2), key(3))
+}
+
 func secret(n byte) []byte { return bytes.Repeat([]byte{n, 0, 0xff, '\''}, 8) }
 
 func keepsRootSecret(t *testing.T, ring keyring.Ring) {
@@ -148,6 +160,7 @@ func heedsCancel(t *testing.T, ring keyring.Ring) {
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
 		"Announce":   func(ctx context.Context) error { return ring.Announce(ctx, key(1)) },
 		"PublicKeys": func(ctx context.Context) error { _, err := ring.PublicKeys(ctx, key(1).SeenAt); return err },
+		"Withdraw":   func(ctx context.Context) error { return ring.Withdraw(ctx, key(1).ID) },
 		"RootSecret": func(ctx context.Context) error { _, err := ring.RootSecret(ctx, secret(1)); return err },
 	})
 	wantKeys(t, ring, key(1).SeenAt)
