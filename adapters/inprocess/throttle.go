@@ -41,6 +41,7 @@ type ThrottleConfig struct {
 type Throttle struct {
 	limits map[throttle.Scope]Limit
 	store  counter.Store
+	lines  *lines
 	clock  clock.Clock
 	prefix string
 }
@@ -61,7 +62,7 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 		}
 		limits[scope] = limit
 	}
-	return &Throttle{limits: limits, store: store, clock: c, prefix: cfg.Prefix}, nil
+	return &Throttle{limits: limits, store: store, lines: newLines(store), clock: c, prefix: cfg.Prefix}, nil
 }
 
 // Try implements ports/throttle.
@@ -71,7 +72,7 @@ func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (t
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
 	}
 	window := ratelimit.WindowAt(t.clock.Now(), limit.Window)
-	count, err := t.add(ctx, t.hit(scope, key, window, 1))
+	count, err := t.lines.count(ctx, t.hit(scope, key, window, 1))
 	if err != nil {
 		return throttle.Verdict{}, err
 	}
@@ -90,7 +91,7 @@ func (t *Throttle) GiveBack(ctx context.Context, scope throttle.Scope, key strin
 		return nil
 	}
 	window := ratelimit.WindowAt(v.ResetAt.Add(-limit.Window), limit.Window)
-	_, err := t.add(ctx, t.hit(scope, key, window, -1))
+	_, err := add(ctx, t.store, t.hit(scope, key, window, -1))
 	return err
 }
 
@@ -100,10 +101,4 @@ func (t *Throttle) hit(scope throttle.Scope, key string, w ratelimit.Window, add
 		Entries: []ratelimit.Entry{{Key: string(scope), Value: key}},
 	})
 	return counter.Hit{Key: string(name), Addend: addend, Limit: t.limits[scope].Requests, Window: w.Length, TTL: w.Length}
-}
-
-func (t *Throttle) add(ctx context.Context, h counter.Hit) (uint64, error) {
-	after := make([]uint64, 1)
-	err := t.store.Add(ctx, []counter.Hit{h}, after)
-	return after[0], err
 }
