@@ -1,0 +1,249 @@
+package acceptance
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// row is one refusal of the authentication document's tables: a request and
+// its answer. That answers have the document's fields is what try checks.
+type row struct {
+	name, method, path string
+	as                 *person // whose access token is sent; nil for none
+	body               any     // sent as JSON, a string as it is
+	status             int
+	code               string
+	field              string // that details.fields names
+}
+
+// cast are the people of a table, and what they own.
+type cast struct {
+	fresh    *person // UNVERIFIED: a first login
+	full     *person // FULL_TRUST, on a device of the same person
+	high     *person // HIGH_RISK
+	other    *person // somebody else
+	device   string  // a device of other
+	session  string  // the session of other
+	own      string  // a device of full
+	pending  string  // an open challenge of fresh
+	session0 string  // the session of fresh
+}
+
+const (
+	nobodysID = "66666666-7777-4888-8999-aaaaaaaaaaaa"
+	bad       = http.StatusBadRequest
+)
+
+// TestAuthRefusals wants each refusal of the authentication document's tables
+// and of decisions 2.1, with its status, code and headers.
+func TestAuthRefusals(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t, "STEP_UP_LIMIT=100")
+		c := newCast(t, e, s)
+		rows := c.gates()
+		for _, part := range [][]row{c.loginRows(), c.tokenRows(), c.stepUpRows(), c.ownershipRows(), c.logRows()} {
+			rows = append(rows, part...)
+		}
+		for _, r := range rows {
+			t.Run(strings.TrimSpace(r.method+" "+r.path+" "+r.name), func(t *testing.T) { r.check(t, s) })
+		}
+	})
+}
+
+func (r row) check(t *testing.T, s *service) {
+	t.Helper()
+	var header []string
+	if r.as != nil {
+		header = r.as.bearer()
+	}
+	a := call(t, r.method, s.api+r.path, r.body, header...).want(t, r.status)
+	details := wantCode(t, a, r.code)
+	if fields, _ := details["fields"].(map[string]any); r.field != "" && fields[r.field] == nil {
+		t.Errorf("details %v do not name %s", details, r.field)
+	}
+	wantLimits(t, a)
+	challenge := a.header.Get("WWW-Authenticate")
+	switch {
+	case r.code == "insufficient_trust" && !(strings.Contains(challenge, `error="insufficient_user_authentication"`) && strings.Contains(challenge, "acr_values=")),
+		r.status == http.StatusUnauthorized && !strings.HasPrefix(challenge, "Bearer"):
+		t.Errorf("the challenge is %q", challenge)
+	}
+}
+
+// wantLimits wants the headers that every answer of this document has.
+func wantLimits(t *testing.T, a answer) {
+	t.Helper()
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		if a.header.Get(name) == "" {
+			t.Errorf("no header %s", name)
+		}
+	}
+}
+
+func newCast(t *testing.T, e *environment, s *service) *cast {
+	t.Helper()
+	c := &cast{fresh: e.newPerson(t, "ada@example.com"), high: e.newPerson(t, "mallory@example.com"), other: e.newPerson(t, "eve@example.com")}
+	c.fresh.login(t, s)
+	c.session0, _ = sessionOf(t, s, c.fresh)
+	c.full = &person{email: c.fresh.email, device: map[string]string{"userAgent": "curl/8.5.0", "language": "en"}}
+	c.full.login(t, s)
+	c.full.stepUp(t, e, s)
+	c.own = c.full.devices(t, s)[0].ID
+	c.other.login(t, s)
+	c.session, _ = sessionOf(t, s, c.other)
+	c.device = c.other.devices(t, s)[0].ID
+	c.pending = c.fresh.challenge(t, s)
+	c.high.login(t, s)
+	c.high.login(t, s)
+	call(t, "POST", s.api+"/auth/login", map[string]any{"email": c.high.email, "password": "wrong", "deviceInfo": c.high.device}).want(t, http.StatusUnauthorized)
+	c.high.login(t, s) // two sessions within a minute and a failure on a device that nobody knows
+	for p, want := range map[*person]string{c.fresh: "UNVERIFIED", c.full: "FULL_TRUST", c.high: "HIGH_RISK"} {
+		if p.trustLevel != want {
+			t.Fatalf("%s of %v is at %s, want %s", p.email, p.device, p.trustLevel, want)
+		}
+	}
+	return c
+}
+
+// challenge opens a challenge and returns its id.
+func (p *person) challenge(t *testing.T, s *service) string {
+	t.Helper()
+	var got struct{ ChallengeID string }
+	p.post(t, s, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}).want(t, http.StatusOK).decode(t, &got)
+	return got.ChallengeID
+}
+
+// gates returns what every protected endpoint refuses: no token, one that is
+// none, and a session below its level.
+func (c *cast) gates() []row {
+	var rows []row
+	for _, at := range []struct{ method, path, level string }{
+		{"POST", "/auth/logout", ""}, {"GET", "/auth/session", ""},
+		{"POST", "/auth/password", "LIMITED_TRUST"}, {"POST", "/auth/mfa/enroll", "LIMITED_TRUST"},
+		{"POST", "/auth/mfa/activate", "LIMITED_TRUST"}, {"POST", "/auth/mfa/disable", "FULL_TRUST"},
+		{"POST", "/auth/step-up/initiate", "UNVERIFIED"}, {"GET", "/devices", "UNVERIFIED"},
+		{"PUT", "/devices/" + c.own + "/trust", "UNVERIFIED"}, {"DELETE", "/devices/" + c.own, "UNVERIFIED"},
+		{"GET", "/sessions", "UNVERIFIED"}, {"DELETE", "/sessions/" + c.session0, "UNVERIFIED"}, {"GET", "/audit-logs", "UNVERIFIED"},
+	} {
+		gate := func(name string, as *person, status int, code string) {
+			rows = append(rows, row{name: name, method: at.method, path: at.path, as: as, status: status, code: code})
+		}
+		gate("without a token", nil, http.StatusUnauthorized, "invalid_token")
+		gate("with nonsense", &person{accessToken: "a.b.c"}, http.StatusUnauthorized, "invalid_token")
+		gate("with a refresh token", &person{accessToken: c.full.refreshToken}, http.StatusUnauthorized, "invalid_token")
+		if at.level != "" {
+			gate("at HIGH_RISK", c.high, http.StatusForbidden, "insufficient_trust")
+		}
+		if at.level == "LIMITED_TRUST" || at.level == "FULL_TRUST" {
+			gate("at UNVERIFIED", c.fresh, http.StatusForbidden, "insufficient_trust")
+		}
+	}
+	return rows
+}
+
+// loginRows are the refusals of a login.
+func (c *cast) loginRows() []row {
+	good := map[string]any{"email": c.fresh.email, "password": password, "deviceInfo": c.fresh.device}
+	post := func(name string, body any, status int, code, field string) row {
+		return row{name: name, method: "POST", path: "/auth/login", body: body, status: status, code: code, field: field}
+	}
+	but := func(field string, value any) map[string]any { return with(maps.Clone(good), field, value) }
+	rows := []row{
+		post("no JSON", "{", bad, "invalid_input", ""), post("a list", "[]", bad, "invalid_input", ""),
+		post("e-mail without @", but("email", "ada"), bad, "validation_error", "email"),
+		post("unknown person", but("email", "nobody@example.com"), http.StatusUnauthorized, "invalid_credentials", ""),
+		post("wrong password", but("password", "wrong"), http.StatusUnauthorized, "invalid_credentials", ""),
+		post("long user agent", but("deviceInfo", map[string]string{"userAgent": strings.Repeat("x", 513)}), bad, "validation_error", ""),
+		post("language of a number", but("deviceInfo", map[string]any{"language": 7}), bad, "invalid_input", ""),
+		post("too much", strings.Repeat(" ", 1<<20+1), http.StatusRequestEntityTooLarge, "invalid_input", ""),
+	}
+	for _, field := range []string{"email", "password", "deviceInfo"} {
+		missing := maps.Clone(good)
+		delete(missing, field)
+		rows = append(rows, post("no "+field, missing, bad, "invalid_input", field), post(field+" of a number", but(field, 7), bad, "invalid_input", field),
+			post(field+" null", but(field, nil), bad, "invalid_input", field))
+		if field != "deviceInfo" {
+			rows = append(rows, post("empty "+field, but(field, ""), bad, "invalid_input", field), post(field+" with NUL", but(field, "a\x00b@example.com"), bad, "invalid_input", field))
+		}
+	}
+	return rows
+}
+
+// tokenRows are the refusals of refresh, sign-out and the rest below /auth.
+func (c *cast) tokenRows() []row {
+	return []row{
+		{name: "no token", method: "POST", path: "/auth/refresh", body: "{}", status: bad, code: "invalid_input", field: "refreshToken"},
+		{name: "empty token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":""}`, status: bad, code: "invalid_input", field: "refreshToken"},
+		{name: "unknown token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":"nonsense"}`, status: http.StatusUnauthorized, code: "invalid_token"},
+		{name: "access token", method: "POST", path: "/auth/refresh", body: map[string]string{"refreshToken": c.full.accessToken}, status: http.StatusUnauthorized, code: "invalid_token"},
+		{name: "no session", method: "POST", path: "/auth/logout", as: c.fresh, body: "{}", status: bad, code: "invalid_input", field: "sessionId"},
+		{name: "no UUID", method: "POST", path: "/auth/logout", as: c.fresh, body: `{"sessionId":"7"}`, status: bad, code: "validation_error", field: "sessionId"},
+		{name: "unknown session", method: "POST", path: "/auth/logout", as: c.fresh, body: map[string]string{"sessionId": nobodysID}, status: http.StatusNotFound, code: "resource_not_found"},
+		{name: "session of another", method: "POST", path: "/auth/logout", as: c.fresh, body: map[string]string{"sessionId": c.session}, status: http.StatusForbidden, code: "access_denied"},
+		{name: "no e-mail", method: "POST", path: "/auth/mfa/verify", body: "{}", status: bad, code: "invalid_input", field: "userId"},
+		{name: "unknown path", method: "GET", path: "/auth/nothing", status: http.StatusNotFound, code: "resource_not_found"},
+		{name: "wrong method", method: "GET", path: "/auth/login", status: http.StatusMethodNotAllowed, code: "method_not_allowed"},
+	}
+}
+
+// stepUpRows are the refusals of step-up.
+func (c *cast) stepUpRows() []row {
+	initiate := func(name string, body any, code string) row {
+		return row{name: name, method: "POST", path: "/auth/step-up/initiate", as: c.fresh, body: body, status: bad, code: code, field: "method"}
+	}
+	rows := []row{
+		initiate("no method", "{}", "invalid_input"), initiate("unknown method", `{"method":"PIGEON"}`, "validation_error"),
+		initiate("lower case", `{"method":"email_otp"}`, "validation_error"), initiate("no number for SMS", `{"method":"SMS_OTP"}`, "validation_error"),
+		initiate("no authenticator", `{"method":"AUTHENTICATOR_APP"}`, "validation_error"),
+		{name: "no code", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": c.pending}, status: bad, code: "invalid_input", field: "otp"},
+		{name: "wrong code", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": c.pending, "otp": "none"}, status: http.StatusUnauthorized, code: "invalid_otp"},
+		{name: "unknown challenge", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": nobodysID, "otp": "123456"}, status: bad, code: "invalid_input", field: "challengeId"},
+		{name: "unknown challenge", method: "POST", path: "/auth/step-up/resend", body: map[string]string{"challengeId": nobodysID}, status: http.StatusNotFound, code: "resource_not_found"},
+	}
+	for _, path := range []string{"/auth/step-up/verify", "/auth/step-up/resend"} {
+		rows = append(rows,
+			row{name: "no challenge", method: "POST", path: path, body: `{"otp":"123456"}`, status: bad, code: "invalid_input", field: "challengeId"},
+			row{name: "no UUID", method: "POST", path: path, body: `{"challengeId":"7","otp":"123456"}`, status: bad, code: "validation_error", field: "challengeId"})
+	}
+	return rows
+}
+
+// ownershipRows are the refusals of devices and sessions.
+func (c *cast) ownershipRows() []row {
+	trusted := map[string]string{"trustStatus": "TRUSTED"}
+	rows := []row{
+		{name: "no status", method: "PUT", path: "/devices/" + c.own + "/trust", body: "{}", status: bad, code: "invalid_input", field: "trustStatus"},
+		{name: "unknown status", method: "PUT", path: "/devices/" + c.own + "/trust", body: `{"trustStatus":"LOVED"}`, status: bad, code: "validation_error", field: "trustStatus"},
+	}
+	for _, at := range []struct {
+		method, before, id, after string
+		body                      any
+	}{
+		{"PUT", "/devices/", c.device, "/trust", trusted}, {"DELETE", "/devices/", c.device, "", nil}, {"DELETE", "/sessions/", c.session, "", nil},
+	} {
+		add := func(name, id string, status int, code, field string) {
+			rows = append(rows, row{name: name, method: at.method, path: at.before + id + at.after, body: at.body, status: status, code: code, field: field})
+		}
+		add("of another", at.id, http.StatusForbidden, "access_denied", "")
+		add("unknown", nobodysID, http.StatusNotFound, "resource_not_found", "")
+		add("no UUID", "7", bad, "validation_error", "id")
+	}
+	for i := range rows {
+		rows[i].as = c.fresh
+	}
+	return rows
+}
+
+// logRows are the refusals of the audit log's query.
+func (c *cast) logRows() []row {
+	var rows []row
+	for query, field := range map[string]string{
+		"eventType=login_attempt": "eventType", "startDate=yesterday": "startDate", "endDate=2026-13-01": "endDate",
+		"limit=0": "limit", "limit=1001": "limit", "limit=-1": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=1.5": "offset",
+	} {
+		rows = append(rows, row{method: "GET", path: "/audit-logs?" + query, as: c.fresh, status: bad, code: "validation_error", field: field})
+	}
+	return rows
+}
