@@ -3,7 +3,6 @@ package ratelimitapi
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -24,14 +23,18 @@ const (
 	maxStreams = 10_000 // of one connection
 )
 
+// workers keep their grown stacks from call to call. There are many more than
+// cores, since a call that waits for the counter store keeps its own; calls beyond
+// them begin with a small stack, and growing it costs a tenth of the call.
+const workers = 64
+
 func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
 	guard := guard{s}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxBody),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
-		// Workers keep their grown stacks from call to call.
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), //nolint:gosec // a small positive number
+		grpc.NumStreamWorkers(workers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds the jitter of 10%
 			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,

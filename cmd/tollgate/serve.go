@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -65,14 +62,4 @@ func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Par
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
-}
-
-// collectSeldom trades memory for time unless GOGC says what it is to be: the
-// service keeps little between requests, and at Go's own default it would
-// collect garbage dozens of times a second under load.
-func collectSeldom(environ []string) {
-	const percent = 400
-	if !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
-		debug.SetGCPercent(percent)
-	}
 }

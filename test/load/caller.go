@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +12,11 @@ import (
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // candidate is one thing to measure: calls to one process.
@@ -25,44 +26,75 @@ type candidate struct {
 	pid    int
 	debug  string // where its process can be profiled; empty for a floor
 	call   func(worker, n int) error
-	costs  []float64 // CPU of the process per call in µs, one a round
-	rates  []float64 // calls per second, one a round
+	store  func() (time.Duration, error) // CPU time of the store behind it; nil for none
+	costs  []float64                     // CPU of the process per call in µs, one a round
+	stores []float64                     // likewise of the store
+	rates  []float64                     // calls per second, one a round
 }
 
-// grpcCandidate calls ShouldRateLimit with one descriptor over 1,000 values.
-func grpcCandidate(name, address string, pid int, p plan, floors ...*candidate) (*candidate, error) {
-	clients := make([]ratelimit.RateLimitServiceClient, p.conns)
-	for i := range clients {
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			return nil, fmt.Errorf("dial %s: %w", address, err)
-		}
-		clients[i] = ratelimit.NewRateLimitServiceClient(conn)
+// question is what gRPC calls ask, in turn, and the answer that each must get.
+type question struct {
+	requests []*ratelimit.RateLimitRequest
+	want     ratelimit.RateLimitResponse_Code
+}
+
+// ask returns a question of 1,000 requests, each made of its number.
+func ask(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*common.RateLimitDescriptor) question {
+	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: want}
+	for i := range q.requests {
+		q.requests[i] = &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: descriptors(i)}
 	}
-	requests := make([]*ratelimit.RateLimitRequest, 1000)
-	for i := range requests {
-		requests[i] = &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: []*common.RateLimitDescriptor{{
-			Entries: []*common.RateLimitDescriptor_Entry{{Key: "key", Value: "v" + strconv.Itoa(i)}},
-		}}}
+	return q
+}
+
+// descriptor returns one of keys and values, by turns.
+func descriptor(entries ...string) *common.RateLimitDescriptor {
+	d := &common.RateLimitDescriptor{}
+	for i := 0; i < len(entries); i += 2 {
+		d.Entries = append(d.Entries, &common.RateLimitDescriptor_Entry{Key: entries[i], Value: entries[i+1]})
+	}
+	return d
+}
+
+// oneDescriptor is the simplest question: a key with 1,000 values.
+func oneDescriptor() question {
+	return ask(ratelimit.RateLimitResponse_OK, func(i int) []*common.RateLimitDescriptor {
+		return []*common.RateLimitDescriptor{descriptor("key", "v"+strconv.Itoa(i))}
+	})
+}
+
+// grpcCandidate calls ShouldRateLimit over as many connections as the plan has.
+func grpcCandidate(name string, i *instance.Instance, q question, conns int, floors ...*candidate) (*candidate, error) {
+	clients := make([]ratelimit.RateLimitServiceClient, conns)
+	for n := range clients {
+		conn, err := grpc.NewClient(i.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, fmt.Errorf("dial %s: %w", i.GRPC, err)
+		}
+		clients[n] = ratelimit.NewRateLimitServiceClient(conn)
 	}
 	call := func(worker, n int) error {
-		_, err := clients[worker%len(clients)].ShouldRateLimit(context.Background(), requests[n%len(requests)])
+		answer, err := clients[worker%len(clients)].ShouldRateLimit(context.Background(), q.requests[n%len(q.requests)])
+		if err == nil && answer.OverallCode != q.want {
+			return fmt.Errorf("%v was answered, not %v", answer.OverallCode, q.want)
+		}
 		return err
 	}
-	return &candidate{name: name, floors: floors, pid: pid, call: call}, nil
+	return &candidate{name: name, floors: floors, pid: i.PID(), call: call}, nil
 }
 
-// get is one GET request.
+// get is one GET request, or with a body one POST.
 type get struct {
 	address string // host:port
 	path    string
-	token   string // access token; empty for none
+	token   string             // access token; empty for none
+	body    func(n int) []byte // of the n-th request; nil for none
 }
 
 // httpCandidate sends one request again and again.
 func httpCandidate(name string, g get, pid int, floors ...*candidate) *candidate {
 	client := newClient(g.address)
-	call := func(int, int) error { return fetchOnce(client, g) }
+	call := func(_, n int) error { return fetchOnce(client, g, n) }
 	return &candidate{name: name, floors: floors, pid: pid, call: call}
 }
 
@@ -71,7 +103,7 @@ func newClient(address string) *fasthttp.HostClient {
 }
 
 // fetchOnce sends a request and wants 200 for an answer.
-func fetchOnce(client *fasthttp.HostClient, g get) error {
+func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
@@ -79,6 +111,11 @@ func fetchOnce(client *fasthttp.HostClient, g get) error {
 	req.SetRequestURI("http://" + g.address + g.path)
 	if g.token != "" {
 		req.Header.Set("Authorization", "Bearer "+g.token)
+	}
+	if g.body != nil {
+		req.Header.SetMethod(fasthttp.MethodPost)
+		req.Header.SetContentType("application/json")
+		req.SetBodyRaw(g.body(n))
 	}
 	if err := client.Do(req, resp); err != nil {
 		return err
@@ -110,7 +147,7 @@ func (c *candidate) round(p plan) error {
 		})
 	}
 	time.Sleep(p.warmup)
-	before, err := cpuTime(c.pid)
+	before, err := c.spent()
 	if err != nil {
 		return err
 	}
@@ -119,7 +156,7 @@ func (c *candidate) round(p plan) error {
 	time.Sleep(p.duration)
 	phase.Store(2)
 	took := time.Since(began)
-	after, err := cpuTime(c.pid)
+	after, err := c.spent()
 	if err != nil {
 		return err
 	}
@@ -127,37 +164,34 @@ func (c *candidate) round(p plan) error {
 	if f := failed.Load(); f != nil {
 		return fmt.Errorf("%s: %w", c.name, *f)
 	}
-	if calls.Load() == 0 {
+	n := float64(calls.Load())
+	if n == 0 {
 		return errors.New(c.name + ": no call came back")
 	}
-	c.costs = append(c.costs, float64((after-before).Microseconds())/float64(calls.Load()))
-	c.rates = append(c.rates, float64(calls.Load())/took.Seconds())
+	c.costs = append(c.costs, float64((after.process-before.process).Nanoseconds())/1000/n)
+	c.stores = append(c.stores, float64((after.store-before.store).Nanoseconds())/1000/n)
+	c.rates = append(c.rates, n/took.Seconds())
 	return nil
 }
 
-// clockTick is the unit of CPU times in /proc (USER_HZ, 100 on all Linux
-// systems that Go runs on).
-const clockTick = 10 * time.Millisecond
+// expense is CPU time that was spent so far.
+type expense struct{ process, store time.Duration }
 
-// cpuTime returns the CPU time, user and system, that a process has spent.
+func (c *candidate) spent() (e expense, err error) {
+	if e.process, err = cpuTime(c.pid); err != nil || c.store == nil {
+		return e, err
+	}
+	e.store, err = c.store()
+	return e, err
+}
+
+// cpuTime returns the CPU time, user and system, that a process has spent, by
+// the clock that Linux has for each process.
 func cpuTime(pid int) (time.Duration, error) {
-	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	const scheduled = 2 // CPUCLOCK_SCHED, what a clock of a process counts (clock_getcpuclockid)
+	var spent unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &spent); err != nil { //nolint:gosec // a process id is far below 2^28
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
-	// pid (name) state …; the name may hold anything but its last ')'.
-	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
-	const user, system = 11, 12
-	if len(fields) <= system {
-		return 0, errors.New("read CPU time: unknown form of /proc/<pid>/stat")
-	}
-	var ticks int64
-	for _, field := range []string{fields[user], fields[system]} {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read CPU time: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
+	return time.Duration(spent.Nano()), nil
 }

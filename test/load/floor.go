@@ -17,6 +17,9 @@ import (
 // floorCommand is the argument with which this program runs as the floor.
 const floorCommand = "floor"
 
+// constantText is about as long as an answer of /json.
+const constantText = `{"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"requestsPerUnit":1,"unit":"HOUR"},"durationUntilReset":"1s"}]}`
+
 // constant answers every decision with OK.
 type constant struct {
 	ratelimit.UnimplementedRateLimitServiceServer
@@ -48,6 +51,7 @@ func serveFloor(database string) error {
 	ratelimit.RegisterRateLimitServiceServer(server, constant{})
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/", func(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) })
+	app.Post("/", func(c *fiber.Ctx) error { return c.SendString(constantText) })
 	if database != "" {
 		if err := mountRecords(app, database); err != nil {
 			return err

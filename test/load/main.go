@@ -39,19 +39,28 @@ func main() {
 			exit(measureSizes(args))
 		case publishCommand:
 			exit(measurePublication(args))
+		case decisionsCommand:
+			exit(measureDecisions(args))
+		case memoryCommand:
+			exit(measureMemory(args))
 		}
 	}
 	p := plan{}
-	flag.IntVar(&p.rounds, "rounds", 5, "interleaved rounds")
-	flag.DurationVar(&p.duration, "duration", 2*time.Second, "measured time of one candidate in one round")
-	flag.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
-	flag.IntVar(&p.workers, "workers", 32, "calls in flight")
-	flag.IntVar(&p.conns, "conns", 4, "gRPC connections")
-	flag.StringVar(&p.only, "only", "", "measure only what has this in its name, such as \"list of 100\"")
+	p.take(flag.CommandLine)
 	flag.Uint64Var(&p.limit, "registry-limit", 0, "REGISTRY_RATE_LIMIT of the services, 0 = reads are not counted")
-	flag.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 	flag.Parse()
 	exit(measure(p))
+}
+
+// take declares the flags of a plan.
+func (p *plan) take(flags *flag.FlagSet) {
+	flags.IntVar(&p.rounds, "rounds", 5, "interleaved rounds")
+	flags.DurationVar(&p.duration, "duration", 2*time.Second, "measured time of one candidate in one round")
+	flags.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
+	flags.IntVar(&p.workers, "workers", 32, "calls in flight")
+	flags.IntVar(&p.conns, "conns", 4, "gRPC connections")
+	flags.StringVar(&p.only, "only", "", "measure only what has this in its name, such as \"list of 100\"")
+	flags.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 }
 
 func exit(err error) {

@@ -18,6 +18,7 @@ import (
 type bench struct {
 	plan       plan
 	dir        string
+	floor      *instance.Instance
 	floorGRPC  *candidate
 	floorHTTP  *candidate
 	candidates []*candidate // floors too
@@ -26,23 +27,34 @@ type bench struct {
 }
 
 // measure builds and starts everything, runs the rounds and prints the table.
-func measure(p plan) (err error) {
+func measure(p plan) error {
+	return p.run([]string{"cmd/tollgate", "plugins/otp-log"}, func(b *bench) error {
+		for _, e := range environments(b.dir, p) {
+			if err := b.startService(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// run builds packages, starts the floors and what start does, runs the rounds
+// and prints the table.
+func (p plan) run(packages []string, start func(*bench) error) (err error) {
 	b := &bench{plan: p}
 	if b.dir, err = os.MkdirTemp("", "tollgate-load-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; what stays is the system's to sweep
 	defer b.stop()
-	if err := instance.Build(".", b.dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
+	if err := instance.Build(".", b.dir, false, packages...); err != nil {
 		return err
 	}
 	if err := b.startFloors(); err != nil {
 		return err
 	}
-	for _, e := range environments(b.dir, p) {
-		if err := b.startService(e); err != nil {
-			return err
-		}
+	if err := start(b); err != nil {
+		return err
 	}
 	chosen := b.chosen()
 	for range p.rounds {
@@ -52,10 +64,10 @@ func measure(p plan) (err error) {
 			}
 		}
 	}
-	if err := b.profile(chosen); err != nil {
+	if err := b.print(chosen); err != nil {
 		return err
 	}
-	return b.print(chosen)
+	return b.profile(chosen)
 }
 
 // chosen returns the candidates that the plan asks for, with their floors.
@@ -80,13 +92,13 @@ func (b *bench) stop() {
 	}
 }
 
-// startFloor runs this program as a floor.
-func (b *bench) startFloor(database string) (*instance.Instance, error) {
+// startFloor runs this program as a floor, with more in its environment.
+func (b *bench) startFloor(database string, more ...string) (*instance.Instance, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	i, err := instance.Start(self, os.Environ(), floorCommand, database)
+	i, err := instance.Start(self, append(os.Environ(), more...), floorCommand, database)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +112,8 @@ func (b *bench) startFloors() error {
 		return err
 	}
 	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID())
-	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i.GRPC, i.PID(), b.plan)
+	b.floor = i
+	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i, oneDescriptor(), b.plan.conns)
 	b.candidates = append(b.candidates, b.floorGRPC, b.floorHTTP)
 	return err
 }
@@ -120,7 +133,7 @@ func (b *bench) startService(e environment) error {
 	if err != nil {
 		return fmt.Errorf("fill %s: %w", e.name, err)
 	}
-	decision, err := grpcCandidate("decision, "+e.counters, i.GRPC, i.PID(), b.plan, b.floorGRPC)
+	decision, err := grpcCandidate("decision, "+e.counters, i, oneDescriptor(), b.plan.conns, b.floorGRPC)
 	if err != nil {
 		return err
 	}
@@ -130,12 +143,17 @@ func (b *bench) startService(e environment) error {
 	}
 	b.candidates = append(b.candidates,
 		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP))
+	b.profiled(i)
+	return nil
+}
+
+// profiled tells where the candidates of a process can be profiled.
+func (b *bench) profiled(i *instance.Instance) {
 	for _, c := range b.candidates {
 		if c.pid == i.PID() {
 			c.debug = i.Debug
 		}
 	}
-	return nil
 }
 
 // addReads adds the reads of the registry, each beside a floor that reads the
@@ -172,11 +190,11 @@ func (b *bench) profile(chosen []*candidate) error {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			failed <- fetch(c.debug, filepath.Join(b.plan.profiles, strings.ReplaceAll(c.name, " ", "-")+".pprof"))
+			failed <- fetch(c.debug, filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
 		}()
 		again := *c // its numbers do not count
 		long := b.plan
-		long.duration = profiled + time.Second
+		long.duration = profileTime + time.Second
 		if err := again.round(long); err != nil {
 			return err
 		}
@@ -187,11 +205,11 @@ func (b *bench) profile(chosen []*candidate) error {
 	return nil
 }
 
-// profiled is how long a profile is taken for.
-const profiled = 4 * time.Second
+// profileTime is how long a profile is taken for.
+const profileTime = 4 * time.Second
 
 func fetch(debug, path string) error {
-	resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", debug, int(profiled.Seconds())))
+	resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", debug, int(profileTime.Seconds())))
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
@@ -217,6 +235,10 @@ func (b *bench) print(chosen []*candidate) error {
 		ratios := make([]string, len(c.floors))
 		for i, f := range c.floors {
 			ratios[i] = fmt.Sprintf("%.2f × %s", medianRatio(c.costs, f.costs), strings.TrimPrefix(f.name, "floor: "))
+		}
+		if c.store != nil {
+			ratios = append(ratios, fmt.Sprintf("CPU of Valkey %.1f µs, %.2f × %s",
+				median(c.stores), medianRatio(c.stores, c.floors[0].costs), strings.TrimPrefix(c.floors[0].name, "floor: ")))
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates), strings.Join(ratios, "; ")) // likewise
 	}

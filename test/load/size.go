@@ -137,7 +137,7 @@ func (s *sizes) time(i *instance.Instance, r sizedRead, servers int) (float64, e
 	all := make([]float64, s.calls)
 	for n := range all {
 		began := time.Now()
-		if err := fetchOnce(client, get{address: i.API, path: "/v0.1/servers" + r.path(n, servers)}); err != nil {
+		if err := fetchOnce(client, get{address: i.API, path: "/v0.1/servers" + r.path(n, servers)}, n); err != nil {
 			return 0, err
 		}
 		all[n] = float64(time.Since(began).Nanoseconds()) / 1000

@@ -25,7 +25,7 @@ type Options struct {
 func Compile(sources []Source, o Options) (*Set, error) {
 	c := compiler{
 		options:  o,
-		set:      &Set{domains: make(map[ratelimit.Domain]*node, len(sources)), sources: sources},
+		set:      &Set{domains: make(map[ratelimit.Domain]*node, len(sources))},
 		declared: make(map[ratelimit.Domain]Position, len(sources)),
 		hits:     map[series]*ratelimit.Hits{},
 	}
@@ -104,7 +104,7 @@ func (c *compiler) children(parent *node, list []Descriptor, above trail) {
 
 func (c *compiler) descriptor(parent *node, d *Descriptor, above trail) {
 	t := above.down(d)
-	n := &node{rule: c.rule(d, t)}
+	n := c.node(d, t)
 	if d.ShareThreshold && !strings.Contains(d.Value.Value, "*") {
 		c.fault(d.At, "share_threshold needs a value with a * in it")
 	}

@@ -274,6 +274,11 @@ func crowded(t testing.TB, rules int) *Set {
 	return compiled(t, domain("d", on("outer", "", nil, list...)))
 }
 
+// underCrowded returns a value for one of its rules.
+func underCrowded(i int) string {
+	return fmt.Sprintf([]string{"/tenant/%d/x", "/x/suffix-%d", "/shared/x/y/middle-%d/z"}[i%3], i)
+}
+
 func TestMatchAllocatesNothing(t *testing.T) {
 	set := crowded(t, 10_000)
 	for _, value := range []string{"/tenant/999/x", "/x/suffix-4", "/shared/x/y/middle-5/z", "/none"} {
@@ -288,37 +293,79 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkMatch finds rules among few and many: 100,000 values and 10,000
-// wildcards cost at most 1.1 times what 10 do.
-func BenchmarkMatch(b *testing.B) {
-	values := func(rules int) *Set {
-		list := make([]Descriptor, rules)
-		for i := range list {
-			list[i] = on("path", fmt.Sprintf("/tenant/%06d", i), perMinute(1))
-		}
-		return compiled(b, domain("d", on("outer", "", nil, list...)))
+// tenants returns a set whose one key has many rules for values.
+func tenants(t testing.TB, rules int) *Set {
+	list := make([]Descriptor, rules)
+	for i := range list {
+		list[i] = on("path", tenant(i), perMinute(1))
 	}
+	return compiled(t, domain("d", on("outer", "", nil, list...)))
+}
+
+func tenant(i int) string { return fmt.Sprintf("/tenant/%06d", i) }
+
+// BenchmarkMatch finds rules among few and among many by turns, and tells how many
+// times as long it takes among many ("x", the median of all turns). What is looked
+// for is one value again and again, or "all": values of a thousand of the rules,
+// or of all ten, so that what is far apart in memory has to be fetched.
+func BenchmarkMatch(b *testing.B) {
 	sets := []struct {
-		form string
-		of   func(int) *Set
-		most int
-		asks []string
+		form  string
+		of    func(testing.TB, int) *Set
+		value func(int) string
+		most  int
+		asks  []string
 	}{
-		{"values", values, 100_000, []string{"/tenant/000006", "/none/of/these"}},
-		{"wildcards", func(n int) *Set { return crowded(b, n) }, 10_000, []string{"/tenant/6/x", "/shared/x/y/middle-5/z", "/none/of/these"}},
+		{"values", tenants, tenant, 100_000, []string{"/tenant/000006", "/none/of/these"}},
+		{"wildcards", crowded, underCrowded, 10_000, []string{"/tenant/6/x", "/x/suffix-4", "/shared/x/y/middle-5/z", "/none/of/these"}},
 	}
 	for _, s := range sets {
-		for rules := 10; rules <= s.most; rules *= 10 {
-			set := s.of(rules)
+		few := side{set: s.of(b, 10)}
+		for rules := 1_000; rules <= s.most; rules *= 10 {
+			many := side{set: s.of(b, rules)}
 			for _, value := range s.asks {
-				entries := path("outer", "o", "path", value)
-				b.Run(fmt.Sprint(s.form, value, "/", rules), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						set.Match("d", entries)
-					}
-				})
+				few.asked = [][]ratelimit.Entry{path("outer", "o", "path", value)}
+				many.asked = few.asked
+				b.Run(fmt.Sprint(s.form, value, "/", rules), func(b *testing.B) { compare(b, few, many) })
 			}
+			few.asked, many.asked = spread(10, s.value), spread(rules, s.value)
+			b.Run(fmt.Sprint(s.form, "/all/", rules), func(b *testing.B) { compare(b, few, many) })
 		}
+	}
+}
+
+// spread returns what asks for a thousand rules, far from each other.
+func spread(rules int, value func(int) string) [][]ratelimit.Entry {
+	asked := make([][]ratelimit.Entry, 1_000)
+	for i := range asked {
+		asked[i] = path("outer", "o", "path", value(i*7919%rules))
+	}
+	return asked
+}
+
+// side is a set and what is asked of it, in turn.
+type side struct {
+	set   *Set
+	asked [][]ratelimit.Entry
+}
+
+func (s *side) turn(b *testing.B) float64 {
+	const matches = 2_000
+	began := b.Elapsed()
+	for i := range matches {
+		s.set.Match("d", s.asked[i%len(s.asked)])
+	}
+	return float64(b.Elapsed()-began) / matches
+}
+
+func compare(b *testing.B, few, many side) {
+	var ofFew, ofMany, ratios []float64
+	for b.Loop() {
+		x, y := few.turn(b), many.turn(b)
+		ofFew, ofMany, ratios = append(ofFew, x), append(ofMany, y), append(ratios, y/x)
+	}
+	for unit, list := range map[string][]float64{"ns/10-rules": ofFew, "ns/match": ofMany, "x": ratios} {
+		slices.Sort(list)
+		b.ReportMetric(list[len(list)/2], unit)
 	}
 }

@@ -7,14 +7,28 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// rule returns what the descriptor says of requests that land on it; nil when
-// it has no limit.
-func (c *compiler) rule(d *Descriptor, t trail) *ratelimit.Rule {
+// leaf is a node with its rule: a call that lands there fetches both at once from
+// memory.
+type leaf struct {
+	node node
+	rule ratelimit.Rule
+}
+
+// node returns the descriptor's node, with a rule if it has a limit.
+func (c *compiler) node(d *Descriptor, t trail) *node {
 	if d.Limit == nil {
-		return nil
+		return &node{}
 	}
+	l := &leaf{rule: c.rule(d, t)}
+	l.node.rule = &l.rule
+	c.set.rules = append(c.set.rules, &l.rule)
+	return &l.node
+}
+
+// rule returns what a descriptor with a limit says of requests that land on it.
+func (c *compiler) rule(d *Descriptor, t trail) ratelimit.Rule {
 	path := strings.Join(t.levels, ".")
-	r := &ratelimit.Rule{
+	return ratelimit.Rule{
 		Domain:    t.domain,
 		Path:      path,
 		Levels:    t.levels,
@@ -29,8 +43,6 @@ func (c *compiler) rule(d *Descriptor, t trail) *ratelimit.Rule {
 		Valued:    t.naming(d),
 		Hits:      c.hitsOf(series{t.domain, path}),
 	}
-	c.set.rules = append(c.set.rules, r)
-	return r
 }
 
 // hitsOf gives two rules whose paths read the same one count: their statistics

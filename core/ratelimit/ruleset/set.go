@@ -13,7 +13,6 @@ import (
 type Set struct {
 	domains map[ratelimit.Domain]*node
 	rules   []*ratelimit.Rule
-	sources []Source
 }
 
 // node is a descriptor of the configuration, or the root of a domain.
@@ -79,9 +78,6 @@ func (s *Set) Domains() []ratelimit.Domain {
 
 // Rules goes through all rules in the order of the configuration.
 func (s *Set) Rules() iter.Seq[*ratelimit.Rule] { return slices.Values(s.rules) }
-
-// Sources returns what the set was compiled from. The caller must not change it.
-func (s *Set) Sources() []Source { return s.sources }
 
 // Len returns how many rules there are.
 func (s *Set) Len() int { return len(s.rules) }

@@ -12,24 +12,34 @@ import (
 // follows the value, not the number of patterns.
 type wildcards struct {
 	states   []state // the first is where every pattern begins
+	forks    []fork  // the first stands for none
 	patterns int32
 }
 
-// state is a place in the tree: a beginning that patterns share.
+// state is a place in the tree: a beginning that patterns share. It is small, and
+// the states of a pattern lie one behind the other: with many patterns, fetching
+// them from memory is what finding costs.
 type state struct {
-	labels []byte // the bytes that lead on, ...
+	node  *node // of the pattern that ends here
+	next  int32 // behind the label; 0 for none
+	star  int32 // behind a '*'; 0 for none
+	fork  int32 // where bytes other than the label lead; 0 for nowhere
+	order int32 // of the pattern that ends here; never for none
+	best  int32 // the least order of any pattern that ends here or below
+	label byte  // the byte that leads on
+	loops bool  // stands behind a '*', which may take more of the value
+}
+
+// fork is further bytes that lead on from a state, and the states behind them.
+type fork struct {
+	labels []byte
 	next   []int32
-	star   int32 // ... and the state behind a '*'; 0 for none
-	loops  bool  // stands behind a '*', which may take more of the value
-	order  int32 // of the pattern that ends here; never for none
-	best   int32 // the least order of any pattern that ends here or below
-	node   *node // of the pattern that ends here
 }
 
 const never = math.MaxInt32
 
 func newWildcards() *wildcards {
-	return &wildcards{states: []state{{order: never, best: never}}}
+	return &wildcards{states: []state{{order: never, best: never}}, forks: make([]fork, 1)}
 }
 
 // add puts a pattern behind those that are there; false when it is there
@@ -57,27 +67,46 @@ func (w *wildcards) add(pattern string, n *node) bool {
 // step returns the state behind a byte of a pattern, making it if need be.
 func (w *wildcards) step(at int32, b byte) int32 {
 	made := int32(len(w.states)) //nolint:gosec // a configuration is far below 2^31 bytes
-	s := &w.states[at]
-	if b == '*' {
-		if s.star != 0 {
-			return s.star
-		}
+	switch s := &w.states[at]; {
+	case b == '*' && s.star != 0:
+		return s.star
+	case b == '*':
 		s.star = made
-	} else {
-		if i := bytes.IndexByte(s.labels, b); i >= 0 {
-			return s.next[i]
+	case s.next == 0:
+		s.label, s.next = b, made
+	default:
+		if known := w.behind(s, b); known != 0 {
+			return known
 		}
-		s.labels = append(s.labels, b)
-		s.next = append(s.next, made)
+		if s.fork == 0 {
+			s.fork = int32(len(w.forks)) //nolint:gosec // as many as states at most
+			w.forks = append(w.forks, fork{})
+		}
+		f := &w.forks[s.fork]
+		f.labels, f.next = append(f.labels, b), append(f.next, made)
 	}
 	w.states = append(w.states, state{order: never, best: never, loops: b == '*'})
 	return made
 }
 
+// behind returns the state behind a byte; 0 for none.
+func (w *wildcards) behind(s *state, b byte) int32 {
+	if s.label == b {
+		return s.next
+	}
+	if s.fork != 0 {
+		f := &w.forks[s.fork]
+		if i := bytes.IndexByte(f.labels, b); i >= 0 {
+			return f.next[i]
+		}
+	}
+	return 0
+}
+
 // first returns the node of the first pattern that matches the whole value; nil
 // for none.
 func (w *wildcards) first(value string) *node {
-	r := reading{states: w.states, found: never}
+	r := reading{wildcards: w, found: never}
 	r.enter(&r.here, 0)
 	here, there := &r.here, &r.there
 	for i := 0; i < len(value) && here.size()+r.stars.size() > 0; i++ {
@@ -97,7 +126,7 @@ func (w *wildcards) first(value string) *node {
 
 // reading is where in the tree a value may be, so far.
 type reading struct {
-	states      []state
+	*wildcards
 	here, there places // reached by the byte last read, and by the one before
 	stars       places // behind a star, where a value may stay
 	found       int32  // the least order that matches for certain
@@ -105,9 +134,8 @@ type reading struct {
 }
 
 func (r *reading) follow(to *places, at int32, b byte) {
-	s := &r.states[at]
-	if i := bytes.IndexByte(s.labels, b); i >= 0 {
-		r.enter(to, s.next[i])
+	if next := r.behind(&r.states[at], b); next != 0 {
+		r.enter(to, next)
 	}
 }
 
@@ -131,7 +159,7 @@ func (r *reading) wait(at int32) {
 	if s.order < r.found {
 		r.found, r.node = s.order, s.node
 	}
-	if len(s.labels) > 0 && s.best < r.found && !r.stars.has(at) {
+	if s.next != 0 && s.best < r.found && !r.stars.has(at) {
 		r.stars.add(at)
 	}
 }

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// decisionsCommand is the argument with which this program measures the rate
+// limit service alone.
+const decisionsCommand = "decisions"
+
+const (
+	within = ratelimit.RateLimitResponse_OK
+	over   = ratelimit.RateLimitResponse_OVER_LIMIT
+)
+
+// deciders are the rate limit services of one measurement, each alone in its
+// process.
+type deciders struct {
+	*bench
+	fourFloor *candidate // the empty handler asked with four descriptors
+	likeFloor *candidate // the empty handler with the service's setting of the collector
+	postFloor *candidate
+}
+
+// measureDecisions reads the command's flags, and prints what decisions cost
+// beside their floors: by where hits are counted, by how many descriptors there
+// are, and by how many rules.
+func measureDecisions(args []string) error {
+	var p plan
+	flags := flag.NewFlagSet(decisionsCommand, flag.ExitOnError)
+	p.take(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return p.run([]string{"cmd/tollgate"}, func(b *bench) error {
+		d := &deciders{bench: b}
+		for _, start := range []func() error{d.floors, d.inProcess, d.onValkey, d.ruleSets} {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (d *deciders) floors() (err error) {
+	d.postFloor = httpCandidate("floor: constant Fiber answer to POST",
+		get{address: d.floor.API, path: "/", body: body}, d.floor.PID())
+	if d.fourFloor, err = grpcCandidate("floor: empty gRPC handler that returns 4", d.floor, fourDescriptors(), d.plan.conns); err != nil {
+		return err
+	}
+	like, err := d.startFloor("", "GOGC=400")
+	if err != nil {
+		return err
+	}
+	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, oneDescriptor(), d.plan.conns); err != nil {
+		return err
+	}
+	d.candidates = append(d.candidates, d.likeFloor, d.fourFloor, d.postFloor)
+	return nil
+}
+
+func (d *deciders) inProcess() error {
+	i, err := d.startAlone("in-process", []byte(rules))
+	if err != nil {
+		return err
+	}
+	defer d.profiled(i)
+	if _, err := d.grpc("decision, in the process", i, oneDescriptor(), d.floorGRPC, d.likeFloor); err != nil {
+		return err
+	}
+	if _, err := d.grpc("decision of 4, in the process", i, fourDescriptors(), d.fourFloor); err != nil {
+		return err
+	}
+	d.candidates = append(d.candidates, httpCandidate("decision by /json, in the process",
+		get{address: i.RateLimitHTTP, path: "/json", body: body}, i.PID(), d.postFloor))
+	return nil
+}
+
+func (d *deciders) onValkey() error {
+	address := os.Getenv("TEST_VALKEY_URL")
+	if address == "" {
+		fmt.Fprintln(os.Stderr, "load: decisions on Valkey are left out: TEST_VALKEY_URL is not set")
+		return nil
+	}
+	prefix := "CACHE_KEY_PREFIX=load_" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_"
+	plain, err := d.startAlone("valkey", []byte(rules), "KVSTORE_URL="+address, prefix)
+	if err != nil {
+		return err
+	}
+	cached, err := d.startAlone("valkey-cached", []byte(tight), "KVSTORE_URL="+address, prefix, "LOCAL_CACHE_SIZE_IN_BYTES=4194304")
+	if err != nil {
+		return err
+	}
+	store, err := valkeyTime(address)
+	if err != nil {
+		return err
+	}
+	one, err := d.grpc("decision, on Valkey", plain, oneDescriptor(), d.floorGRPC, d.likeFloor)
+	if err != nil {
+		return err
+	}
+	four, err := d.grpc("decision of 4, on Valkey", plain, fourDescriptors(), d.fourFloor)
+	if err != nil {
+		return err
+	}
+	one.store, four.store = store, store
+	tightly := oneDescriptor()
+	tightly.want = over
+	if _, err := d.grpc("over limit, from the local cache", cached, tightly, d.floorGRPC, d.likeFloor); err != nil {
+		return err
+	}
+	d.profiled(plain)
+	d.profiled(cached)
+	return nil
+}
+
+// form is a form of rules: what stands in the rule of a number, and a value that
+// it is for.
+type form struct {
+	name        string
+	rule, value func(i int) string
+	sizes       []int
+}
+
+// ruleSets compares many rules with ten, all with the same 1,000 counters. What is
+// asked for is the same ten rules, and rules of all the set, far from each other
+// in memory.
+func (d *deciders) ruleSets() error {
+	for _, f := range []form{
+		{"values", value, value, []int{1_000, 100_000}},
+		{"wildcards", wildcard, underWildcard, []int{10_000}},
+	} {
+		i, err := d.startAlone("10 "+f.name, ruleSet(10, f.rule))
+		if err != nil {
+			return err
+		}
+		ten, err := d.grpc("decision among 10 "+f.name, i, f.ask(10), d.floorGRPC)
+		if err != nil {
+			return err
+		}
+		d.profiled(i)
+		for _, n := range f.sizes {
+			if err := d.manyRules(n, f, ten); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *deciders) manyRules(n int, f form, ten *candidate) error {
+	name := fmt.Sprintf("%d %s", n, f.name)
+	i, err := d.startAlone(name, ruleSet(n, f.rule))
+	if err != nil {
+		return err
+	}
+	defer d.profiled(i)
+	if _, err := d.grpc("decision among "+name+", ten asked for", i, f.ask(10), ten, d.floorGRPC); err != nil {
+		return err
+	}
+	_, err = d.grpc("decision among "+name, i, f.ask(n), ten, d.floorGRPC)
+	return err
+}
+
+// ask asks for 1,000 counters of the first rules, or as many of those as there are.
+func (f form) ask(rules int) question {
+	return ask(within, func(i int) []*common.RateLimitDescriptor {
+		return []*common.RateLimitDescriptor{descriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
+	})
+}
+
+// grpc adds a candidate.
+func (d *deciders) grpc(name string, i *instance.Instance, q question, floors ...*candidate) (*candidate, error) {
+	c, err := grpcCandidate(name, i, q, d.plan.conns, floors...)
+	d.candidates = append(d.candidates, c)
+	return c, err
+}
+
+// startAlone starts the rate limit service alone with rules.
+func (b *bench) startAlone(name string, rules []byte, more ...string) (*instance.Instance, error) {
+	own := filepath.Join(b.dir, name)
+	config := filepath.Join(own, "config")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		return nil, fmt.Errorf("write rules: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "rules.yaml"), rules, 0o600); err != nil {
+		return nil, fmt.Errorf("write rules: %w", err)
+	}
+	environ := append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + own, "RUNTIME_ROOT=" + own, "RUNTIME_WATCH_ROOT=false",
+		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
+		"LOG_FORMAT=json", "SHUTDOWN_DRAIN=0s",
+	}, more...)
+	i, err := instance.Start(filepath.Join(b.dir, "tollgate"), environ, "ratelimit")
+	if err != nil {
+		return nil, err
+	}
+	b.running = append(b.running, i)
+	spent, err := inForce(i)
+	b.starts = append(b.starts, fmt.Sprintf("%s: rules in force after %v of CPU", name, spent.Round(time.Millisecond)))
+	return i, err
+}
+
+// inForce waits until a service has its rules in force, and returns the CPU time
+// that it has spent until then.
+func inForce(i *instance.Instance) (time.Duration, error) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get("http://" + i.RateLimitHTTP + "/healthcheck")
+		if err != nil {
+			return 0, fmt.Errorf("ask for health: %w", err)
+		}
+		_ = resp.Body.Close() // only the status counts
+		if resp.StatusCode == http.StatusOK {
+			return cpuTime(i.PID())
+		}
+	}
+	return 0, errors.New("the rules did not come into force in time\n" + i.Log())
+}
+
+// tight lets nothing through.
+const tight = `domain: bench
+descriptors:
+  - key: key
+    rate_limit: {unit: year, requests_per_unit: 0}
+`
+
+// ruleSet returns rules below one key, each for a value that is made of its
+// number.
+func ruleSet(n int, form func(i int) string) []byte {
+	text := []byte("domain: bench\ndescriptors:\n  - key: user\n    descriptors:\n")
+	for i := range n {
+		text = fmt.Appendf(text, "      - {key: path, value: %q, rate_limit: {unit: hour, requests_per_unit: 4000000000}}\n", form(i))
+	}
+	return text
+}
+
+func value(i int) string { return fmt.Sprintf("/tenant/%06d", i) }
+
+// wildcard returns patterns of three forms by turns.
+func wildcard(i int) string {
+	return fmt.Sprintf([...]string{"/tenant/%d/*", "*/suffix-%d", "/shared/*/middle-%d/*"}[i%3], i)
+}
+
+func underWildcard(i int) string {
+	return fmt.Sprintf([...]string{"/tenant/%d/x", "/x/suffix-%d", "/shared/x/y/middle-%d/z"}[i%3], i)
+}
+
+// fourDescriptors asks for four counters at a time.
+func fourDescriptors() question {
+	return ask(within, func(i int) []*common.RateLimitDescriptor {
+		four := make([]*common.RateLimitDescriptor, 4)
+		for n := range four {
+			four[n] = descriptor("key", fmt.Sprintf("v%d-%d", i, n))
+		}
+		return four
+	})
+}
+
+// body is oneDescriptor for /json.
+func body(n int) []byte {
+	return fmt.Appendf(nil, `{"domain":"bench","descriptors":[{"entries":[{"key":"key","value":"v%d"}]}]}`, n%1000)
+}
+
+var usedTime = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`)
+
+// valkeyTime returns what asks a server for the CPU time that it has spent.
+func valkeyTime(address string) (func() (time.Duration, error), error) {
+	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{address}, DisableCache: true})
+	if err != nil {
+		return nil, fmt.Errorf("connect to Valkey: %w", err)
+	}
+	return func() (time.Duration, error) {
+		told, err := client.Do(context.Background(), client.B().Info().Section("cpu").Build()).ToString()
+		if err != nil {
+			return 0, fmt.Errorf("ask Valkey for its CPU time: %w", err)
+		}
+		var spent time.Duration
+		for _, part := range usedTime.FindAllStringSubmatch(told, -1) {
+			d, err := time.ParseDuration(part[1] + "s")
+			if err != nil {
+				return 0, fmt.Errorf("read the CPU time of Valkey: %w", err)
+			}
+			spent += d
+		}
+		return spent, nil
+	}, nil
+}
