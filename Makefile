@@ -48,9 +48,10 @@ check: check-format check-vet lint check-generated check-tidy ## fail unless for
 lint: tool-lint ## run the pinned golangci-lint
 	$(GOLANGCI_LINT) run --timeout=30m ./...
 
-generate: tools-protobuf ## renew the generated code: Wire injectors and the plugin protocol
+generate: tools-protobuf ## renew what is generated: Wire injectors, the plugin protocol, the references in docs
 	@if [ -d plugins/proto ]; then echo "buf generate"; cd plugins/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
+	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
 
 build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
 	@mkdir -p bin/plugins

@@ -106,7 +106,7 @@ var secretSet = wire.NewSet(
 )
 
 // peopleSet gives the operator's side of accounts.
-var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
+var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), wire.Struct(new(people.Surroundings), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
 
 // transferSet gives the operator's side of the registry.
 var transferSet = wire.NewSet(transfer.New, wire.Struct(new(transfer.Ports), "*"))

@@ -8,6 +8,8 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -20,6 +22,7 @@ var serviceSet = wire.NewSet(
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
 	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced,
+	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )
 

@@ -910,25 +910,45 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Pending:     pendingLogins,
 		Transaction: runner,
 	}
-	argonConfig := s.Passwords
-	entropy := system.Entropy{}
-	hasher, err := argon.New(argonConfig, entropy)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
 	keyring := relational.NewKeyring(db)
+	entropy := system.Entropy{}
 	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
-	clock := system.Clock{}
-	peopleService, err := people.New(records, hasher, authRootSecret, clock, entropy)
+	argonConfig := s.Passwords
+	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
+	valkeyConfig := s.Valkey
+	clock := system.Clock{}
+	cache := newDropper(valkeyConfig, clock, log)
+	auditLog := relational.NewAuditLog(db)
+	trail := audit.New(auditLog, clock, entropy)
+	surroundings := people.Surroundings{
+		Passwords: hasher,
+		Cache:     cache,
+		Trail:     trail,
+		Clock:     clock,
+		Entropy:   entropy,
+	}
+	peopleService, err := people.New(records, authRootSecret, surroundings)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	deviceTokens := relational.NewDeviceTokens(db)
+	devicesRecords := devices.Records{
+		Devices:      relationalDevices,
+		DeviceTokens: deviceTokens,
+		Sessions:     sessions,
+		Transaction:  runner,
+	}
+	devicesService := devices.New(devicesRecords, cache, trail, clock)
+	operator := devices.NewOperator(devicesService)
 	grants := relational.NewGrants(db)
 	methods := relational.NewMethods(db)
 	relationalConfig := s.Servers
@@ -942,15 +962,17 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	mover := transfer.New(ports)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
-	operator := &Operator{
+	wiringOperator := &Operator{
 		People:   peopleService,
+		Devices:  operator,
+		Trail:    trail,
 		Accounts: accounts,
 		Grants:   grants,
 		Methods:  methods,
 		Transfer: mover,
 		Issuer:   issuer,
 	}
-	return operator, func() {
+	return wiringOperator, func() {
 		cleanup()
 	}, nil
 }
@@ -964,5 +986,6 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced, wire.Struct(new(Operator), "*"),
+	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced,
+	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -9,16 +9,9 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
-	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
-	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
-	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -36,34 +29,6 @@ func Open(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Ent
 	default:
 		return openEmbedded(ctx, s, parts, log)
 	}
-}
-
-// Operator is what operator commands work with: the records of the service,
-// which may run meanwhile.
-type Operator struct {
-	People   *people.Service
-	Accounts accountstore.Store
-	Grants   grantstore.Store
-	Methods  methodstore.Store
-	Transfer *transfer.Mover
-	Issuer   auth.Issuer // of authenticators
-}
-
-// OpenOperator opens the records, and brings their schema up to date as a
-// start of the service would.
-func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	return openOperator(ctx, s, log)
-}
-
-// Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
-// returns the names of the migrations that it applied.
-func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
-	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	return db.Migrate(ctx)
 }
 
 // CheckRules reads the rate limit rules of a directory as the service would.

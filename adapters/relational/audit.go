@@ -92,6 +92,9 @@ func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.
 			return nil, 0, err
 		}
 	}
+	if q.Uncounted {
+		return events, 0, nil
+	}
 	if last := len(rows) > 0 && len(rows) < q.Limit; last {
 		return events, q.Offset + len(rows), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -31,7 +32,38 @@ const maxFailedMigrations = maxRuns
 type migration struct {
 	name string // such as 0001_registry
 	sql  string
-	sum  string // SHA-256 of sql, hexadecimal
+	sum  string  // SHA-256 of sql, hexadecimal
+	at   instant // when it was applied; of those that were
+}
+
+// Step is one migration as it stands in a database.
+type Step struct {
+	Name      string
+	AppliedAt time.Time // zero: it is pending
+}
+
+// Steps returns all migrations of this program in their order, with the errors
+// of Migrate. It changes nothing.
+func (d *DB) Steps(ctx context.Context) ([]Step, error) {
+	all, err := d.migrations()
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.applied(ctx, d.reader)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pending(all, done); err != nil {
+		return nil, err
+	}
+	steps := make([]Step, len(all))
+	for i, m := range all {
+		steps[i].Name = m.name
+		if i < len(done) {
+			steps[i].AppliedAt = done[i].at.Time
+		}
+	}
+	return steps, nil
 }
 
 // Migrate brings the schema up to date and returns the names of what it
@@ -46,21 +78,15 @@ func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
 // Pending returns the names of the migrations that Migrate would apply, with
 // the same errors. It changes nothing.
 func (d *DB) Pending(ctx context.Context) ([]string, error) {
-	all, err := d.migrations()
+	steps, err := d.Steps(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.applied(ctx, d.reader)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := pending(all, done)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(rest))
-	for _, m := range rest {
-		names = append(names, m.name)
+	var names []string
+	for _, s := range steps {
+		if s.AppliedAt.IsZero() {
+			names = append(names, s.Name)
+		}
 	}
 	return names, nil
 }
@@ -156,7 +182,7 @@ func (d *DB) applied(ctx context.Context, db bun.IDB) ([]migration, error) {
 	if err := d.scan(ctx, db, &tables, present); err != nil || tables == 0 {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT name, sum FROM migrations ORDER BY name")
+	rows, err := db.QueryContext(ctx, "SELECT name, sum, applied_at FROM migrations ORDER BY name")
 	if err != nil {
 		return nil, d.fault(err)
 	}
@@ -164,7 +190,7 @@ func (d *DB) applied(ctx context.Context, db bun.IDB) ([]migration, error) {
 	var done []migration
 	for rows.Next() {
 		var m migration
-		if err := rows.Scan(&m.name, &m.sum); err != nil {
+		if err := rows.Scan(&m.name, &m.sum, &m.at); err != nil {
 			return nil, d.fault(err)
 		}
 		done = append(done, m)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
@@ -209,4 +210,27 @@ func publish(t *testing.T, db *relational.DB, s *relational.Servers, name string
 		Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
 		Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
 	})
+}
+
+// TestStepsTellWhatIsThere has a database at each of its versions.
+func TestStepsTellWhatIsThere(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			db := place(t)()
+			for _, applied := range []int{0, 2, 3} {
+				if _, err := db.MigrateTo(t.Context(), applied); err != nil {
+					t.Fatal(err)
+				}
+				steps, err := db.Steps(t.Context())
+				if err != nil || len(steps) < 7 || steps[0].Name != "0001_registry" {
+					t.Fatalf("steps are %v (%v)", steps, err)
+				}
+				for i, s := range steps {
+					if age := time.Since(s.AppliedAt); (i < applied) != (age < time.Hour && age > -time.Hour) {
+						t.Errorf("of %d applied, step %d is %v", applied, i, s)
+					}
+				}
+			}
+		})
+	}
 }

@@ -27,6 +27,7 @@ func (f *grantFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.action, "action", "", "publish or edit")
 	c.Flags().StringVar(&f.resource, "resource", "", "server name, a prefix ending in *, or *")
 	required(c, "email", "action", "resource")
+	offer(c, "action", "publish", "edit")
 }
 
 // resolve returns the grant that the flags name.

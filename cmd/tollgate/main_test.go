@@ -153,6 +153,8 @@ func TestUserMFA(t *testing.T) {
 	}
 }
 
+const noID = "00000000-0000-4000-8000-000000000000"
+
 // TestWrongUse wants one sentence that names what is wrong.
 func TestWrongUse(t *testing.T) {
 	dir := t.TempDir()
@@ -176,6 +178,24 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "own", "--resource", "*"}, "action"},
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "edit", "--resource", "com.*/x"}, "*"},
 		{"", []string{"grant", "list", "--output", "xml"}, "--output"},
+		{"", []string{"user", "show", "--email", "none@example.com"}, "none@example.com"},
+		{"", []string{"device", "list"}, "email"},
+		{"", []string{"device", "list", "--email", "none@example.com"}, "none@example.com"},
+		{"", []string{"device", "revoke", "--email", "none@example.com", "seven"}, "ID must be a UUID"},
+		{"", []string{"session", "list", "--email", "none@example.com"}, "none@example.com"},
+		{"", []string{"session", "end", "--email", "none@example.com"}, "--all"},
+		{"", []string{"session", "end", "--email", "none@example.com", "--all", noID}, "--all"},
+		{"", []string{"session", "end", "--email", "none@example.com", noID}, "none@example.com"},
+		{"", []string{"audit", "search", "--email", "none@example.com"}, "none@example.com"},
+		{"", []string{"audit", "search", "--email", "a@example.com", "--user", noID}, "not both"},
+		{"", []string{"audit", "search", "--user", "seven"}, "--user must be a UUID"},
+		{"", []string{"audit", "search", "--type", "LOGIN"}, "LOGIN_ATTEMPT"},
+		{"", []string{"audit", "search", "--since", "yesterday"}, "--since"},
+		{"", []string{"audit", "search", "--until", "-5m"}, "--until"},
+		{"", []string{"audit", "search", "--limit", "-1"}, "--limit"},
+		{"", []string{"audit", "search", "-o", "xml"}, "jsonl"},
+		{"", []string{"migrate", "nonsense"}, "nonsense"},
+		{"", []string{"backup", dir + "/none/file"}, "none/file"},
 		{"", []string{"serve", "--only", "nonsense"}, "nonsense"},
 		{"", []string{"ratelimit", "check", dir + "/none"}, dir + "/none"},
 	} {
@@ -197,6 +217,14 @@ func TestMigrateAndSettings(t *testing.T) {
 	}
 	if again := command(t, dir, "", "migrate", "-o", "json"); strings.TrimSpace(again.stdout) != "[]" {
 		t.Errorf("migrate again: %+v", again)
+	}
+	var steps []struct{ Name, State, AppliedAt string }
+	r := command(t, dir, "", "migrate", "status", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &steps); err != nil || len(steps) < 7 || steps[0].State != "applied" || steps[0].AppliedAt == "" {
+		t.Errorf("migrate status: %+v, %v", r, err)
+	}
+	if r := command(t, t.TempDir(), "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
+		t.Errorf("migrate status of an empty database: %+v", r)
 	}
 	if r := command(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
 		t.Errorf("settings do not show DATA_DIR: %+v", r)

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -30,5 +31,52 @@ func newMigrate(p process) *cobra.Command {
 		}
 		return o.print(p.stdout, table{header: []string{"APPLIED"}, rows: rows, value: append([]string{}, applied...)})
 	}
+	c.AddCommand(newMigrateStatus(p))
 	return c
+}
+
+func newMigrateStatus(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "List the migrations, applied and pending ones",
+		Long:    "List the migrations of this version in their order, with the time at which each\nwas applied to the database. Nothing is changed.",
+		Example: "  tollgate migrate status",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		s, err := readSettings(p)
+		if err != nil {
+			return err
+		}
+		steps, err := wiring.Migrations(c.Context(), s)
+		if err != nil {
+			return err
+		}
+		return o.print(p.stdout, migrationTable(steps))
+	}
+	return c
+}
+
+func migrationTable(steps []relational.Step) table {
+	type row struct {
+		Name      string `json:"name"`
+		State     string `json:"state"`
+		AppliedAt string `json:"appliedAt,omitempty"`
+	}
+	t := table{header: []string{"MIGRATION", "STATE", "APPLIED AT"}}
+	list := make([]row, 0, len(steps))
+	for _, s := range steps {
+		state := "applied"
+		if s.AppliedAt.IsZero() {
+			state = "pending"
+		}
+		list = append(list, row{s.Name, state, shown(s.AppliedAt)})
+		t.rows = append(t.rows, []string{s.Name, state, shown(s.AppliedAt)})
+	}
+	t.value = list
+	return t
 }

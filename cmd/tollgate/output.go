@@ -4,20 +4,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 )
 
 // output is how a command prints what it found.
-type output struct{ format string }
+type output struct {
+	format string
+	forms  []string // that there are
+}
 
-// addOutput adds the --output flag to a command.
+// addOutput adds the --output flag to a command that prints a table or JSON.
 func addOutput(c *cobra.Command) *output {
-	o := &output{}
-	c.Flags().StringVarP(&o.format, "output", "o", "table", "how to print: table or json")
+	return addForms(c, "how to print: table or json", "table", "json")
+}
+
+// addForms adds the --output flag with the forms that a command prints, the
+// default first.
+func addForms(c *cobra.Command, usage string, forms ...string) *output {
+	o := &output{forms: forms}
+	c.Flags().StringVarP(&o.format, "output", "o", forms[0], usage)
+	offer(c, "output", forms...)
 	return o
 }
 
@@ -30,8 +43,8 @@ type table struct {
 
 // check refuses a form that there is not, before a command does its work.
 func (o *output) check() error {
-	if o.format != "json" && o.format != "table" {
-		return fmt.Errorf("--output %q is neither table nor json", o.format)
+	if !slices.Contains(o.forms, o.format) {
+		return fmt.Errorf("--output: there is no form %q, only %s", o.format, strings.Join(o.forms, ", "))
 	}
 	return nil
 }
@@ -58,7 +71,11 @@ func (o *output) print(w io.Writer, t table) error {
 func printTable(w io.Writer, t table) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{t.header}, t.rows...) {
-		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = printable(cell)
+		}
+		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}
@@ -66,6 +83,23 @@ func printTable(w io.Writer, t table) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// shown writes a time for people and for programs, as the API does; empty for
+// the zero time.
+func shown(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// shownAddress writes an address; empty when it is not known.
+func shownAddress(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
 }
 
 // printable keeps what strangers wrote from steering a terminal or leaving its

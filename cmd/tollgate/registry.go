@@ -75,7 +75,7 @@ func verdictTable(verdicts []verdict) table {
 	t := table{header: []string{"FILE", "SEVERITY", "PATH", "MESSAGE", "RULE"}, value: verdicts}
 	for _, v := range verdicts {
 		for _, i := range v.Issues {
-			t.rows = append(t.rows, []string{v.File, i.Severity, printable(i.Path), printable(i.Message), i.Reference})
+			t.rows = append(t.rows, []string{v.File, i.Severity, i.Path, i.Message, i.Reference})
 		}
 		if v.Valid {
 			t.rows = append(t.rows, []string{v.File, "ok", "", "", ""})

@@ -115,7 +115,7 @@ func (i *imported) table(n transfer.Counts) table {
 		if told.Server != "" {
 			server = told.Server + "@" + told.Version
 		}
-		t.rows = append(t.rows, []string{told.Verdict, printable(server), printable(told.Reason)})
+		t.rows = append(t.rows, []string{told.Verdict, server, told.Reason})
 	}
 	if i.more > 0 {
 		t.rows = append(t.rows, []string{"", "and " + strconv.Itoa(i.more) + " more", ""})

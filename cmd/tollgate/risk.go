@@ -24,7 +24,6 @@ func newRisk(p process) *cobra.Command {
 
 func newRiskReplay(p process) *cobra.Command {
 	var assumption string
-	o := &output{}
 	c := &cobra.Command{
 		Use:   "replay EVENTS.jsonl",
 		Short: "Score recorded sign-ins as the service would have",
@@ -44,9 +43,10 @@ func newRiskReplay(p process) *cobra.Command {
 			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVarP(&o.format, "output", "o", "json", "how to print: json, a line each, or table, with the reasons")
+	o := addForms(c, "how to print: json, a line each, or table, with the reasons", "json", "table")
 	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
 		"who passed step-up where stepUpPassed is not told: first-device of each person, none or all")
+	offer(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := o.check(); err != nil {
 			return err

@@ -17,7 +17,10 @@ func newRoot(p process) *cobra.Command {
 		Short: "The front door of an organisation's tool servers",
 		Long: "Tollgate keeps the registry of tool servers, decides who may change it and\n" +
 			"how far each sign-in is trusted, and how often anyone may call anything.\n" +
-			"Settings come from the environment: see 'tollgate settings'.",
+			"Settings come from the environment: see 'tollgate settings'.\n\n" +
+			"The exit code is 0, or 1 where a command failed or was used wrongly, or 3 where a\n" +
+			"publisher's command needs a sign-in; one sentence on standard error tells why.",
+		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -27,11 +30,11 @@ func newRoot(p process) *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.AddCommand(
-		newServe(p), newRatelimit(p), newMigrate(p), newUser(p), newGrant(p), newRegistry(p), newMethods(p),
-		newRisk(p), newPlugins(p),
-		newSettings(p),
+		newServe(p), newRatelimit(p), newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p),
+		newAudit(p), newRegistry(p), newMethods(p), newRisk(p), newPlugins(p), newSettings(p),
 		newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p),
 	)
+	addCompletion(root)
 	for _, c := range root.Commands() {
 		if !c.Runnable() {
 			group(c)

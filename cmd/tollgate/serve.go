@@ -26,6 +26,7 @@ func newServe(p process) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringSliceVar(&only, "only", nil, "run these parts only: registry, auth, methods, ratelimit")
+	offer(c, "only", "registry", "auth", "methods", "ratelimit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		parts, err := wiring.ParseParts(only)
 		if err != nil {

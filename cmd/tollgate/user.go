@@ -21,7 +21,7 @@ const maxPasswordInput = 1024
 
 func newUser(p process) *cobra.Command {
 	c := &cobra.Command{Use: "user", Short: "People who may sign in"}
-	c.AddCommand(newUserAdd(p), newUserList(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
+	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
 	for _, what := range changes() {
 		c.AddCommand(newUserChange(p, what))
 	}

@@ -5,9 +5,10 @@ import "time"
 // EventType is the kind of an audit event.
 type EventType string
 
-// The event types of the authentication document, and two more: RegistryChange,
-// which every registry write leaves (decisions 1.5), and CredentialChange, which
-// a change of what a person signs in with leaves.
+// The event types of the authentication document, and three more:
+// RegistryChange, which every registry write leaves (decisions 1.5),
+// CredentialChange, which a change of what a person signs in with leaves, and
+// AccountChange, which an operator's other changes of an account leave.
 const (
 	LoginAttempt       EventType = "LOGIN_ATTEMPT"
 	RiskEvaluation     EventType = "RISK_EVALUATION"
@@ -16,7 +17,15 @@ const (
 	StepUpAttempt      EventType = "STEP_UP_ATTEMPT"
 	RegistryChange     EventType = "REGISTRY_CHANGE"
 	CredentialChange   EventType = "CREDENTIAL_CHANGE"
+	AccountChange      EventType = "ACCOUNT_CHANGE"
 )
+
+// EventTypes returns all event types.
+func EventTypes() []EventType {
+	return []EventType{
+		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt, RegistryChange, CredentialChange, AccountChange,
+	}
+}
 
 // Event is one entry of the audit log. It never holds a password, code or
 // token.

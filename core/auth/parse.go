@@ -25,9 +25,7 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 // validation_error.
 func ParseEventType(name string) (EventType, error) {
 	t := EventType(name)
-	if !slices.Contains([]EventType{
-		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt, RegistryChange, CredentialChange,
-	}, t) {
+	if !slices.Contains(EventTypes(), t) {
 		return "", InvalidField(CodeValidation, "eventType", "is no known event type")
 	}
 	return t, nil

@@ -3,6 +3,8 @@ package auth
 import (
 	"net/netip"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // DeviceIdentity is the derived identity of a device (decisions 2.4).
@@ -33,6 +35,20 @@ func (s *Session) Active(now time.Time) bool {
 	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
 }
 
+// EndFor ends the session for a user, who must be its own. fault.Forbidden with
+// code access_denied for another person's session, fault.NotFound when it has
+// ended.
+func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
+	switch {
+	case s.UserID != user:
+		return fault.New(fault.Forbidden, CodeAccessDenied, "the session belongs to somebody else")
+	case !s.Active(now):
+		return NoSuch("session")
+	}
+	s.EndedAt, s.EndReason = now, reason
+	return nil
+}
+
 // EndReason tells why a session ended.
 type EndReason string
 
@@ -44,6 +60,7 @@ const (
 	EndReplay        EndReason = "replay"
 	EndDisabled      EndReason = "account_disabled"
 	EndPassword      EndReason = "password_changed"
+	EndOperator      EndReason = "ended_by_operator"
 )
 
 // RefreshToken is one generation of a session's refresh token. A session has

@@ -20,7 +20,7 @@ type Log interface {
 	// at all.
 	Append(ctx context.Context, events ...auth.Event) error
 	// Search returns the matching events, newest first (ties by id, greatest
-	// first), and how many match in all.
+	// first), and how many match in all, unless the query does not ask.
 	Search(ctx context.Context, q Query) (events []auth.Event, total int, err error)
 	// DeleteBefore removes the events before a time, at most limit of them,
 	// and returns how many.
@@ -35,4 +35,6 @@ type Query struct {
 	Before time.Time // strictly before
 	Limit  int       // 1 to MaxPage
 	Offset int       // 0 and more
+	// Uncounted spares the count of all matches: total is 0.
+	Uncounted bool
 }

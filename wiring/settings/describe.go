@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
-	"sort"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,6 +15,7 @@ const masked = "(set)"
 // Variable describes one environment variable.
 type Variable struct {
 	Name    string `json:"name"`
+	Part    string `json:"part"` // of the service, such as "Registry"
 	Default string `json:"default"`
 	Form    string `json:"form"` // what a value looks like, such as "a duration such as 500ms"
 	Meaning string `json:"meaning"`
@@ -20,20 +23,32 @@ type Variable struct {
 	Value   string `json:"value"` // what is in force; masked where secret
 }
 
-// variables lists the environment variables of a settings struct, ordered by
-// name.
-func variables(target any) []Variable {
-	byName := map[string]Variable{}
-	collect(reflect.TypeOf(target), byName)
-	list := make([]Variable, 0, len(byName))
-	for _, v := range byName {
-		list = append(list, v)
+// Parts returns the parts of the service that have settings, in the order in
+// which the reference lists them.
+func Parts() []string {
+	var parts []string
+	for f := range fields(reflect.TypeFor[Settings]()) {
+		if part := f.Tag.Get("part"); part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return parts
+}
+
+// variables lists the environment variables of the settings, ordered by name.
+func variables() []Variable {
+	byName := map[string]Variable{}
+	for f := range fields(reflect.TypeFor[Settings]()) {
+		if f.Tag.Get("env") != "-" {
+			collect(f.Type, f.Tag.Get("part"), byName)
+		}
+	}
+	list := slices.Collect(maps.Values(byName))
+	slices.SortFunc(list, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
-func collect(t reflect.Type, into map[string]Variable) {
+func collect(t reflect.Type, part string, into map[string]Variable) {
 	for f := range fields(t) {
 		name := f.Tag.Get("env")
 		if name == "-" {
@@ -41,12 +56,13 @@ func collect(t reflect.Type, into map[string]Variable) {
 		}
 		if name == "" {
 			if f.Type.Kind() == reflect.Struct {
-				collect(f.Type, into)
+				collect(f.Type, part, into)
 			}
 			continue
 		}
 		into[name] = Variable{
 			Name:    name,
+			Part:    part,
 			Default: f.Tag.Get("envDefault"),
 			Form:    form(f.Type),
 			Meaning: f.Tag.Get("desc"),

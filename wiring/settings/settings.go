@@ -32,38 +32,39 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
-// Settings are all settings of the service, each part's own.
+// Settings are all settings of the service, each part's own. The reference lists
+// them by the part that a tag names.
 type Settings struct {
-	Service      Service
-	REST         rest.Config
-	Methods      methodsapi.Config
-	Registry     Registry
-	Servers      relational.Config
-	Packages     Packages
-	Auth         Auth
-	Retention    Retention
-	Places       maxmind.Config
-	IPLists      iplists.Config
-	Limits       Limits
-	Passwords    argon.Config
-	Tokens       jwt.Config
-	Plugins      pluginhost.Config
-	Email        setup.Email
-	SMS          setup.SMS
-	Postgres     postgres.Config
-	SQLite       sqlite.Config
-	Valkey       valkey.Config
-	PerSecond    valkey.PerSecondConfig
-	Memcached    memcached.Config
-	Memory       memory.Config
-	RateLimit    RateLimit
-	RuleFiles    runtimedir.Config
-	RuleServer   xds.Config
-	RateLimitAPI ratelimitapi.Config
-	Debug        debugapi.Config
-	Prometheus   debugapi.PrometheusConfig
-	Statsd       statsd.Config
-	Tracing      otlp.Config
+	Service      Service                   `part:"Service"`
+	REST         rest.Config               `part:"API"`
+	Methods      methodsapi.Config         `part:"Methods listing"`
+	Registry     Registry                  `part:"Registry"`
+	Servers      relational.Config         `part:"Registry"`
+	Packages     Packages                  `part:"Registry"`
+	Auth         Auth                      `part:"Authentication"`
+	Retention    Retention                 `part:"Retention"`
+	Places       maxmind.Config            `part:"Signals of risk"`
+	IPLists      iplists.Config            `part:"Signals of risk"`
+	Limits       Limits                    `part:"Limits of the API"`
+	Passwords    argon.Config              `part:"Authentication"`
+	Tokens       jwt.Config                `part:"Authentication"`
+	Plugins      pluginhost.Config         `part:"Plugins"`
+	Email        setup.Email               `part:"Delivery of codes"`
+	SMS          setup.SMS                 `part:"Delivery of codes"`
+	Postgres     postgres.Config           `part:"Database"`
+	SQLite       sqlite.Config             `part:"Database"`
+	Valkey       valkey.Config             `part:"Valkey"`
+	PerSecond    valkey.PerSecondConfig    `part:"Valkey"`
+	Memcached    memcached.Config          `part:"memcached"`
+	Memory       memory.Config             `part:"Memory"`
+	RateLimit    RateLimit                 `part:"Rate limits"`
+	RuleFiles    runtimedir.Config         `part:"Rate limit rules in files"`
+	RuleServer   xds.Config                `part:"Rate limit rules from a management server"`
+	RateLimitAPI ratelimitapi.Config       `part:"Rate limits"`
+	Debug        debugapi.Config           `part:"Debug listener"`
+	Prometheus   debugapi.PrometheusConfig `part:"Statistics"`
+	Statsd       statsd.Config             `part:"Statistics"`
+	Tracing      otlp.Config               `part:"Tracing"`
 
 	// Warnings are sentences about settings that are taken, but look wrong.
 	Warnings []string `env:"-"`
@@ -73,7 +74,7 @@ type Settings struct {
 // error is one sentence for each variable that is malformed or out of range,
 // beginning with the variable's name.
 func Read(environ []string) (Settings, error) {
-	vars := variables(Settings{})
+	vars := variables()
 	e, err := newEnvironment(environ, vars)
 	if err != nil {
 		return Settings{}, err
@@ -84,7 +85,7 @@ func Read(environ []string) (Settings, error) {
 // ReadRatelimit is Read for the rate limit service alone, where HOST and PORT
 // mean its HTTP listener (decisions 0).
 func ReadRatelimit(environ []string) (Settings, error) {
-	vars := variables(Settings{})
+	vars := variables()
 	e, err := newEnvironment(environ, vars)
 	if err != nil {
 		return Settings{}, err
@@ -116,7 +117,7 @@ func (e environment) settings(vars []Variable) (Settings, error) {
 // Describe returns every variable with its value in force, ordered by name.
 // Secrets are masked.
 func Describe(environ []string) ([]Variable, error) {
-	vars := variables(Settings{})
+	vars := variables()
 	e, err := newEnvironment(environ, vars)
 	if err != nil {
 		return nil, err

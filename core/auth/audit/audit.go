@@ -20,6 +20,12 @@ type Entry struct {
 	Details map[string]any
 }
 
+// The detail that names who acted, where it was not the person of the event.
+const (
+	Actor    = "actor"
+	Operator = "operator" // by an operator command
+)
+
 // Trail is the audit log as the use cases see it. It is safe for concurrent use.
 type Trail struct {
 	log     auditlog.Log
@@ -45,7 +51,7 @@ func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
 	return t.log.Append(ctx, events...)
 }
 
-// Query selects events of one person. Zero fields do not narrow it.
+// Query selects events. Zero fields do not narrow it.
 type Query struct {
 	Type   auth.EventType
 	After  time.Time // strictly after
@@ -76,6 +82,57 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	return Page{Events: events, Total: total}, nil
+}
+
+// Walk calls visit with the events that match the query, newest first, until there are no more, there were Limit of them (0: all)
+// or visit fails, whose error it returns. The person of an empty id is everybody, and no person. Events that are recorded meanwhile
+// are left out or not, but none comes twice.
+func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(auth.Event) error) error {
+	next := auditlog.Query{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
+	if next.Before.IsZero() {
+		next.Before = t.clock.Now().Add(clockSkew)
+	}
+	for visited := 0; q.Limit == 0 || visited < q.Limit; {
+		next.Limit = auditlog.MaxPage
+		if q.Limit > 0 {
+			next.Limit = min(q.Limit-visited, auditlog.MaxPage)
+		}
+		events, _, err := t.log.Search(ctx, next)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := visit(events[i]); err != nil {
+				return err
+			}
+		}
+		if len(events) < next.Limit {
+			return nil
+		}
+		visited += len(events)
+		next = behind(next, events)
+	}
+	return nil
+}
+
+// clockSkew is how far another instance's clock may be ahead of this one's for its events to be seen.
+const clockSkew = time.Hour
+
+// behind returns the query of what follows a page. Events are stored to the microsecond; of those at the time of the last one, as
+// many are skipped as were seen.
+func behind(q auditlog.Query, page []auth.Event) auditlog.Query {
+	edge := page[len(page)-1].Time.Add(time.Microsecond)
+	seen := 0
+	for i := range page {
+		if page[i].Time.Add(time.Microsecond).Equal(edge) {
+			seen++
+		}
+	}
+	if edge.Equal(q.Before) {
+		seen += q.Offset // the page was full of events of one time, and not the first of them
+	}
+	q.Before, q.Offset = edge, seen
+	return q
 }
 
 // recent is how many sign-ins FailedSignIns looks at. More failures than that are too many by any bound.

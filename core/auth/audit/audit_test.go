@@ -1,15 +1,22 @@
 package audit_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
 )
 
 type clock struct{ now time.Time }
@@ -68,5 +75,69 @@ func TestFailedSignIns(t *testing.T) {
 	record(t, trail, audit.Entry{Type: auth.StepUpAttempt, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "bert"})
 	if n, err := trail.FailedSignIns(context.Background(), "anna", since); err != nil || n != 2 {
 		t.Errorf("%d failures, error %v; want 2", n, err)
+	}
+}
+
+// TestWalk wants every matching event once, in order, however the page ends
+// fall on events of one time.
+func TestWalk(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log := records.NewAuditLog(records.New())
+		c := &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
+		trail := audit.New(log, c, dice{})
+		var events []auth.Event
+		at := c.now
+		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")
+		for n := range rapid.SampledFrom([]int{0, 3, auditlog.MaxPage, 2*auditlog.MaxPage + 7}).Draw(r, "events") {
+			if n%alike == 0 {
+				at = at.Add(-time.Microsecond)
+			}
+			events = append(events, auth.Event{ID: auth.EventID(fmt.Sprintf("%06d", n)), Time: at, Type: auth.LoginAttempt})
+		}
+		if err := log.Append(context.Background(), events...); err != nil {
+			r.Fatal(err)
+		}
+		slices.SortFunc(events, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		limit := rapid.SampledFrom([]int{0, 1, auditlog.MaxPage, auditlog.MaxPage + 1, 5000}).Draw(r, "limit")
+		if limit > 0 {
+			events = events[:min(limit, len(events))]
+		}
+		var seen []auth.EventID
+		err := trail.Walk(context.Background(), "", audit.Query{Limit: limit}, func(e auth.Event) error {
+			seen = append(seen, e.ID)
+			return nil
+		})
+		if err != nil || len(seen) != len(events) {
+			r.Fatalf("%d events seen of %d, error %v", len(seen), len(events), err)
+		}
+		for i, e := range events {
+			if seen[i] != e.ID {
+				r.Fatalf("event %d is %s, want %s", i, seen[i], e.ID)
+			}
+		}
+	})
+}
+
+func TestWalkEnds(t *testing.T) {
+	trail, c := newTrail()
+	for range 3 {
+		record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"}, audit.Entry{Type: auth.RiskEvaluation, UserID: "bert"})
+		c.now = c.now.Add(time.Second)
+	}
+	stop, calls := errors.New("stop"), 0
+	err := trail.Walk(context.Background(), "anna", audit.Query{Type: auth.LoginAttempt}, func(e auth.Event) error {
+		if e.UserID != "anna" || e.Type != auth.LoginAttempt {
+			t.Errorf("event %+v", e)
+		}
+		if calls == 0 {
+			record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
+		}
+		if calls++; calls == 2 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || calls != 2 {
+		t.Errorf("error %v after %d calls", err, calls)
 	}
 }

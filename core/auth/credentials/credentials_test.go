@@ -81,7 +81,9 @@ func newWorld(t *testing.T) *world {
 	w.people, err = people.New(people.Records{
 		Accounts: w.records.Accounts, Devices: w.devices, Sessions: w.records.Sessions,
 		Lockouts: w.records.Lockouts, Pending: w.records.Pending, Transaction: db,
-	}, w.hasher, root, w.clock, dice{})
+	}, root, people.Surroundings{
+		Passwords: w.hasher, Cache: w.cache, Trail: audit.New(records.NewAuditLog(records.New()), w.clock, dice{}), Clock: w.clock, Entropy: dice{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

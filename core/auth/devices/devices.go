@@ -68,14 +68,14 @@ func (s *Service) Mark(
 	var device auth.Device
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var before auth.TrustStatus
-		err := s.update(ctx, caller, id, func(d *auth.Device) {
+		err := s.update(ctx, caller.UserID, id, func(d *auth.Device) {
 			before, d.TrustStatus = d.TrustStatus, status
 			device = *d
 		})
 		if err != nil {
 			return err
 		}
-		return s.trail.Record(ctx, change(caller, &device, "trust", map[string]any{"previousTrustStatus": string(before)}))
+		return s.trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", map[string]any{"previousTrustStatus": string(before)}))
 	})
 	return device, err
 }
@@ -86,11 +86,21 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err
 	}
+	return s.revoke(ctx, author{caller.UserID, caller.ID}, id)
+}
+
+// author is who changes a device: its owner in a session, or, where the session is empty, an operator.
+type author struct {
+	user    auth.UserID
+	session auth.SessionID
+}
+
+func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (int, error) {
 	var ended []auth.SessionID
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var device auth.Device
 		again := false
-		err := s.update(ctx, caller, id, func(d *auth.Device) {
+		err := s.update(ctx, by.user, id, func(d *auth.Device) {
 			again, d.Revoked = d.Revoked, true
 			device = *d
 		})
@@ -99,14 +109,14 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 			return err
 		}
 		ended, err = s.records.Sessions.End(ctx,
-			sessionstore.Filter{UserID: caller.UserID, DeviceID: id}, s.clock.Now(), auth.EndDeviceRevoked)
+			sessionstore.Filter{UserID: by.user, DeviceID: id}, s.clock.Now(), auth.EndDeviceRevoked)
 		if err != nil {
 			return err
 		}
 		if err := s.records.DeviceTokens.Remove(ctx, id); err != nil {
 			return err
 		}
-		return s.trail.Record(ctx, change(caller, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
+		return s.trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
 	})
 	if err != nil {
 		return 0, err
@@ -115,10 +125,10 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 	return len(ended), nil
 }
 
-// update alters a device of the caller.
-func (s *Service) update(ctx context.Context, caller auth.Session, id auth.DeviceID, alter func(*auth.Device)) error {
+// update alters a device of a person.
+func (s *Service) update(ctx context.Context, of auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
 	err := s.records.Devices.Update(ctx, id, func(d *auth.Device) error {
-		if d.UserID != caller.UserID {
+		if d.UserID != of {
 			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the device belongs to somebody else")
 		}
 		alter(d)
@@ -131,8 +141,13 @@ func (s *Service) update(ctx context.Context, caller auth.Session, id auth.Devic
 }
 
 // change is the audit entry of a change of a device.
-func change(caller auth.Session, d *auth.Device, action string, details map[string]any) audit.Entry {
+func change(by author, d *auth.Device, action string, details map[string]any) audit.Entry {
 	details["action"], details["deviceId"], details["deviceIdentity"] = action, string(d.ID), string(d.Identity)
-	details["trustStatus"], details["sessionId"] = string(d.TrustStatus), string(caller.ID)
-	return audit.Entry{Type: auth.DeviceChange, UserID: caller.UserID, Success: true, Details: details}
+	details["trustStatus"] = string(d.TrustStatus)
+	if by.session == "" {
+		details[audit.Actor] = audit.Operator
+	} else {
+		details["sessionId"] = string(by.session)
+	}
+	return audit.Entry{Type: auth.DeviceChange, UserID: by.user, Success: true, Details: details}
 }

@@ -27,6 +27,7 @@ type world struct {
 	service *devices.Service
 	records devices.Records
 	log     *records.AuditLog
+	cache   *memory.Sessions
 	clock   *clock
 }
 
@@ -40,7 +41,8 @@ func newWorld(t *testing.T) *world {
 			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Transaction: db,
 		},
 	}
-	w.service = devices.New(w.records, memory.NewSessions(w.clock, memory.Config{}), audit.New(w.log, w.clock, dice{}), w.clock)
+	w.cache = memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
+	w.service = devices.New(w.records, w.cache, audit.New(w.log, w.clock, dice{}), w.clock)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
 		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
@@ -152,5 +154,71 @@ func TestRevoke(t *testing.T) {
 	}
 	if n := len(w.changes(t)); n != 1 {
 		t.Errorf("%d device changes, want one", n)
+	}
+}
+
+// operated runs something as operator while Anna's session is copied, and wants
+// the copy gone and one event that names the operator.
+func (w *world) operated(t *testing.T, event auth.EventType, action string, do func(context.Context, *devices.Operator) (int, error)) {
+	t.Helper()
+	ctx := context.Background()
+	living, err := w.records.Sessions.Get(ctx, "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cache.Put(ctx, living, w.clock.now)
+	w.clock.now = w.clock.now.Add(time.Millisecond)
+	if ended, err := do(ctx, devices.NewOperator(w.service)); err != nil || ended != 1 {
+		t.Errorf("%s ended %d, error %v; want one", action, ended, err)
+	}
+	if _, kept := w.cache.Get(ctx, "anna"); kept {
+		t.Errorf("%s keeps the copy of the session", action)
+	}
+	events, _, err := w.log.Search(ctx, auditlog.Query{Limit: 100})
+	if err != nil || len(events) != 1 {
+		t.Fatalf("%s: events %+v, error %v", action, events, err)
+	}
+	e := events[0]
+	if e.Type != event || e.UserID != "anna" || e.Details["action"] != action || e.Details["actor"] != "operator" || e.Details["sessionsInvalidated"] != 1.0 {
+		t.Errorf("%s: event %+v", action, e)
+	}
+}
+
+func TestOperatorRevokes(t *testing.T) {
+	w := newWorld(t)
+	w.operated(t, auth.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
+		if list, err := o.Devices(ctx, "anna"); err != nil || len(list) != 1 {
+			t.Errorf("devices %v, error %v", list, err)
+		}
+		return o.Revoke(ctx, "anna", "anna")
+	})
+}
+
+func TestOperatorEndsAllSessions(t *testing.T) {
+	w := newWorld(t)
+	w.operated(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+		return o.EndAll(ctx, "anna")
+	})
+	if s, err := w.records.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
+		t.Errorf("another person's session %+v, error %v", s, err)
+	}
+}
+
+func TestOperatorEndsOneSession(t *testing.T) {
+	w := newWorld(t)
+	w.operated(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+		return 1, o.End(ctx, "anna", "anna")
+	})
+	ctx, o := context.Background(), devices.NewOperator(w.service)
+	if s, err := w.records.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
+		t.Errorf("session %+v, error %v", s, err)
+	}
+	for id, kind := range map[auth.SessionID]fault.Kind{"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden} {
+		if err := o.End(ctx, "anna", id); !fault.Is(err, kind) {
+			t.Errorf("%s: %v, want kind %v", id, err, kind)
+		}
+	}
+	if list, err := o.Sessions(ctx, "anna"); err != nil || len(list) != 0 {
+		t.Errorf("sessions %v, error %v", list, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 )
@@ -11,34 +12,43 @@ import (
 // maxUnlocked is how many devices' own locks Unlock lifts.
 const maxUnlocked = 1000
 
+// act is one thing that an operator does to an account.
+type act struct {
+	event  auth.EventType
+	action string // as the audit event names it
+	alter  func(*auth.Account) error
+	then   func(context.Context, *auth.Account) error // nil: nothing hangs on it
+	ends   auth.EndReason                             // of all sessions; empty: they live on
+}
+
 // Lock keeps a person from signing in until Unlock; living sessions stay. Every method here is fault.NotFound for an address
 // without an account.
 func (s *Service) Lock(ctx context.Context, email auth.Email) error {
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.AccountChange, action: "lock", alter: func(a *auth.Account) error {
 		return move(a, auth.AccountLocked, auth.AccountActive)
-	}, nil)
+	}})
 }
 
 // Unlock ends the lock of an operator, and the locks that failed sign-ins led to.
 func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.AccountChange, action: "unlock", then: s.liftLocks, alter: func(a *auth.Account) error {
 		return move(a, auth.AccountActive, auth.AccountLocked)
-	}, s.liftLocks)
+	}})
 }
 
 // Disable ends a person's sessions and lets sign-in and refresh answer as for an unknown one (decisions 2.1).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.AccountChange, action: "disable", ends: auth.EndDisabled, alter: func(a *auth.Account) error {
 		a.State = auth.AccountDisabled
 		return nil
-	}, s.ending(auth.EndDisabled))
+	}})
 }
 
 // Enable lets a disabled person sign in again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.AccountChange, action: "enable", alter: func(a *auth.Account) error {
 		return move(a, auth.AccountActive, auth.AccountDisabled)
-	}, nil)
+	}})
 }
 
 // SetPhone sets a person's telephone number; an empty one takes it away.
@@ -46,10 +56,10 @@ func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) 
 	if err := checkPhone(phone); err != nil {
 		return err
 	}
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.AccountChange, action: "phone", alter: func(a *auth.Account) error {
 		a.Phone = phone
 		return nil
-	}, nil)
+	}})
 }
 
 // SetPassword sets a person's password and ends their sessions, and the logins that wait for a second factor.
@@ -58,14 +68,12 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 	if err != nil {
 		return err
 	}
-	return s.update(ctx, email, func(a *auth.Account) error {
-		a.PasswordHash = hash
-		return nil
-	}, func(ctx context.Context, a *auth.Account) error {
-		if err := s.dropPending(ctx, a); err != nil {
-			return err
-		}
-		return s.ending(auth.EndPassword)(ctx, a)
+	return s.do(ctx, email, act{
+		event: auth.CredentialChange, action: "password", then: s.dropPending, ends: auth.EndPassword,
+		alter: func(a *auth.Account) error {
+			a.PasswordHash = hash
+			return nil
+		},
 	})
 }
 
@@ -78,33 +86,46 @@ func move(a *auth.Account, to, from auth.AccountState) error {
 	return nil
 }
 
-// update alters an account, and what hangs on it, in one transaction.
-func (s *Service) update(
-	ctx context.Context, email auth.Email,
-	alter func(*auth.Account) error, then func(context.Context, *auth.Account) error,
-) error {
-	return s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+// do alters an account, and what hangs on it, in one transaction that leaves an audit event.
+func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
+	var ended []auth.SessionID
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		a, err := s.ByEmail(ctx, email)
 		if err != nil {
 			return err
 		}
 		err = s.records.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
-			stored.UpdatedAt = s.clock.Now()
-			return alter(stored)
+			stored.UpdatedAt = s.world.Clock.Now()
+			return what.alter(stored)
 		})
-		if err != nil || then == nil {
+		if err != nil {
 			return err
 		}
-		return then(ctx, &a)
+		if what.then != nil {
+			if err := what.then(ctx, &a); err != nil {
+				return err
+			}
+		}
+		details := map[string]any{"action": what.action}
+		if what.ends != "" {
+			if ended, err = s.records.Sessions.End(ctx, sessionstore.Filter{UserID: a.ID}, s.world.Clock.Now(), what.ends); err != nil {
+				return err
+			}
+			details["sessionsInvalidated"] = len(ended)
+		}
+		return s.record(ctx, what.event, a.ID, details)
 	})
-}
-
-// ending returns what ends a person's sessions. Other processes see it when their copies expire, within a second.
-func (s *Service) ending(reason auth.EndReason) func(context.Context, *auth.Account) error {
-	return func(ctx context.Context, a *auth.Account) error {
-		_, err := s.records.Sessions.End(ctx, sessionstore.Filter{UserID: a.ID}, s.clock.Now(), reason)
+	if err != nil {
 		return err
 	}
+	s.world.Cache.Drop(ctx, ended...)
+	return nil
+}
+
+// record tells the audit log what the operator did.
+func (s *Service) record(ctx context.Context, event auth.EventType, user auth.UserID, details map[string]any) error {
+	details[audit.Actor] = audit.Operator
+	return s.world.Trail.Record(ctx, audit.Entry{Type: event, UserID: user, Success: true, Details: details})
 }
 
 func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {

@@ -11,8 +11,10 @@ import (
 // EnrolMFA gives a person an authenticator that counts once it is activated, in the place of one that is not. fault.Conflict when
 // one is active, fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
-	secret, nonce := entropy.TOTPSecret(s.entropy), entropy.Nonce(s.entropy)
-	err := s.update(ctx, email, func(a *auth.Account) error { return s.secondFactor.Enrol(a, secret, nonce) }, nil)
+	secret, nonce := entropy.TOTPSecret(s.world.Entropy), entropy.Nonce(s.world.Entropy)
+	err := s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
+		return s.secondFactor.Enrol(a, secret, nonce)
+	}})
 	return secret, err
 }
 
@@ -20,10 +22,11 @@ func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecr
 // code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, fault.NotFound for an address
 // without an account.
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
-	recovery := entropy.RecoveryCodes(s.entropy)
-	err := s.update(ctx, email, func(a *auth.Account) error {
-		return s.secondFactor.Activate(a, code, recovery, s.clock.Now())
-	}, s.dropPending)
+	recovery := entropy.RecoveryCodes(s.world.Entropy)
+	err := s.do(ctx, email, act{
+		event: auth.CredentialChange, action: "mfa_activate", then: s.dropPending,
+		alter: func(a *auth.Account) error { return s.secondFactor.Activate(a, code, recovery, s.world.Clock.Now()) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -33,13 +36,13 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 // DisableMFA takes a person's authenticator and recovery codes away, for those who lost both. fault.Conflict when there is none,
 // fault.NotFound for an address without an account.
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
-	return s.update(ctx, email, func(a *auth.Account) error {
+	return s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_disable", then: s.dropPending, alter: func(a *auth.Account) error {
 		if len(a.MFA.Secret) == 0 {
 			return fault.New(fault.Conflict, "", "there is no authenticator")
 		}
 		a.MFA = auth.MFA{}
 		return nil
-	}, s.dropPending)
+	}})
 }
 
 // dropPending ends the logins that wait for a second factor.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -18,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/pendingstore"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -35,12 +37,20 @@ type Records struct {
 	Transaction transaction.Runner
 }
 
-// Service manages accounts. It is safe for concurrent use.
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Passwords passwords.Hasher
+	Cache     sessioncache.Cache
+	Trail     *audit.Trail
+	Clock     clock.Clock
+	Entropy   entropy.Source
+}
+
+// Service manages accounts. What it changes is in the audit log, with the operator as actor; what ends sessions counts on every
+// instance within sessioncache.MaxAge. It is safe for concurrent use.
 type Service struct {
 	records    Records
-	passwords  passwords.Hasher
-	clock      clock.Clock
-	entropy    entropy.Source
+	world      Surroundings
 	lockoutKey auth.Key
 	rules      PasswordRules
 
@@ -48,7 +58,7 @@ type Service struct {
 }
 
 // New returns a service. It fails on a root secret that is too short.
-func New(r Records, p passwords.Hasher, root auth.RootSecret, c clock.Clock, e entropy.Source) (*Service, error) {
+func New(r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
 	key, err := root.Derive(auth.LockoutPurpose)
 	if err != nil {
 		return nil, err
@@ -58,7 +68,7 @@ func New(r Records, p passwords.Hasher, root auth.RootSecret, c clock.Clock, e e
 		return nil, err
 	}
 	return &Service{
-		records: r, passwords: p, clock: c, entropy: e, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
+		records: r, world: w, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
 	}, nil
 }
 
@@ -84,12 +94,17 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	if err != nil {
 		return auth.Account{}, err
 	}
-	now := s.clock.Now()
+	now := s.world.Clock.Now()
 	a := auth.Account{
-		ID: entropy.UUID[auth.UserID](s.entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
+		ID: entropy.UUID[auth.UserID](s.world.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
 		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
 	}
-	err = s.records.Accounts.Create(ctx, a)
+	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.records.Accounts.Create(ctx, a); err != nil {
+			return err
+		}
+		return s.record(ctx, auth.AccountChange, a.ID, map[string]any{"action": "add"})
+	})
 	if fault.Is(err, fault.Conflict) {
 		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)
 	}
@@ -117,7 +132,7 @@ func (s *Service) hash(ctx context.Context, p auth.Password) (auth.PasswordHash,
 	if err := s.rules.Check("password", p); err != nil {
 		return "", err
 	}
-	return s.passwords.Hash(ctx, p)
+	return s.world.Passwords.Hash(ctx, p)
 }
 
 func checkName(s string) (string, error) {

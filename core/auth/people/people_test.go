@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
 )
 
 type clock struct{ now time.Time }
@@ -26,6 +29,8 @@ type world struct {
 	t       *testing.T
 	service *people.Service
 	records people.Records
+	log     *records.AuditLog
+	cache   *memory.Sessions
 	clock   *clock
 	hasher  *argon.Hasher
 }
@@ -46,7 +51,11 @@ func newWorld(t *testing.T) *world {
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
 		},
 	}
-	if w.service, err = people.New(w.records, hasher, root, w.clock, dice{}); err != nil {
+	w.log, w.cache = records.NewAuditLog(db), memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
+	w.service, err = people.New(w.records, root, people.Surroundings{
+		Passwords: hasher, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}), Clock: w.clock, Entropy: dice{},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -230,5 +239,59 @@ func TestSetPasswordAndPhone(t *testing.T) {
 		if err := w.service.SetPhone(ctx, "anna@example.com", phone); ok != (err == nil) {
 			t.Errorf("%q: %v", phone, err)
 		}
+	}
+}
+
+// TestWhatAnOperatorDoesIsRecorded wants one event of each change, none of one
+// that was refused, and no copies of sessions that ended.
+func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
+	const email = "anna@example.com"
+	w, ctx := newWorld(t), context.Background()
+	user := w.add().ID
+	for _, c := range []struct {
+		action string
+		event  auth.EventType
+		do     func() error
+	}{
+		{"lock", auth.AccountChange, func() error { return w.service.Lock(ctx, email) }},
+		{"unlock", auth.AccountChange, func() error { return w.service.Unlock(ctx, email) }},
+		{"phone", auth.AccountChange, func() error { return w.service.SetPhone(ctx, email, "") }},
+		{"mfa_enrol", auth.CredentialChange, func() error { _, err := w.service.EnrolMFA(ctx, email); return err }},
+		{"mfa_disable", auth.CredentialChange, func() error { return w.service.DisableMFA(ctx, email) }},
+		{"disable", auth.AccountChange, func() error { return w.service.Disable(ctx, email) }},
+		{"enable", auth.AccountChange, func() error { return w.service.Enable(ctx, email) }},
+		{"password", auth.CredentialChange, func() error { return w.service.SetPassword(ctx, email, w.password("Left Horse 8!")) }},
+	} {
+		living, err := w.records.Sessions.Get(ctx, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.cache.Put(ctx, living, w.clock.now)
+		w.clock.now = w.clock.now.Add(time.Millisecond)
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.action, err)
+		}
+		found, _, err := w.log.Search(ctx, auditlog.Query{Limit: 1})
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: events %v, error %v", c.action, found, err)
+		}
+		e := found[0]
+		if e.Type != c.event || e.UserID != user || !e.Success || e.Details["action"] != c.action || e.Details["actor"] != "operator" {
+			t.Errorf("%s: event %+v", c.action, e)
+		}
+		_, ends := e.Details["sessionsInvalidated"]
+		if _, kept := w.cache.Get(ctx, "s"); ends && living.EndedAt.IsZero() && kept {
+			t.Errorf("%s: the copy of the session is kept", c.action)
+		}
+	}
+	_, before, err := w.log.Search(ctx, auditlog.Query{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.service.DisableMFA(ctx, email); !fault.Is(err, fault.Conflict) {
+		t.Errorf("disable-mfa without one: %v", err)
+	}
+	if _, after, err := w.log.Search(ctx, auditlog.Query{Limit: 1}); err != nil || after != before {
+		t.Errorf("a refused change left an event: %d, then %d (%v)", before, after, err)
 	}
 }

@@ -21,14 +21,7 @@ func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.Se
 func (s *Service) end(ctx context.Context, user auth.UserID, id auth.SessionID, reason auth.EndReason) error {
 	now := s.world.Clock.Now()
 	err := s.records.Sessions.Update(ctx, id, func(stored *auth.Session) error {
-		switch {
-		case stored.UserID != user:
-			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the session belongs to somebody else")
-		case !stored.Active(now):
-			return auth.NoSuch("session")
-		}
-		stored.EndedAt, stored.EndReason = now, reason
-		return nil
+		return stored.EndFor(user, now, reason)
 	})
 	if fault.Is(err, fault.NotFound) {
 		return auth.NoSuch("session")

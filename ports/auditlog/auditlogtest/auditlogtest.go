@@ -202,6 +202,8 @@ func pagesToTheEnd(t *testing.T, s Subject) {
 		wantFound(t, s, auditlog.Query{Limit: limit, Offset: offset}, page, stored)
 	}
 	wantFound(t, s, auditlog.Query{Limit: stored}, want, stored)
+	wantFound(t, s, auditlog.Query{Limit: stored, Uncounted: true}, want, 0)
+	wantFound(t, s, auditlog.Query{Limit: limit, Uncounted: true}, want[:limit], 0)
 	wantFound(t, s, all, want, stored)
 }
 

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newBackup(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the SQLite database into a file while the service runs",
+		Long: "Copy the SQLite database, as it is at one moment, into FILE, which must not be\n" +
+			"there. The service goes on reading and writing meanwhile. FILE is a database\n" +
+			"that takes the place of tollgate.db in DATA_DIR to restore it; it holds password\n" +
+			"hashes and sealed secrets, and only its owner may read it. PostgreSQL is backed\n" +
+			"up by pg_dump.",
+		Example: "  tollgate backup tollgate-backup.db",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		s, err := readSettings(p)
+		if err != nil {
+			return err
+		}
+		size, err := wiring.Backup(c.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		return o.print(p.stdout, table{
+			header: []string{"FILE", "BYTES"},
+			rows:   [][]string{{args[0], strconv.FormatInt(size, 10)}},
+			value:  map[string]any{"file": args[0], "bytes": size},
+		})
+	}
+	return c
+}

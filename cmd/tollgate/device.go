@@ -1,0 +1,106 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newDevice(p process) *cobra.Command {
+	c := &cobra.Command{Use: "device", Short: "What people sign in from"}
+	c.AddCommand(newDeviceList(p), newDeviceRevoke(p))
+	return c
+}
+
+func newDeviceList(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list --email E",
+		Short:   "List the devices of a person",
+		Long:    "List the devices of a person, revoked ones too, last seen first, at most 1000.",
+		Example: "  tollgate device list --email ada@example.com",
+		Args:    cobra.NoArgs,
+	}
+	email := addEmail(c)
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
+			list, err := op.Devices.Devices(c.Context(), a.ID)
+			if err != nil {
+				return err
+			}
+			return o.print(p.stdout, deviceTable(list))
+		})
+	}
+	return c
+}
+
+func deviceTable(devices []auth.Device) table {
+	type row struct {
+		ID            auth.DeviceID       `json:"id"`
+		Identity      auth.DeviceIdentity `json:"identity"`
+		TrustStatus   auth.TrustStatus    `json:"trustStatus"`
+		Confirmed     bool                `json:"confirmed"`
+		Revoked       bool                `json:"revoked"`
+		FirstSeen     string              `json:"firstSeen"`
+		LastSeen      string              `json:"lastSeen"`
+		Type          string              `json:"deviceType"`
+		Browser       string              `json:"browser"`
+		OS            string              `json:"operatingSystem"`
+		LastIPAddress string              `json:"lastIpAddress"`
+	}
+	t := table{header: []string{"ID", "MARK", "CONFIRMED", "REVOKED", "LAST SEEN", "TYPE", "BROWSER", "SYSTEM", "ADDRESS"}}
+	list := make([]row, 0, len(devices))
+	for i := range devices {
+		d := &devices[i]
+		list = append(list, row{
+			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, shown(d.FirstSeen), shown(d.LastSeen),
+			d.Type, d.Browser, d.OS, shownAddress(d.LastIPAddress),
+		})
+		t.rows = append(t.rows, []string{
+			string(d.ID), string(d.TrustStatus), strconv.FormatBool(d.Confirmed), strconv.FormatBool(d.Revoked), shown(d.LastSeen),
+			d.Type, d.Browser, d.OS, shownAddress(d.LastIPAddress),
+		})
+	}
+	t.value = list
+	return t
+}
+
+func newDeviceRevoke(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "revoke --email E ID",
+		Short: "Revoke a device of a person and end its sessions",
+		Long: "Revoke a device of a person: its sessions end, on every instance within a second,\n" +
+			"and it is no longer known at the next login. Revoking it again ends none.",
+		Example: "  tollgate device revoke --email ada@example.com 7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49",
+		Args:    cobra.ExactArgs(1),
+	}
+	email := addEmail(c)
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		id, err := auth.ParseUUID[auth.DeviceID]("ID", args[0])
+		if err != nil {
+			return err
+		}
+		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
+			ended, err := op.Devices.Revoke(c.Context(), a.ID, id)
+			if err != nil {
+				return notFound(err, "there is no device "+string(id))
+			}
+			return o.print(p.stdout, table{
+				header: []string{"REVOKED", "SESSIONS ENDED"},
+				rows:   [][]string{{string(id), strconv.Itoa(ended)}},
+				value:  map[string]any{"id": id, "sessionsInvalidated": ended},
+			})
+		})
+	}
+	return c
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md and docs/settings.md anew")
+
+// TestReferences wants the references in docs to say what the program says.
+func TestReferences(t *testing.T) {
+	for file, want := range map[string]string{
+		"../../docs/commands.md": commandReference(),
+		"../../docs/settings.md": settingReference(t),
+	} {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s is not what the program says (%v): run 'make generate' and commit it", file, err)
+		}
+	}
+}
+
+const commandsHead = `# Commands
+
+<!-- Made from the program by make generate. -->
+<!-- docs: run elsewhere, on prepared data: TestCommandExamples in test/acceptance -->
+
+What ^tollgate help^ prints, in one place. Settings of the service come from the environment ([settings.md](settings.md)); operator commands
+read the same variables, and work on the same database while the service runs.
+
+- **Exit codes.** 0: done. 1: failed, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, tells why. The faults of
+  rate limit rules have a line each. 3: a publisher's command needs a sign-in, a step-up or a code, and nobody was there to be asked.
+- **Output.** Tables for people; control characters that strangers wrote are replaced. ^--output json^ is for programs: its names stay.
+  Standard output has what was found, standard error what went wrong.
+- **Shell completion.** ^source <(tollgate completion bash)^, or zsh, fish, powershell; see [tollgate completion](#tollgate-completion). Values of
+  flags are completed too, where there are few.
+- **Secrets** are read from the terminal or from standard input, never from an argument.
+
+`
+
+// marked puts the marks of code in, which a Go literal of several lines cannot
+// hold.
+func marked(text string) string { return strings.ReplaceAll(text, "^", "`") }
+
+func commandReference() string {
+	var b strings.Builder
+	b.WriteString(marked(commandsHead))
+	each(newRoot(process{}), func(c *cobra.Command) { writeCommand(&b, c) })
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func writeCommand(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "%s %s\n\n%s.\n\n", strings.Repeat("#", 2+min(depth(c), 1)), c.CommandPath(), strings.TrimRight(c.Short, "."))
+	if c.HasSubCommands() {
+		for _, sub := range c.Commands() {
+			path := sub.CommandPath()
+			fmt.Fprintf(b, "- [%s](#%s): %s\n", path, strings.ReplaceAll(path, " ", "-"), strings.TrimRight(sub.Short, "."))
+		}
+		b.WriteString("\n")
+	}
+	if holdsOthersOnly(c) {
+		return
+	}
+	fmt.Fprintf(b, "```text\n%s\n", c.UseLine())
+	if c.Long != "" {
+		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(c.Long))
+	}
+	if flags := c.NonInheritedFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(b, "\n%s", flags)
+	}
+	fmt.Fprintf(b, "```\n\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
+}
+
+// holdsOthersOnly tells of a command that shows its help and no more, about
+// which there is nothing to say that the commands that it holds do not.
+func holdsOthersOnly(c *cobra.Command) bool {
+	return c.HasSubCommands() && c.Long == ""
+}
+
+func depth(c *cobra.Command) int {
+	if !c.HasParent() {
+		return 0
+	}
+	return 1 + depth(c.Parent())
+}
+
+const settingsHead = `# Settings
+
+<!-- Made from the program by make generate. -->
+
+The service reads its settings from the environment, once, at start. A value that is malformed or out of range stops the start with a sentence that
+names the variable; an empty value counts as none. ^tollgate settings^ prints each variable with the value in force, secrets masked.
+
+- A **secret** may also come from a file: ^NAME_FILE^ names the file that holds the value of ^NAME^.
+- Durations are written as ^500ms^, ^10s^, ^24h^; lists are separated by commas.
+- ^tollgate ratelimit^ reads the names of the Envoy rate limit service too, and ^HOST^ and ^PORT^ are those of its HTTP listener there.
+
+`
+
+func settingReference(t *testing.T) string {
+	t.Helper()
+	vars, err := settings.Describe(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	b.WriteString(marked(settingsHead))
+	for _, v := range vars {
+		if v.Part == "" {
+			t.Errorf("%s is of no part: give its group a part in wiring/settings", v.Name)
+		}
+	}
+	for _, part := range settings.Parts() {
+		fmt.Fprintf(&b, "## %s\n\n| variable | default | form | meaning |\n|---|---|---|---|\n", part)
+		for _, v := range vars {
+			if v.Part != part {
+				continue
+			}
+			form := v.Form
+			if v.Secret {
+				form += "; secret"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, code(v.Default), form, cell(v.Meaning))
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + cell(s) + "`"
+}
+
+// cell keeps a text within its cell.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

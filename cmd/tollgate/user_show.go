@@ -1,0 +1,92 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newUserShow(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show --email E",
+		Short:   "Show one person",
+		Long:    "Show one person: how the account stands, the grants, and how many devices and\nliving sessions there are ('tollgate device list', 'tollgate session list').",
+		Example: "  tollgate user show --email ada@example.com",
+		Args:    cobra.NoArgs,
+	}
+	email := addEmail(c)
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
+			d, err := readDossier(c, op, a)
+			if err != nil {
+				return err
+			}
+			return o.print(p.stdout, d.table())
+		})
+	}
+	return c
+}
+
+// dossier is what there is about a person.
+type dossier struct {
+	account  auth.Account
+	grants   []registry.Grant
+	devices  []auth.Device
+	sessions []auth.Session
+}
+
+func readDossier(c *cobra.Command, op *wiring.Operator, a auth.Account) (d dossier, err error) {
+	d.account = a
+	if d.devices, err = op.Devices.Devices(c.Context(), a.ID); err != nil {
+		return d, err
+	}
+	if d.sessions, err = op.Devices.Sessions(c.Context(), a.ID); err != nil {
+		return d, err
+	}
+	d.grants, err = op.Grants.Of(c.Context(), registry.Holder(a.ID))
+	return d, err
+}
+
+func (d dossier) table() table {
+	type grant struct {
+		Action   registry.Action `json:"action"`
+		Resource string          `json:"resource"`
+	}
+	type row struct {
+		ID            auth.UserID       `json:"id"`
+		Email         auth.Email        `json:"email"`
+		Name          string            `json:"name"`
+		State         auth.AccountState `json:"state"`
+		Phone         string            `json:"phone,omitempty"`
+		MFA           string            `json:"mfa"`
+		RecoveryCodes int               `json:"recoveryCodes"`
+		CreatedAt     string            `json:"createdAt"`
+		UpdatedAt     string            `json:"updatedAt"`
+		Devices       int               `json:"devices"`
+		Sessions      int               `json:"sessions"`
+		Grants        []grant           `json:"grants"`
+	}
+	a := &d.account
+	value := row{
+		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(a.MFA), len(a.MFA.Recovery), shown(a.CreatedAt), shown(a.UpdatedAt),
+		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
+	}
+	rows := [][]string{
+		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)}, {"phone", a.Phone},
+		{"mfa", value.MFA}, {"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
+		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
+	}
+	for _, g := range d.grants {
+		value.Grants = append(value.Grants, grant{g.Action, g.Pattern.String()})
+		rows = append(rows, []string{"grant", string(g.Action) + " " + g.Pattern.String()})
+	}
+	return table{header: []string{"FIELD", "VALUE"}, rows: rows, value: value}
+}

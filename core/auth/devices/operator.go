@@ -1,0 +1,74 @@
+package devices
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+// Operator acts on anybody's devices and sessions. It is not reachable from the API; who may use it is whoever may run the operator
+// commands. What it changes counts on every instance within sessioncache.MaxAge, and is in the audit log. It is safe for concurrent
+// use.
+type Operator struct{ service *Service }
+
+// NewOperator returns the operator's side of a service.
+func NewOperator(s *Service) *Operator { return &Operator{s} }
+
+// Devices returns a person's devices as Service.Devices does.
+func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
+	return o.service.records.Devices.List(ctx, of, maxListed)
+}
+
+// Sessions returns a person's living sessions as Service.Sessions does.
+func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
+	return o.service.records.Sessions.Active(ctx, of, o.service.clock.Now(), maxListed)
+}
+
+// Revoke revokes a person's device as Service.Revoke does.
+func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID) (int, error) {
+	return o.service.revoke(ctx, author{user: of}, id)
+}
+
+// End ends one session of a person. fault.Forbidden with code access_denied for another person's, fault.NotFound when there is none
+// or it has ended.
+func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) error {
+	_, err := o.end(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
+		err := o.service.records.Sessions.Update(ctx, id, func(s *auth.Session) error {
+			return s.EndFor(of, o.service.clock.Now(), auth.EndOperator)
+		})
+		if fault.Is(err, fault.NotFound) {
+			err = auth.NoSuch("session")
+		}
+		return []auth.SessionID{id}, err
+	})
+	return err
+}
+
+// EndAll ends every session of a person and returns how many.
+func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
+	return o.end(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
+		return o.service.records.Sessions.End(ctx, sessionstore.Filter{UserID: of}, o.service.clock.Now(), auth.EndOperator)
+	})
+}
+
+// end ends what do ends, records it, and then drops the copies.
+func (o *Operator) end(
+	ctx context.Context, of auth.UserID, details map[string]any, do func(context.Context) ([]auth.SessionID, error),
+) (int, error) {
+	var ended []auth.SessionID
+	err := o.service.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+		if ended, err = do(ctx); err != nil {
+			return err
+		}
+		details["action"], details["sessionsInvalidated"], details[audit.Actor] = "end_sessions", len(ended), audit.Operator
+		return o.service.trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
+	})
+	if err != nil {
+		return 0, err
+	}
+	o.service.cache.Drop(ctx, ended...)
+	return len(ended), nil
+}

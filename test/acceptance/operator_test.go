@@ -1,0 +1,102 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// tells runs an operator command and decodes what it prints.
+func (e *environment) tells(t *testing.T, into any, args ...string) {
+	t.Helper()
+	out := e.tollgate(t, "", append(args, "--output", "json")...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		t.Fatalf("%v: %v: %s", args, err, out)
+	}
+}
+
+// wantShutOut waits until the person's access token is refused, on every
+// instance.
+func (p *person) wantShutOut(t *testing.T, instances ...*service) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for _, s := range instances {
+		for call(t, "GET", s.api+"/sessions", nil, p.bearer()...).status == http.StatusOK {
+			if time.Now().After(deadline) {
+				t.Fatal("an ended session still passes")
+			}
+		}
+		wantCode(t, call(t, "GET", s.api+"/sessions", nil, p.bearer()...).want(t, http.StatusUnauthorized), "invalid_token")
+	}
+}
+
+// TestOperatorEndsSessions ends one session, then a device's, then all, while
+// the service keeps copies of them.
+func TestOperatorEndsSessions(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		instances := []*service{e.start(t)}
+		if e.shared {
+			instances = append(instances, e.start(t))
+		}
+		s := instances[0]
+		ada := e.newPerson(t, "ada@example.com")
+		bob := e.newPerson(t, "bob@example.com")
+		bob.login(t, s)
+		type listed struct{ ID, DeviceID, TrustLevel string }
+		only := func(noun string) listed {
+			t.Helper()
+			var list []listed
+			e.tells(t, &list, noun, "list", "--email", ada.email)
+			if len(list) != 1 {
+				t.Fatalf("%s list is %v, want one", noun, list)
+			}
+			return list[0]
+		}
+		for _, end := range []func() []string{
+			func() []string { return []string{"session", "end", only("session").ID} },
+			func() []string { return []string{"device", "revoke", only("device").ID} },
+			func() []string { return []string{"session", "end", "--all"} },
+		} {
+			ada.login(t, s)
+			for _, one := range instances {
+				call(t, "GET", one.api+"/sessions", nil, ada.bearer()...).want(t, http.StatusOK)
+			}
+			var told struct{ SessionsInvalidated int }
+			if e.tells(t, &told, append(end(), "--email", ada.email)...); told.SessionsInvalidated != 1 {
+				t.Errorf("%d sessions ended, want one", told.SessionsInvalidated)
+			}
+			ada.wantShutOut(t, instances...)
+		}
+		call(t, "GET", s.api+"/sessions", nil, bob.bearer()...).want(t, http.StatusOK)
+		ada.wantOperatorsEvents(t, e, s)
+	})
+}
+
+// wantOperatorsEvents wants the person to see what the operator did, and the
+// operator's search to show the same.
+func (p *person) wantOperatorsEvents(t *testing.T, e *environment, s *service) {
+	t.Helper()
+	p.login(t, s)
+	var page struct {
+		Logs []struct {
+			ID      string
+			Details struct{ Actor, Action string }
+		}
+	}
+	call(t, "GET", s.api+"/audit-logs?limit=1000", nil, p.bearer()...).want(t, http.StatusOK).decode(t, &page)
+	var found []struct{ ID, Email string }
+	e.tells(t, &found, "audit", "search", "--email", p.email, "--limit", "0")
+	acts := map[string]int{}
+	for i, entry := range page.Logs {
+		if entry.Details.Actor == "operator" {
+			acts[entry.Details.Action]++
+		}
+		if i >= len(found) || found[i].ID != entry.ID || found[i].Email != p.email {
+			t.Fatalf("the operator's search differs from the person's at event %d: %v", i, found)
+		}
+	}
+	if acts["add"] != 1 || acts["end_sessions"] != 2 || acts["revoke"] != 1 {
+		t.Errorf("the operator's acts are %v", acts)
+	}
+}

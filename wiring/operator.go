@@ -1,0 +1,108 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// Operator is what operator commands work with: the records of the service,
+// which may run meanwhile.
+type Operator struct {
+	People   *people.Service
+	Devices  *devices.Operator
+	Trail    *audit.Trail
+	Accounts accountstore.Store
+	Grants   grantstore.Store
+	Methods  methodstore.Store
+	Transfer *transfer.Mover
+	Issuer   auth.Issuer // of authenticators
+}
+
+// OpenOperator opens the records, and brings their schema up to date as a
+// start of the service would.
+func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+	return openOperator(ctx, s, log)
+}
+
+// Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
+// returns the names of the migrations that it applied.
+func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
+	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	return db.Migrate(ctx)
+}
+
+// Migrations tells how the schema stands, and changes nothing in it.
+func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, error) {
+	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	return db.Steps(ctx)
+}
+
+// Backup writes the records as they are at one moment into a file, which must
+// not be there, while the service may run. It returns the file's size in bytes.
+// PostgreSQL has tools of its own for that.
+func Backup(ctx context.Context, s settings.Settings, file string) (int64, error) {
+	if s.Postgres.URL != "" {
+		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
+	}
+	return sqlite.Backup(ctx, s.SQLite, file)
+}
+
+// dropper is the session cache of an operator command: the command keeps no
+// copies and reads none, and what it ends is dropped on Valkey, to which it
+// connects for that alone. Where KVSTORE_URL is not set, the copies of other
+// processes age out.
+type dropper struct {
+	config valkey.Config
+	clock  clock.Clock
+	log    *logrus.Entry
+}
+
+func newDropper(c valkey.Config, k clock.Clock, log *logrus.Entry) sessioncache.Cache {
+	return dropper{c, k, log}
+}
+
+func (dropper) Get(context.Context, auth.SessionID) (auth.Session, bool) {
+	return auth.Session{}, false
+}
+
+func (dropper) Put(context.Context, auth.Session, time.Time) {}
+
+func (d dropper) Drop(ctx context.Context, ids ...auth.SessionID) {
+	if d.config.URL == "" || len(ids) == 0 {
+		return
+	}
+	cache, end, err := valkey.OpenSessions(ctx, d.config, d.clock, d.log)
+	if err != nil {
+		d.log.WithError(err).Warn("copies of the ended sessions are not dropped, and age out within a second")
+		return
+	}
+	defer end()
+	cache.Drop(ctx, ids...)
+}
