@@ -48,9 +48,9 @@ func (c *patientConn) Close() error {
 }
 
 func (c *patientConn) takeRest() {
-	tcp, ok := c.Conn.(*net.TCPConn)
-	if !ok || tcp.CloseWrite() != nil || tcp.SetReadDeadline(time.Now().Add(restTime)) != nil {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(restTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, tcp, restBytes) // only that it is taken matters
+	_, _ = io.CopyN(io.Discard, c.Conn, restBytes) // only that it is taken matters
 }

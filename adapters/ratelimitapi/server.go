@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
@@ -28,8 +29,8 @@ type Dependencies struct {
 type Server struct {
 	grpc     *grpc.Server
 	http     *fasthttp.Server
-	grpcAt   net.Listener
-	httpAt   net.Listener
+	grpcAt   *listener
+	httpAt   *listener
 	shutdown chan struct{} // closed when Shutdown has been called
 }
 
@@ -44,12 +45,17 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Server{grpc: server, http: newHTTP(service, d.Health, d.Tracing), shutdown: make(chan struct{})}
-	if s.grpcAt, err = c.GRPC.listen(ctx); err != nil {
+	grpcAt, err := c.GRPC.listen(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
-	if s.httpAt, err = c.HTTP.listen(ctx); err != nil {
-		return nil, nil, errors.Join(err, s.grpcAt.Close())
+	httpAt, err := c.HTTP.listen(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, grpcAt.Close())
+	}
+	s := &Server{
+		grpc: server, http: newHTTP(service, d.Health, d.Tracing),
+		grpcAt: newListener(grpcAt), httpAt: newListener(httpAt), shutdown: make(chan struct{}),
 	}
 	return s, s.close, nil
 }
@@ -92,6 +98,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	default:
 		close(s.shutdown)
 	}
+	patience := time.AfterFunc(silence, func() { s.grpcAt.closeSilent(); s.httpAt.closeSilent() })
+	defer patience.Stop()
 	web := make(chan error, 1)
 	go func() { web <- s.http.ShutdownWithContext(ctx) }()
 	calls := make(chan struct{})
@@ -102,7 +110,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-calls:
 	case <-ctx.Done():
-		s.grpc.Stop()
+		s.close()
 		<-calls
 	}
 	if err := errors.Join(<-web, ctx.Err()); err != nil {
@@ -111,11 +119,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// close ends everything at once.
+// close ends everything at once. The connections go first: gRPC's Stop waits for
+// those that have not yet said that they speak HTTP/2.
 func (s *Server) close() {
-	s.grpc.Stop()
 	_ = s.grpcAt.Close() // closed already when it was served
 	_ = s.httpAt.Close() // likewise
+	s.grpcAt.closeAll()
+	s.httpAt.closeAll()
+	s.grpc.Stop()
 }
 
 func removeSocket(path string) error {

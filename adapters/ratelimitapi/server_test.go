@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -88,6 +89,68 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("the call was not cut off")
+	}
+}
+
+// Probes of a port, and pools that connect ahead of need, open connections and
+// ask nothing.
+func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
+	b := open(t, config(), nil)
+	for _, addr := range []net.Addr{b.server.GRPCAddr(), b.server.HTTPAddr()} {
+		c, err := net.Dial(addr.Network(), addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	b.reachable(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := b.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// reachable asks both listeners; what connected before has been accepted then.
+func (b *bench) reachable(t *testing.T) {
+	t.Helper()
+	b.load(t)
+	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.Get(b.url + "/healthcheck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A connection that stops in the middle of its first words is cut off with the
+// calls in flight.
+func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
+	b := open(t, config(), nil)
+	c, err := net.Dial("tcp", b.server.GRPCAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := c.Write([]byte("PRI * HTTP/2.0")); err != nil {
+		t.Fatal(err)
+	}
+	b.reachable(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	done := make(chan error, 1)
+	go func() { done <- b.server.Shutdown(ctx) }()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("a connection was cut off, and nobody is told")
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the shutdown waits for half a greeting")
 	}
 }
 
