@@ -67,6 +67,26 @@ func TestStaleWhenAnyCostGrew(t *testing.T) {
 	}
 }
 
+// Memory shows the work where time would not do so on every machine.
+func TestRefusalByLesserHashDoesTheWorkOfPresentOne(t *testing.T) {
+	stored, err := open(t, cheap()).Hash(context.Background(), passwordstest.Password(t, "Any Secret 1!"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := cheap()
+	config.MemoryKiB, config.Iterations = 1024, 2
+	h, wrong := open(t, config), passwordstest.Password(t, "Another Secret 2!")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if match, _, err := h.Verify(context.Background(), stored, wrong); match || err != nil {
+		t.Fatalf("match %v, error %v", match, err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got < 1024<<10 {
+		t.Errorf("%d bytes taken, a present hash takes %d", got, 1024<<10)
+	}
+}
+
 // A stored hash whose parameters would exhaust the machine is refused unread.
 func TestRefusesExcessiveStoredParameters(t *testing.T) {
 	for _, stored := range []auth.PasswordHash{

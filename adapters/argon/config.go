@@ -58,3 +58,24 @@ func (p parameters) validate() error {
 func (p parameters) lesser(q parameters) bool {
 	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
 }
+
+// work is what a hash costs: the KiB that its passes fill.
+func (p parameters) work() uint64 { return uint64(p.memory) * uint64(p.iterations) }
+
+// short returns hashes that together cost about what one with p falls short of one with q; none where it does not. They take no
+// more memory at once than one with q.
+func (p parameters) short(q parameters) []parameters {
+	if p.work() >= q.work() {
+		return nil
+	}
+	missing := q.work() - p.work()
+	passes, rest := missing/uint64(q.memory), missing%uint64(q.memory)
+	var hashes []parameters
+	if passes > 0 {
+		hashes = append(hashes, parameters{q.memory, uint32(passes), q.parallelism}) // at most q.iterations
+	}
+	if least := 8 * uint64(q.parallelism); rest >= least { // less than that no hash can take
+		hashes = append(hashes, parameters{uint32(rest), 1, q.parallelism}) // less than q.memory
+	}
+	return hashes
+}

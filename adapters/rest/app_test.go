@@ -58,6 +58,14 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 	}
 }
 
+func TestExhaustedTellsItsOwnLimit(t *testing.T) {
+	s := serve(t, config(), nil)
+	a := s.call(t, http.MethodGet, "/auth/usedup", nil)
+	if got := a.header.Get("X-RateLimit-Limit"); got != "5" {
+		t.Errorf("X-RateLimit-Limit is %q, want that of the limit that is used up", got)
+	}
+}
+
 func TestExhaustedLeavesNothing(t *testing.T) {
 	s := serve(t, config(), nil)
 	a := s.call(t, http.MethodGet, fmt.Sprintf("/auth/fault/%d", fault.Exhausted), nil)

@@ -56,7 +56,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 		setRetryAfter(c, f.RetryAfter)
 	}
 	if f.Kind == fault.Exhausted {
-		s.setExhausted(c, f.RetryAfter)
+		s.setExhausted(c, f)
 	}
 	if challenge, ok := f.Details["challenge"].(string); ok {
 		c.Set(fiber.HeaderWWWAuthenticate, challenge)
@@ -108,13 +108,16 @@ func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 
 // setExhausted makes the limit's headers tell of the limit that is used up,
 // which need not be the one that every request counts against: nothing remains
-// until the caller may try again (authentication document, section Limits).
-func (s *Server) setExhausted(c *fiber.Ctx, d time.Duration) {
-	if len(c.Response().Header.Peek(headerLimit)) == 0 {
+// until the caller may try again (authentication document, section Limits). How
+// many tries that limit has is told by the detail "limit".
+func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
+	if limit, ok := f.Details["limit"].(uint64); ok {
+		c.Set(headerLimit, strconv.FormatUint(limit, 10))
+	} else if len(c.Response().Header.Peek(headerLimit)) == 0 {
 		c.Set(headerLimit, "0")
 	}
 	c.Set(headerRemaining, "0")
-	c.Set(headerReset, strconv.FormatInt(s.clock.Now().Unix()+int64(RetrySeconds(d)), 10))
+	c.Set(headerReset, strconv.FormatInt(s.clock.Now().Unix()+int64(RetrySeconds(f.RetryAfter)), 10))
 }
 
 // RetrySeconds returns a waiting time in whole seconds, rounded up, at least

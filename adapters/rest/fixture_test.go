@@ -101,6 +101,7 @@ func (p part) mountFailures(r fiber.Router) {
 		f := fault.New(kind, "some_code", "a sentence").After(1500 * time.Millisecond)
 		r.Get(p.prefix+"/fault/"+strconv.Itoa(int(kind)), p.fail(f))
 	}
+	r.Get(p.prefix+"/usedup", p.fail(fault.New(fault.Exhausted, "", "a limit of its own").WithDetail("limit", uint64(5))))
 	r.Get(p.prefix+"/challenge", p.fail(
 		fault.New(fault.Forbidden, "", "step up").WithDetail("challenge", `Bearer error="insufficient_user_authentication"`)))
 }

@@ -18,8 +18,9 @@ type Hasher interface {
 	// can be set.
 	Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error)
 	// Verify tells whether the hash is of the password and, if so, whether it was made with lesser parameters than the present
-	// ones and should be renewed. A password that is too long never matches and takes no less time. A hash that cannot be read
-	// is fault.Internal.
+	// ones and should be renewed. A password that is too long never matches and takes no less time. What does not match takes no
+	// less time than VerifyNone does, also where the hash was made with lesser parameters. A hash that cannot be read is
+	// fault.Internal.
 	Verify(ctx context.Context, h auth.PasswordHash, p auth.Password) (match, stale bool, err error)
 	// VerifyNone takes as long as Verify of a hash with the present parameters, and matches nothing.
 	VerifyNone(ctx context.Context, p auth.Password) error

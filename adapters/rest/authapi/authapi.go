@@ -132,6 +132,7 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		details = map[string]any{}
 	}
 	delete(details, "challenge") // stands in WWW-Authenticate
+	delete(details, "limit")     // stands in X-RateLimit-Limit
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
 		details["retryAfter"] = rest.RetrySeconds(f.RetryAfter)
 	}

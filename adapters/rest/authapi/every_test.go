@@ -83,6 +83,10 @@ func TestFaults(t *testing.T) {
 		{fault.New(fault.Forbidden, "", "no"), 403, "access_denied", nil},
 		{fault.New(fault.NotFound, "", "no"), 404, "resource_not_found", nil},
 		{fault.New(fault.Conflict, "", "changed"), 409, "conflict", nil},
+		{
+			fault.New(fault.Exhausted, "", "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429, "rate_limit_exceeded",
+			map[string]any{"retryAfter": 2.0},
+		},
 		{fault.New(fault.Exhausted, "", "enough").After(1500 * time.Millisecond), 429, "rate_limit_exceeded", map[string]any{"retryAfter": 2.0}},
 		{fault.New(fault.Unsupported, "", "no"), 501, "not_implemented", nil},
 		{fault.New(fault.Unavailable, "", "away"), 503, "service_unavailable", map[string]any{"retryAfter": 1.0}},

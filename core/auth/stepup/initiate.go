@@ -119,7 +119,7 @@ func (s *Service) try(ctx context.Context, user auth.UserID) (throttle.Verdict, 
 		return throttle.Verdict{}, err
 	}
 	if !v.Allowed && !v.Unlimited {
-		return v, errUsedUp("too many codes were requested", v.RetryAfter(s.world.Clock.Now()))
+		return v, errUsedUp("too many codes were requested", v.Limit, v.RetryAfter(s.world.Clock.Now()))
 	}
 	return v, nil
 }

@@ -67,7 +67,7 @@ func (s *Service) open(c *auth.Challenge) error {
 	case c.State != auth.ChallengeOpen, !now.Before(c.ExpiresAt):
 		return auth.NoSuch("challenge")
 	case c.Attempts >= s.config.Attempts:
-		return errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(now))
+		return s.errNoTry(c.ExpiresAt.Sub(now))
 	}
 	return nil
 }

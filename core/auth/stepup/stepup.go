@@ -105,9 +105,15 @@ func event(session *auth.Session, challenge auth.ChallengeID, success bool, deta
 	return audit.Entry{Type: auth.StepUpAttempt, UserID: session.UserID, Success: success, Details: details}
 }
 
-// errUsedUp tells that no try is left. The detail retryAfter counts whole seconds, rounded up (authentication document, Errors).
-func errUsedUp(message string, wait time.Duration) error {
+// errUsedUp tells that no try is left of as many as limit. The detail retryAfter counts whole seconds, rounded up (authentication
+// document, Errors).
+func errUsedUp(message string, limit uint64, wait time.Duration) error {
 	wait = max(wait, time.Second)
 	return fault.New(fault.Exhausted, auth.CodeRateLimit, message).
-		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).After(wait)
+		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).WithDetail("limit", limit).After(wait)
+}
+
+// errNoTry tells that no try of a challenge is left until it ends.
+func (s *Service) errNoTry(untilEnd time.Duration) error {
+	return errUsedUp("no try is left for this challenge", uint64(s.config.Attempts), untilEnd)
 }

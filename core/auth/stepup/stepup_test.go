@@ -265,7 +265,7 @@ func TestWrongCodes(t *testing.T) {
 	w.clock.advance(time.Minute)
 	_, err := w.verify(p, w.mail.code())
 	f := wantFault(t, "the right code after three wrong ones", err, fault.Exhausted, auth.CodeRateLimit)
-	if f.RetryAfter != 9*time.Minute || f.Details["retryAfter"] != 540 {
+	if f.RetryAfter != 9*time.Minute || f.Details["retryAfter"] != 540 || f.Details["limit"] != uint64(3) {
 		t.Errorf("retry after %s, details %v; want nine minutes", f.RetryAfter, f.Details)
 	}
 	if w.session().TrustLevel != auth.Unverified {

@@ -60,7 +60,7 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
 			t.refusal, t.reason = errChallenge(), challengeClosed
 		case c.Attempts >= s.config.Attempts:
-			t.refusal, t.reason = errUsedUp("no try is left for this challenge", c.ExpiresAt.Sub(t.now)), attemptsExceeded
+			t.refusal, t.reason = s.errNoTry(c.ExpiresAt.Sub(t.now)), attemptsExceeded
 		case c.Method == auth.AuthenticatorApp:
 			count(c, false) // before the code is looked at, which is not to be done while the store changes the challenge
 		default:

@@ -76,8 +76,12 @@ func Require(have, need auth.TrustLevel) error {
 	if have.Admits(need) {
 		return nil
 	}
+	remedy := "step up"
+	if have < auth.Unverified { // too little for a step-up (authentication document, requireVerified)
+		remedy = "sign in again, later or from a device that is known"
+	}
 	return fault.Newf(fault.Forbidden, auth.CodeInsufficientTrust,
-		"this needs a session at %s, this one is at %s: step up", need, have).
+		"this needs a session at %s, this one is at %s: %s", need, have, remedy).
 		WithDetail("requiredTrustLevel", need.String()).
 		WithDetail("trustLevel", have.String()).
 		WithDetail("challenge", Challenge(need))

@@ -1,6 +1,7 @@
 package trust_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -28,6 +29,9 @@ func TestRequire(t *testing.T) {
 				t.Errorf("%v for %v: %v", levels[have], levels[need], err)
 			}
 		}
+	}
+	if err := trust.Require(auth.HighRisk, auth.Unverified); strings.Contains(err.Error(), "step up") {
+		t.Errorf("%v, but a session at HIGH_RISK may not step up", err)
 	}
 	f, ok := fault.As(trust.Require(auth.Unverified, auth.FullTrust))
 	const challenge = `Bearer error="insufficient_user_authentication", ` +
