@@ -177,7 +177,7 @@ func chooseOverLimit(m memory.Config, c clock.Clock) (overlimit.Cache, error) {
 // as CONFIG_TYPE says.
 func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (rulesource.Source, func(), error) {
 	if r.ConfigType != settings.ConfigFromServer {
-		return runtimedir.New(files), func() {}, nil
+		return runtimedir.New(files, log), func() {}, nil
 	}
 	source, cleanup, err := xds.Open(server, log)
 	if err != nil {

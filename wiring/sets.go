@@ -221,9 +221,12 @@ func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleC
 }
 
 // ruleLog writes what becomes of each rate limit configuration into the log.
-type ruleLog struct{ log *logrus.Entry }
+type ruleLog struct {
+	log    *logrus.Entry
+	loaded bool // one came into force
+}
 
-func newRuleLog(log *logrus.Entry) *ruleLog { return &ruleLog{log} }
+func newRuleLog(log *logrus.Entry) *ruleLog { return &ruleLog{log: log} }
 
 // manyRules is from how many rules on reading them takes memory that is worth
 // giving back to the system at once, for the tenth of a second that it takes.
@@ -231,6 +234,7 @@ const manyRules = 10_000
 
 // Loaded tells that a configuration is in force.
 func (l *ruleLog) Loaded(domains, rules int) {
+	l.loaded = true
 	l.log.WithFields(logrus.Fields{"domains": domains, "rules": rules}).Info("rate limit configuration is in force")
 	if rules >= manyRules {
 		debug.FreeOSMemory()
@@ -239,7 +243,12 @@ func (l *ruleLog) Loaded(domains, rules int) {
 
 // Refused tells all that is wrong with one that is not.
 func (l *ruleLog) Refused(err error) {
-	l.log.WithError(err).Error("rate limit configuration is refused, the one before stays in force")
+	line := l.log.WithError(err)
+	if l.loaded {
+		line.Error("rate limit configuration is refused, the one before stays in force")
+	} else {
+		line.Error("rate limit configuration is refused, and none is in force yet")
+	}
 }
 
 // apiSet gives those parts of the API that need more than one set.

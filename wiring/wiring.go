@@ -6,6 +6,7 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/sirupsen/logrus"
 
@@ -34,7 +35,8 @@ func Open(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Ent
 // CheckRules reads the rate limit rules of a directory as the service would.
 // The error is ruleset.Faults when rules are wrong.
 func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, error) {
-	sources, err := runtimedir.New(runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}).Load(ctx)
+	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
+	sources, err := runtimedir.New(files, NewLog(s.Service, io.Discard)).Load(ctx) // only watching tells anything
 	if err != nil {
 		return nil, err
 	}

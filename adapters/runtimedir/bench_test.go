@@ -24,7 +24,7 @@ func BenchmarkLoad(b *testing.B) {
 			before := heap()
 			var set *ruleset.Set
 			for b.Loop() {
-				sources, err := New(Config{Root: root}).Load(b.Context())
+				sources, err := New(Config{Root: root}, unheard()).Load(b.Context())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 			link(t, release, filepath.Join(dir, "current"))
 		}
 		return rulesourcetest.Subject{
-			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}),
+			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}, unheard()),
 			Offer:  offer,
 			OfferUnreadable: func(t *testing.T, domains ...string) {
 				offer(t, domains...)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -25,10 +27,11 @@ const (
 // Directory is a rulesource.Source. It is safe for concurrent use.
 type Directory struct {
 	config Config
+	log    *logrus.Entry
 }
 
 // New returns the directory of a configuration. It need not exist yet.
-func New(c Config) *Directory { return &Directory{config: c} }
+func New(c Config, log *logrus.Entry) *Directory { return &Directory{c, log} }
 
 // Load implements rulesource.Source: every .yaml and .yml file, also in folders
 // below, in the order of their paths.

@@ -82,7 +82,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sources, err := New(test.config).Load(t.Context())
+			sources, err := New(test.config, unheard()).Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestGoodFiles(t *testing.T) {
 }
 
 func TestEverythingIsRead(t *testing.T) {
-	sources, err := New(Config{Root: "testdata/good", IgnoreDotFiles: true}).Load(t.Context())
+	sources, err := New(Config{Root: "testdata/good", IgnoreDotFiles: true}, unheard()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestEverythingIsRead(t *testing.T) {
 
 func TestMissingAndEmptyDirectory(t *testing.T) {
 	root := t.TempDir()
-	if _, err := New(Config{Root: root, AppDirectory: "config"}).Load(t.Context()); !fault.Is(err, fault.NotFound) {
+	if _, err := New(Config{Root: root, AppDirectory: "config"}, unheard()).Load(t.Context()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("missing: %v", err)
 	}
-	sources, err := New(Config{Root: root}).Load(t.Context())
+	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
 	if err != nil || len(sources) != 0 {
 		t.Errorf("empty: %v, %v", sources, err)
 	}
@@ -152,7 +152,7 @@ func TestLinksAreFollowedOnce(t *testing.T) {
 	write(t, filepath.Join(root, "a", "own.yaml"), "domain: own")
 	link(t, "a", filepath.Join(root, "b"))
 	link(t, root, filepath.Join(root, "a", "loop"))
-	sources, err := New(Config{Root: root}).Load(t.Context())
+	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestUnreadableFileIsAFault(t *testing.T) {
 	root := t.TempDir()
 	link(t, "nowhere", filepath.Join(root, "broken.yaml"))
 	write(t, filepath.Join(root, "large.yaml"), "#"+strings.Repeat(" ", maxFileSize))
-	sources, err := New(Config{Root: root}).Load(t.Context())
+	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,18 +23,24 @@ const (
 )
 
 // Watch implements rulesource.Source. A directory that is not there is awaited;
-// one that goes away leaves what was loaded.
+// one that goes away leaves what was loaded. Either is told once.
 func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) error) error {
-	for {
+	for missing := false; ; {
 		// What changes while this round reads is seen by this round's watch.
 		w, err := d.open()
 		if err != nil {
 			return err
 		}
-		if sources, err := d.Load(ctx); err == nil {
+		sources, err := d.Load(ctx)
+		switch {
+		case err == nil:
+			missing = false
 			_ = apply(sources) // whoever applies reports what it refuses
-		} else if !fault.Is(err, fault.NotFound) {
+		case !fault.Is(err, fault.NotFound):
 			return errors.Join(unlessDone(ctx, err), w.Close())
+		case !missing:
+			missing = true
+			d.log.WithField("directory", d.config.Path()).Warn("the directory of rate limit rules is not there, and is awaited")
 		}
 		changed := w.wait(ctx)
 		if err := w.Close(); err != nil {

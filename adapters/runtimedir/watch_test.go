@@ -8,17 +8,32 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
+// unheard is a log that nobody reads.
+func unheard() *logrus.Entry {
+	log, _ := logtest.NewNullLogger()
+	return logrus.NewEntry(log)
+}
+
 // follow watches until the test ends and tells the domains of each load.
 func follow(t *testing.T, c Config) <-chan []string {
+	t.Helper()
+	return followWith(t, c, unheard())
+}
+
+// followWith is follow with a log.
+func followWith(t *testing.T, c Config, log *logrus.Entry) <-chan []string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	loads := make(chan []string, 100)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- New(c).Watch(ctx, func(sources []ruleset.Source) error {
+		ended <- New(c, log).Watch(ctx, func(sources []ruleset.Source) error {
 			names := []string{}
 			for _, s := range sources {
 				names = append(names, s.Domain.Value)
@@ -122,4 +137,33 @@ func TestWatchKeepsWhatWasLoadedWhenTheDirectoryGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, loads, "b")
+}
+
+func TestMissingDirectoryIsToldOnce(t *testing.T) {
+	root := t.TempDir()
+	log, heard := logtest.NewNullLogger()
+	loads := followWith(t, Config{Root: root, AppDirectory: "config", WatchRoot: true}, logrus.NewEntry(log))
+	warned(t, heard, 1)
+	write(t, filepath.Join(root, "other"), "") // a look at the way that finds nothing
+	write(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
+	await(t, loads, "a")
+	warned(t, heard, 1)
+	if err := os.RemoveAll(filepath.Join(root, "config")); err != nil {
+		t.Fatal(err)
+	}
+	warned(t, heard, 2)
+}
+
+// warned waits for so many warnings that the directory is not there.
+func warned(t *testing.T, heard *logtest.Hook, want int) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for got := 0; ; time.Sleep(10 * time.Millisecond) {
+		if got = len(heard.AllEntries()); got == want {
+			return
+		}
+		if got > want || time.Now().After(deadline) {
+			t.Fatalf("told %d times, want %d", got, want)
+		}
+	}
 }
