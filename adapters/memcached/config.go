@@ -2,14 +2,14 @@ package memcached
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/clienttls"
 )
 
 const (
@@ -93,44 +93,10 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 	if !c.TLS {
 		return nil, nil
 	}
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.TLSClientCert != "" {
-		pair, err := tls.LoadX509KeyPair(c.TLSClientCert, c.TLSClientKey)
-		if err != nil {
-			return nil, fmt.Errorf("MEMSTORE_TLS_CLIENT_CERT and MEMSTORE_TLS_CLIENT_KEY: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
-	}
-	if c.TLSCACert != "" {
-		pem, err := os.ReadFile(c.TLSCACert)
-		if err != nil {
-			return nil, fmt.Errorf("MEMSTORE_TLS_CACERT: %w", err)
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("MEMSTORE_TLS_CACERT: no certificate in %s", c.TLSCACert)
-		}
-	}
-	if c.TLSSkipVerification {
-		t.InsecureSkipVerify = true // asked for by name; the chain is checked below
-		t.VerifyConnection = verifyChain(t.RootCAs)
-	}
-	return t, nil
-}
-
-// verifyChain checks a node's certificate against the authorities, without its host name.
-func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
-	return func(s tls.ConnectionState) error {
-		if len(s.PeerCertificates) == 0 {
-			return errors.New("memcached shows no certificate")
-		}
-		intermediates := x509.NewCertPool()
-		for _, certificate := range s.PeerCertificates[1:] {
-			intermediates.AddCert(certificate)
-		}
-		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
-			return fmt.Errorf("memcached's certificate: %w", err)
-		}
-		return nil
-	}
+	return clienttls.Files{
+		Cert:    clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
+		Key:     clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
+		CA:      clienttls.File{Setting: "MEMSTORE_TLS_CACERT", Path: c.TLSCACert},
+		AnyHost: c.TLSSkipVerification,
+	}.Config()
 }

@@ -3,13 +3,12 @@ package xds
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"net"
-	"os"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tollgate-dev/tollgate/adapters/clienttls"
 )
 
 // credentials returns how connections are secured, after a first look at the
@@ -46,24 +45,14 @@ func (f following) Clone() credentials.TransportCredentials {
 }
 
 func (c TLSConfig) load() (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.SAN}
-	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
-	}
-	if c.CACert == "" {
-		return t, nil
-	}
-	pem, err := os.ReadFile(c.CACert)
+	t, err := clienttls.Files{
+		Cert: clienttls.File{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", Path: c.Cert},
+		Key:  clienttls.File{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", Path: c.Key},
+		CA:   clienttls.File{Setting: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT", Path: c.CACert},
+	}.Config()
 	if err != nil {
-		return nil, fmt.Errorf("CONFIG_GRPC_XDS_SERVER_TLS_CACERT: %w", err)
+		return nil, err
 	}
-	t.RootCAs = x509.NewCertPool()
-	if !t.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no certificate in %s", c.CACert)
-	}
+	t.ServerName = c.SAN
 	return t, nil
 }

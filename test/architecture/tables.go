@@ -16,7 +16,7 @@ const (
 	contract     ring = "contract suite"  // what every adapter of a port must pass
 	driving      ring = "driving adapter" // calls the core
 	driven       ring = "driven adapter"  // answers a port
-	listening    ring = "listener's part" // what driving adapters share: knows neither core nor ports
+	connection   ring = "connection part" // what adapters share of connections: knows neither core nor ports
 	bridge       ring = "bridge adapter"  // answers a port of one hexagon from the use cases of another
 	protocol     ring = "plugin protocol" // what host and plugins both speak
 	sdk          ring = "plugin SDK"      // what a plugin's author imports
@@ -35,9 +35,9 @@ var mayImport = map[ring][]ring{
 	useCase:      {kernel, model, useCase, port},
 	port:         {kernel, model},
 	contract:     {kernel, model, port, contract},
-	driving:      {kernel, model, port, useCase, protocol, driving, listening},
-	listening:    {listening},
-	driven:       {kernel, model, port, protocol, driven},
+	driving:      {kernel, model, port, useCase, protocol, driving, connection},
+	connection:   {connection},
+	driven:       {kernel, model, port, protocol, driven, connection},
 	bridge:       {kernel, model, port, useCase, bridge},
 	protocol:     {kernel, model, port, protocol},
 	sdk:          {kernel, model, port, contract, protocol, sdk},
@@ -45,7 +45,7 @@ var mayImport = map[ring][]ring{
 	wiring:       {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, listening, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
+		kernel, model, useCase, port, contract, driving, connection, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
 }
 
@@ -70,8 +70,8 @@ var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog",
 }
 
-// listeningParts are what several driving adapters need of a listener.
-var listeningParts = []string{"adapters/certfiles", "adapters/framing"}
+// connectionParts are what several adapters need of a listener or a connection.
+var connectionParts = []string{"adapters/certfiles", "adapters/framing", "adapters/clienttls"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

@@ -1,0 +1,75 @@
+// Package clienttls makes the TLS settings of connections that the service
+// opens to others, from files that an operator names. Listeners have theirs
+// from adapters/certfiles.
+package clienttls
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// File is a file, and the setting that names it.
+type File struct {
+	Setting string
+	Path    string // empty for none
+}
+
+// Files are what a connection is secured with.
+type Files struct {
+	// Cert and Key are shown to the server; without a certificate none is.
+	Cert, Key File
+	// CA holds the authorities that may vouch for the server, in PEM; without
+	// it those of the system may.
+	CA File
+	// AnyHost takes any server that the authorities vouch for, whatever its
+	// name.
+	AnyHost bool
+}
+
+// Config reads the files. Its errors begin with the setting at fault.
+func (f Files) Config() (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.Cert.Path != "" {
+		pair, err := tls.LoadX509KeyPair(f.Cert.Path, f.Key.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%s and %s: %w", f.Cert.Setting, f.Key.Setting, err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	if f.CA.Path != "" {
+		pem, err := os.ReadFile(f.CA.Path) // #nosec G304 -- the operator names the file
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.CA.Setting, err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: no certificate in %s", f.CA.Setting, f.CA.Path)
+		}
+	}
+	if f.AnyHost {
+		t.InsecureSkipVerify = true // asked for by name; the chain is checked below
+		t.VerifyConnection = verifyChain(t.RootCAs)
+	}
+	return t, nil
+}
+
+// verifyChain checks a server's certificate against the authorities, without
+// its host name.
+func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) == 0 {
+			return errors.New("the server shows no certificate")
+		}
+		intermediates := x509.NewCertPool()
+		for _, certificate := range s.PeerCertificates[1:] {
+			intermediates.AddCert(certificate)
+		}
+		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
+			return fmt.Errorf("the server's certificate: %w", err)
+		}
+		return nil
+	}
+}
