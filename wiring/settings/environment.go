@@ -17,11 +17,12 @@ const maxSecretFile = 64 << 10
 // with secrets taken from the files that *_FILE variables name.
 type environment struct {
 	values   map[string]string
+	adopted  map[string]string // our names of values that were given by another name, and that name
 	warnings []string
 }
 
 func newEnvironment(environ []string, vars []Variable) (environment, error) {
-	e := environment{values: env.ToMap(environ)}
+	e := environment{values: env.ToMap(environ), adopted: map[string]string{}}
 	for name, value := range e.values {
 		if value == "" {
 			delete(e.values, name)

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -33,7 +34,7 @@ func (e *environment) adoptPeerNames() {
 			}
 			continue
 		}
-		e.values[ours] = value
+		e.values[ours], e.adopted[ours] = value, theirs
 	}
 	switch e.values["BACKEND_TYPE"] {
 	case "redis":
@@ -41,6 +42,29 @@ func (e *environment) adoptPeerNames() {
 	case "memcache":
 		e.values["BACKEND_TYPE"] = "memstore"
 	}
+}
+
+// named adds to an error that names variables by our names how those were given
+// that were given by another.
+func (e environment) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	words := strings.FieldsFunc(err.Error(), func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	var given []string
+	for _, word := range words {
+		if other, ok := e.adopted[word]; ok {
+			if text := word + " was given as " + other; !slices.Contains(given, text) {
+				given = append(given, text)
+			}
+		}
+	}
+	if len(given) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(given, ", "))
 }
 
 // ownName returns our name of a variable of the Envoy rate limit service.

@@ -92,7 +92,7 @@ func ReadRatelimit(environ []string) (Settings, error) {
 	}
 	for _, name := range []string{"HOST", "PORT"} {
 		if value, ok := e.values[name]; ok {
-			e.values["RATELIMIT_HTTP_"+name] = value
+			e.values["RATELIMIT_HTTP_"+name], e.adopted["RATELIMIT_HTTP_"+name] = value, name
 			delete(e.values, name)
 		}
 	}
@@ -102,6 +102,11 @@ func ReadRatelimit(environ []string) (Settings, error) {
 }
 
 func (e environment) settings(vars []Variable) (Settings, error) {
+	s, err := e.read(vars)
+	return s, e.named(err)
+}
+
+func (e environment) read(vars []Variable) (Settings, error) {
 	var s Settings
 	if err := e.parse(&s, vars); err != nil {
 		return Settings{}, err

@@ -108,6 +108,24 @@ func TestPeerNames(t *testing.T) {
 }
 
 // TestPeerNamesOfStatistics reads all of them as ours, mogrifiers too.
+func TestWrongValuesAreToldByTheNameGiven(t *testing.T) {
+	for given, want := range map[string]string{
+		"REDIS_TYPE=ring":    "KVSTORE_TYPE was given as REDIS_TYPE",
+		"REDIS_POOL_SIZE=x":  "KVSTORE_POOL_SIZE was given as REDIS_POOL_SIZE",
+		"USE_STATSD=maybe":   "USE_METRICSD was given as USE_STATSD",
+		"STATSD_PORT=100000": "METRICSD_PORT was given as STATSD_PORT",
+		"PORT=100000":        "RATELIMIT_HTTP_PORT was given as PORT",
+	} {
+		_, err := settings.ReadRatelimit([]string{given, "REDIS_URL=peer:1"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", given, err, want)
+		}
+	}
+	if _, err := settings.Read([]string{"KVSTORE_URL=ours:1", "KVSTORE_TYPE=ring"}); err == nil || strings.Contains(err.Error(), "given as") {
+		t.Errorf("%v, want no other name in it", err)
+	}
+}
+
 func TestPeerNamesOfStatistics(t *testing.T) {
 	s, err := settings.Read([]string{
 		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=metrics", "STATSD_PORT=9125",
