@@ -46,7 +46,7 @@ func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 func (d DeviceInfo) UserAgent() string { return d.fields.UserAgent }
 
 // Identity returns the identity of the device for a user: SHA-256, in hexadecimal, over the user id and the four fields, the
-// browser's version left out (decisions 2.4). Each part is written behind its length, so that no two inputs run together.
+// browser's version left out (decisions 2.4). The fields can be guessed from it: it is not to be shown as it is. Each part is written behind its length, so that no two inputs run together.
 func (d DeviceInfo) Identity(user UserID) DeviceIdentity {
 	h := sha256.New()
 	for _, part := range [...]string{

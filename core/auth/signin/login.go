@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"time"
@@ -101,7 +102,7 @@ func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
 	default:
 		return visitor{}, err
 	}
-	v.identity = in.Device.Identity(v.account.ID)
+	v.identity = s.identify(in.Device, v.account.ID)
 	if err := s.meetAgain(ctx, &v, in.DeviceToken); err != nil {
 		return visitor{}, err
 	}
@@ -109,6 +110,14 @@ func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
 		v.subject = auth.DeviceLockout(v.device.ID)
 	}
 	return v, nil
+}
+
+// identify returns the identity of a device as it is stored and shown. It is keyed: whoever knows a password sees the identities
+// of the person's devices, and could else find the four fields of a confirmed one by trying likely ones against its hash, without
+// ever asking us, and then sign in as that device.
+func (s *Service) identify(d auth.DeviceInfo, user auth.UserID) auth.DeviceIdentity {
+	sum := s.identityKey.Sum(string(d.Identity(user)))
+	return auth.DeviceIdentity(hex.EncodeToString(sum[:]))
 }
 
 // meetAgain reads the device of a visitor, and whether it proves itself.

@@ -474,3 +474,16 @@ func TestNothingSecretIsLogged(t *testing.T) {
 		}
 	}
 }
+
+// A stolen password alone never gets past UNVERIFIED: a session at that level sees the identities of all devices, and must not be
+// able to find the fields of a confirmed one by hashing likely ones.
+func TestIdentityTellsNothingOfTheFields(t *testing.T) {
+	w := newWorld(t)
+	first := w.session(w.login().SessionID)
+	if first.DeviceIdentity == laptop(t).Identity(first.UserID) {
+		t.Error("the identity can be found from the fields without a key")
+	}
+	if again := w.session(w.login().SessionID); again.DeviceIdentity != first.DeviceIdentity || again.DeviceID != first.DeviceID {
+		t.Errorf("identity %s, then %s", first.DeviceIdentity, again.DeviceIdentity)
+	}
+}

@@ -36,7 +36,7 @@ type Answer struct {
 // counts as a wrong password does, in the same count; errors are those of Login, with code invalid_mfa in the place of
 // invalid_credentials (decisions 2.2). A code is good once, on all instances together.
 func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
-	v := visitor{account: auth.Account{ID: in.UserID}, identity: in.Device.Identity(in.UserID), second: true}
+	v := visitor{account: auth.Account{ID: in.UserID}, identity: s.identify(in.Device, in.UserID), second: true}
 	leave, err := s.gate.enter(ctx, auth.LockoutKey("mfa:"+string(v.identity)))
 	if err != nil {
 		return Result{}, err

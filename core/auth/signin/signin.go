@@ -128,6 +128,7 @@ type Service struct {
 	secondFactor auth.SecondFactor
 	lockoutKey   auth.Key
 	successorKey auth.Key
+	identityKey  auth.Key
 }
 
 // New returns a service. It fails on settings out of range and a root secret that is too short.
@@ -143,6 +144,10 @@ func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	identityKey, err := k.Root.Derive("device identities")
+	if err != nil {
+		return nil, err
+	}
 	secondFactor, err := auth.NewSecondFactor(k.Root)
 	if err != nil {
 		return nil, err
@@ -150,7 +155,7 @@ func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
 	return &Service{
 		config: c, records: r, crypto: k, world: w,
 		assessor: newAssessor(c, r, w), gate: newGate(), guard: lockout.New(c.Lockout, r.Lockouts, w.Clock),
-		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey,
+		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey, identityKey: identityKey,
 	}, nil
 }
 
