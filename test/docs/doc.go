@@ -15,5 +15,6 @@
 //	<!-- docs: ends with 1 -->             a command of the block fails, and is meant to
 //	<!-- docs: not run, WHY -->            the block is passed over
 //	<!-- docs: not printed -->             the block is not what a command printed
+//	<!-- docs: file NAME -->               the block is what the file has in it; such a page finds the SDK's sources
 //	<!-- docs: run elsewhere, WHERE -->    another test runs the page
 package docs

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// block is a command of a page, with what it is said to print.
+// block is a command of a page, with what it is said to print, or a file.
 type block struct {
-	line     int // of the page, where the command begins
+	line     int // of the page, where the content begins
 	command  string
-	terminal bool // runs beside what follows
-	fails    bool // a command in it does not end with 0, and is meant to
+	file     string // the name of the file whose content the command is; empty for a command
+	terminal bool   // runs beside what follows
+	fails    bool   // a command in it does not end with 0, and is meant to
 	printed  []printed
 }
 
@@ -56,11 +57,14 @@ type parser struct {
 func (p *parser) note(words string) error {
 	command, beside := strings.CutPrefix(words, "beside ")
 	code, ends := strings.CutPrefix(words, "ends with ")
+	file, isFile := strings.CutPrefix(words, "file ")
 	switch {
 	case beside:
 		p.blocks = append(p.blocks, block{line: p.at, command: command + "\n", terminal: true})
 	case words == "in its own terminal":
 		p.next.terminal = true
+	case isFile:
+		p.next.file = file
 	case ends:
 		if n, err := strconv.Atoi(code); err != nil || n == 0 {
 			return fmt.Errorf("line %d: %q is no exit code of a failure", p.at, code)
@@ -95,11 +99,11 @@ func (p *parser) fenced(language string) error {
 	if skip {
 		return nil
 	}
-	switch language {
-	case "sh":
+	switch {
+	case language == "sh", b.file != "":
 		b.line, b.command = begins, content.String()
 		p.blocks = append(p.blocks, b)
-	case "", "text", "json":
+	case language == "", language == "text", language == "json":
 		if len(p.blocks) > 0 {
 			last := &p.blocks[len(p.blocks)-1]
 			last.printed = append(last.printed, printed{begins, content.String()})

@@ -9,12 +9,12 @@ func TestParse(t *testing.T) {
 	const page = "# Page\n```text\nno command yet\n```\n<!-- docs: beside make run -->\n" +
 		"```sh\necho a\necho b\n```\nprose\n```text\na\n```\n<!-- docs: not printed -->\n```json\n{}\n```\n```\nb\n```\n" +
 		"<!-- docs: ends with 1 -->\n```sh\nfalse\n```\n```yaml\na: b\n```\n<!-- docs: not run, it takes a day -->\n```sh\nsleep 86400\n```\n" +
-		"<!-- docs: in its own terminal -->\n```sh\nserve\n```\n"
+		"<!-- docs: in its own terminal -->\n```sh\nserve\n```\n<!-- docs: file a/b.go -->\n```go\npackage b\n```\n```go\nno file\n```\n"
 	got, err := parse(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 4 || got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" || got[1].line != 7 || got[1].terminal ||
+	if len(got) != 5 || got[4].file != "a/b.go" || got[4].command != "package b\n" || got[3].file != "" || got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" || got[1].line != 7 || got[1].terminal ||
 		len(got[1].printed) != 2 || got[1].printed[1].text != "b\n" || !got[2].fails || len(got[2].printed) != 0 || got[3].command != "serve\n" || !got[3].terminal || got[3].fails {
 		t.Errorf("blocks are %+v", got)
 	}

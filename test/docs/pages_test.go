@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,9 @@ func TestPages(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			r := newReader(t, built)
+			if slices.ContainsFunc(blocks, func(b block) bool { return b.file != "" }) {
+				r.copySources()
+			}
 			for _, b := range blocks {
 				r.follow(b)
 			}
@@ -65,11 +69,13 @@ type reader struct {
 }
 
 // ports are where the service listens, in the place of the usual ones.
-type ports struct{ api, json, grpc, debug, statsd string }
+type ports struct{ api, json, grpc, debug, statsd, other string }
 
 func newReader(t *testing.T, built string) *reader {
 	t.Helper()
-	r := &reader{t: t, dir: t.TempDir(), ports: ports{instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort()}}
+	r := &reader{t: t, dir: t.TempDir(), ports: ports{
+		instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(),
+	}}
 	r.copyProject(built)
 	r.environ = []string{
 		"PATH=" + filepath.Join(r.dir, ".shims") + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
@@ -107,6 +113,17 @@ func (r *reader) copyProject(built string) {
 		"RUNTIME_ROOT=${RUNTIME_ROOT-docs/examples/ratelimit} RUNTIME_WATCH_ROOT=false exec bin/tollgate serve\n", 0o700)
 }
 
+// copySources makes what a module needs of the project that imports it for
+// its plugins.
+func (r *reader) copySources() {
+	r.t.Helper()
+	for _, name := range []string{"core", "plugins", "ports"} {
+		if err := os.CopyFS(filepath.Join(r.dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 func (r *reader) write(name, content string, mode os.FileMode) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
@@ -122,10 +139,13 @@ func (r *reader) write(name, content string, mode os.FileMode) {
 func (r *reader) follow(b block) {
 	r.t.Helper()
 	var printed string
-	b.command = strings.ReplaceAll(b.command, "8125", r.ports.statsd) // of a packet, no call of curl
-	if b.terminal {
+	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command) // no calls of curl
+	switch {
+	case b.file != "":
+		r.write(b.file, b.command, 0o600)
+	case b.terminal:
 		r.open(b)
-	} else {
+	default:
 		var failed []string
 		var err error
 		printed, failed, err = r.shell.run(b.command)
@@ -200,7 +220,7 @@ func (r *reader) eventuallyLogged(said string) bool {
 // usualPorts puts the ports that the pages have in the place of those of this
 // run.
 func (r *reader) usualPorts(s string) string {
-	return strings.NewReplacer(":"+r.ports.api, ":3000", ":"+r.ports.json, ":8080", ":"+r.ports.grpc, ":8081", ":"+r.ports.debug, ":6070").Replace(s)
+	return strings.NewReplacer(":"+r.ports.api, ":3000", ":"+r.ports.json, ":8080", ":"+r.ports.grpc, ":8081", ":"+r.ports.debug, ":6070", ":"+r.ports.other, ":8090").Replace(s)
 }
 
 func (r *reader) logs() string {
