@@ -23,12 +23,13 @@ type Hasher struct {
 	cores   chan struct{} // one element for each that runs
 }
 
-// New returns a hasher that runs at most one hash per core (decisions 2.1). The settings must be valid.
+// New returns a hasher that runs at most one hash per core (decisions 2.1), and leaves one core to all other work where there are
+// several: a hash holds its core for tens of milliseconds, for which every other request would wait. The settings must be valid.
 func New(c Config, e entropy.Source) (*Hasher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	cores := runtime.GOMAXPROCS(0)
+	cores := max(1, runtime.GOMAXPROCS(0)-1)
 	return &Hasher{
 		present: c.parameters(), entropy: e,
 		queue: make(chan struct{}, cores+c.Queue), cores: make(chan struct{}, cores),

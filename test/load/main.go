@@ -41,6 +41,8 @@ func main() {
 			exit(measurePublication(args))
 		case decisionsCommand:
 			exit(measureDecisions(args))
+		case loginsCommand:
+			exit(measureLogins(args))
 		case memoryCommand:
 			exit(measureMemory(args))
 		}
