@@ -51,9 +51,6 @@ func newAuditSearch(p process) *cobra.Command {
 	offer(c, "type", texts(auth.EventTypes())...)
 	o := addForms(c, "how to print: table, json or jsonl", "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		q, err := f.query(time.Now())
 		if err != nil {
 			return err

@@ -22,9 +22,6 @@ func newBackup(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		s, err := readSettings(p)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,28 +17,16 @@ func newDevice(p process) *cobra.Command {
 }
 
 func newDeviceList(p process) *cobra.Command {
-	c := &cobra.Command{
+	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
 		Long:    "List the devices of a person, revoked ones too, last seen first, at most 1000.",
 		Example: "  tollgate device list --email ada@example.com",
 		Args:    cobra.NoArgs,
-	}
-	email := addEmail(c)
-	o := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
-			list, err := op.Devices.Devices(c.Context(), a.ID)
-			if err != nil {
-				return err
-			}
-			return o.print(p.stdout, deviceTable(list))
-		})
-	}
-	return c
+	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
+		list, err := op.Devices.Devices(ctx, a.ID)
+		return deviceTable(list), err
+	})
 }
 
 func deviceTable(devices []auth.Device) table {
@@ -83,9 +72,6 @@ func newDeviceRevoke(p process) *cobra.Command {
 	email := addEmail(c)
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		id, err := auth.ParseUUID[auth.DeviceID]("ID", args[0])
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +54,10 @@ func newLogin(p process) *cobra.Command {
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for logins to come")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
-		if err := o.check(); err != nil {
+		if err := l.check(); err != nil {
 			return err
 		}
-		err := l.check()
-		if err != nil {
-			return err
-		}
+		var err error
 		if l.publisher, err = newPublisher(p); err != nil {
 			return err
 		}
@@ -72,10 +68,13 @@ func newLogin(p process) *cobra.Command {
 
 // check refuses flags that do not go together.
 func (l *login) check() error {
-	switch {
-	case l.method != "" && checkStepUp(l.method) != nil:
-		return checkStepUp(l.method)
-	case l.code != "" && l.method != "" && l.method != stepUpApp:
+	if l.method == "" {
+		return nil
+	}
+	if err := checkStepUp(l.method); err != nil {
+		return err
+	}
+	if l.code != "" && l.method != stepUpApp {
 		return errors.New("--code answers a step-up that was begun before: leave --step-up out, but for the app")
 	}
 	return nil
@@ -259,7 +258,7 @@ func newLogout(p process) *cobra.Command {
 			if err := who.SignOut(c.Context()); err != nil {
 				return told(err)
 			}
-			u.say("Signed out of %s.", strings.TrimSpace(who.Client().URL()))
+			u.say("Signed out of %s.", who.Client().URL())
 			return nil
 		},
 	}

@@ -178,6 +178,8 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "own", "--resource", "*"}, "action"},
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "edit", "--resource", "com.*/x"}, "*"},
 		{"", []string{"grant", "list", "--output", "xml"}, "--output"},
+		{password, []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--output", "xml"}, "--output"},
+		{"", []string{"user", "show", "--email", "a@example.com"}, "a@example.com"}, // the command before added nobody
 		{"", []string{"user", "show", "--email", "none@example.com"}, "none@example.com"},
 		{"", []string{"device", "list"}, "email"},
 		{"", []string{"device", "list", "--email", "none@example.com"}, "none@example.com"},

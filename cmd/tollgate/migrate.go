@@ -45,9 +45,6 @@ func newMigrateStatus(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		s, err := readSettings(p)
 		if err != nil {
 			return err

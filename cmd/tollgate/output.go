@@ -26,11 +26,12 @@ func addOutput(c *cobra.Command) *output {
 }
 
 // addForms adds the --output flag with the forms that a command prints, the
-// default first.
+// default first. Another form is refused before the command does its work.
 func addForms(c *cobra.Command, usage string, forms ...string) *output {
 	o := &output{forms: forms}
 	c.Flags().StringVarP(&o.format, "output", "o", forms[0], usage)
 	offer(c, "output", forms...)
+	c.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	return o
 }
 
@@ -41,7 +42,7 @@ type table struct {
 	value  any // what --output json prints
 }
 
-// check refuses a form that there is not, before a command does its work.
+// check refuses a form that there is not.
 func (o *output) check() error {
 	if !slices.Contains(o.forms, o.format) {
 		return fmt.Errorf("--output: there is no form %q, only %s", o.format, strings.Join(o.forms, ", "))
@@ -51,23 +52,19 @@ func (o *output) check() error {
 
 // print writes a table in the form that the operator asked for.
 func (o *output) print(w io.Writer, t table) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	switch o.format {
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		if err := e.Encode(t.value); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
-		return nil
-	default:
+	if o.format != "json" {
 		return printTable(w, t)
 	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(t.value); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
 }
 
+// printTable keeps every cell printable.
 func printTable(w io.Writer, t table) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{t.header}, t.rows...) {

@@ -1,11 +1,29 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
+
+// aboutPerson has a command print what it finds about one person.
+func aboutPerson(c *cobra.Command, p process, find func(context.Context, *wiring.Operator, auth.Account) (table, error)) *cobra.Command {
+	email := addEmail(c)
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
+			found, err := find(c.Context(), op, a)
+			if err != nil {
+				return err
+			}
+			return o.print(p.stdout, found)
+		})
+	}
+	return c
+}
 
 // withPerson opens the records for a command on one person.
 func withPerson(c *cobra.Command, p process, email string, do func(*wiring.Operator, auth.Account) error) error {

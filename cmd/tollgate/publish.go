@@ -28,9 +28,6 @@ func newPublish(p process) *cobra.Command {
 	a := addAddress(c)
 	c.Flags().BoolVar(&onlyValidate, "validate-only", false, "check the document and publish nothing")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		u, err := newPublisher(p)
 		if err != nil {
 			return err
@@ -131,7 +128,7 @@ func (s submission) publish(ctx context.Context, o *output) error {
 	}
 	return o.print(s.stdout, table{
 		header: []string{"SERVER", "VERSION", "LATEST", "STATUS", "PUBLISHED"},
-		rows:   [][]string{{printable(r.Name), printable(r.Version), yesNo(r.IsLatest), printable(r.Status), printable(r.PublishedAt)}},
+		rows:   [][]string{{r.Name, r.Version, yesNo(r.IsLatest), r.Status, r.PublishedAt}},
 		value:  published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues},
 	})
 }

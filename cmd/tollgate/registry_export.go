@@ -25,9 +25,6 @@ func newRegistryExport(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			if len(args) == 0 || args[0] == exportfile.Stdin {
 				_, err := export(c, op, p.stdout)

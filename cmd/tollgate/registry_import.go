@@ -48,9 +48,6 @@ func newRegistryImport(p process) *cobra.Command {
 	c.Flags().BoolVar(&lenient, "lenient", false, "take documents that break rules, too")
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when any record was refused")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		src, err := exportfile.Open(args[0], p.stdin)
 		if err != nil {
 			return fmt.Errorf("import: %w", err)

@@ -48,9 +48,6 @@ func newRiskReplay(p process) *cobra.Command {
 		"who passed step-up where stepUpPassed is not told: first-device of each person, none or all")
 	offer(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		stepUp, err := replay.ParseAssumption(assumption)
 		if err != nil {
 			return fmt.Errorf("--assume-step-up: %s", sentence(err))

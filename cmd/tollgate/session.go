@@ -18,28 +18,16 @@ func newSession(p process) *cobra.Command {
 }
 
 func newSessionList(p process) *cobra.Command {
-	c := &cobra.Command{
+	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the living sessions of a person",
 		Long:    "List the living sessions of a person, newest first, at most 1000.",
 		Example: "  tollgate session list --email ada@example.com",
 		Args:    cobra.NoArgs,
-	}
-	email := addEmail(c)
-	o := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
-			list, err := op.Devices.Sessions(c.Context(), a.ID)
-			if err != nil {
-				return err
-			}
-			return o.print(p.stdout, livingTable(list))
-		})
-	}
-	return c
+	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
+		list, err := op.Devices.Sessions(ctx, a.ID)
+		return livingTable(list), err
+	})
 }
 
 func livingTable(sessions []auth.Session) table {
@@ -83,9 +71,6 @@ func newSessionEnd(p process) *cobra.Command {
 	o := addOutput(c)
 	c.Flags().BoolVar(&all, "all", false, "end all sessions of the person")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		if all == (len(args) == 1) {
 			return errors.New("name the ID of one session, or give --all")
 		}

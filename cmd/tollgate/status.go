@@ -72,7 +72,7 @@ func (s *statusRun) check(args []string) error {
 	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):
 		return fmt.Errorf("%q is not of the form NAME or NAME@VERSION", args[0])
 	}
-	return s.out.check()
+	return nil
 }
 
 func (s *statusRun) run(ctx context.Context) error {
@@ -130,7 +130,7 @@ func recordTable(records []tollgateclient.Record) table {
 	for _, r := range records {
 		list = append(list, row{r.Name, r.Version, r.Status, r.StatusMessage, r.IsLatest, r.PublishedAt, r.UpdatedAt})
 		t.rows = append(t.rows, []string{
-			printable(r.Name), printable(r.Version), printable(r.Status), yesNo(r.IsLatest), printable(r.PublishedAt), printable(r.StatusMessage),
+			r.Name, r.Version, r.Status, yesNo(r.IsLatest), r.PublishedAt, r.StatusMessage,
 		})
 	}
 	t.value = list
@@ -177,7 +177,7 @@ func (s *statusRun) service(ctx context.Context) error {
 func (s serviceStatus) table() table {
 	parts := make([]string, 0, len(s.Dependencies))
 	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
-		parts = append(parts, printable(name+" "+s.Dependencies[name]))
+		parts = append(parts, name+" "+s.Dependencies[name])
 	}
 	who, trust := s.Email, s.TrustLevel
 	if who == "" {
@@ -185,7 +185,7 @@ func (s serviceStatus) table() table {
 	}
 	return table{
 		header: []string{"SERVICE", "READY", "SIGNED IN", "TRUST", "DEPENDENCIES"},
-		rows:   [][]string{{s.URL, yesNo(s.Status == "ok"), who, printable(trust), strings.Join(parts, ", ")}},
+		rows:   [][]string{{s.URL, yesNo(s.Status == "ok"), who, trust, strings.Join(parts, ", ")}},
 		value:  s,
 	}
 }

@@ -27,9 +27,6 @@ func newUserEnrolMFA(p process) *cobra.Command {
 	o := addOutput(c)
 	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that was enrolled before")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		address, err := auth.ParseEmail(*email)
 		if err != nil {
 			return err

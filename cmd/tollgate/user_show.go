@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,28 +12,16 @@ import (
 )
 
 func newUserShow(p process) *cobra.Command {
-	c := &cobra.Command{
+	return aboutPerson(&cobra.Command{
 		Use:     "show --email E",
 		Short:   "Show one person",
 		Long:    "Show one person: how the account stands, the grants, and how many devices and\nliving sessions there are ('tollgate device list', 'tollgate session list').",
 		Example: "  tollgate user show --email ada@example.com",
 		Args:    cobra.NoArgs,
-	}
-	email := addEmail(c)
-	o := addOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
-			d, err := readDossier(c, op, a)
-			if err != nil {
-				return err
-			}
-			return o.print(p.stdout, d.table())
-		})
-	}
-	return c
+	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
+		d, err := readDossier(ctx, op, a)
+		return d.table(), err
+	})
 }
 
 // dossier is what there is about a person.
@@ -43,15 +32,15 @@ type dossier struct {
 	sessions []auth.Session
 }
 
-func readDossier(c *cobra.Command, op *wiring.Operator, a auth.Account) (d dossier, err error) {
+func readDossier(ctx context.Context, op *wiring.Operator, a auth.Account) (d dossier, err error) {
 	d.account = a
-	if d.devices, err = op.Devices.Devices(c.Context(), a.ID); err != nil {
+	if d.devices, err = op.Devices.Devices(ctx, a.ID); err != nil {
 		return d, err
 	}
-	if d.sessions, err = op.Devices.Sessions(c.Context(), a.ID); err != nil {
+	if d.sessions, err = op.Devices.Sessions(ctx, a.ID); err != nil {
 		return d, err
 	}
-	d.grants, err = op.Grants.Of(c.Context(), registry.Holder(a.ID))
+	d.grants, err = op.Grants.Of(ctx, registry.Holder(a.ID))
 	return d, err
 }
 

@@ -19,9 +19,6 @@ func newWhoami(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
 		u, err := newPublisher(p)
 		if err != nil {
 			return err
@@ -46,7 +43,7 @@ func newWhoami(p process) *cobra.Command {
 func sessionTable(url, email string, s tollgateclient.Session) table {
 	return table{
 		header: []string{"SERVICE", "EMAIL", "TRUST", "SIGNED IN", "UNTIL", "USER"},
-		rows:   [][]string{{url, email, printable(s.TrustLevel), printable(s.CreatedAt), printable(s.ExpiresAt), printable(s.UserID)}},
+		rows:   [][]string{{url, email, s.TrustLevel, s.CreatedAt, s.ExpiresAt, s.UserID}},
 		value: struct {
 			URL   string `json:"url"`
 			Email string `json:"email"`
