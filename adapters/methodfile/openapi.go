@@ -53,7 +53,7 @@ func (f facts) or(other facts) facts {
 	return f
 }
 
-// verbs are the members of a Path Item Object that hold operations.
+// isVerb tells whether a member of a Path Item Object holds an operation.
 func isVerb(member string) bool {
 	switch member {
 	case "get", "put", "post", "delete", "options", "head", "patch", "trace", "query":

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/mail"
 	"strings"
@@ -80,7 +79,7 @@ func (p *post) letter(m sdk.Message) (*gomail.Msg, error) {
 		return nil, errors.New("the recipient is not an e-mail address")
 	}
 	w, err := p.words.of(content{
-		Product: p.settings.Brand.Name, Code: m.Code, Minutes: minutes(time.Until(m.ExpiresAt)), Subject: m.Subject, Text: m.Text,
+		Product: p.settings.Brand.Name, Code: m.Code, Minutes: setup.Minutes(time.Until(m.ExpiresAt)), Subject: m.Subject, Text: m.Text,
 	}, m.Kind)
 	if err != nil {
 		return nil, err
@@ -103,9 +102,6 @@ func (p *post) letter(m sdk.Message) (*gomail.Msg, error) {
 func messageID(from string) string {
 	return rand.Text() + from[strings.LastIndexByte(from, '@'):]
 }
-
-// minutes are rounded up: a code that is good for 9:59 is good for ten.
-func minutes(left time.Duration) int { return max(1, int(math.Ceil(left.Minutes()))) }
 
 // send hands the letter over. What the server says after it has taken it no longer matters.
 func (p *post) send(ctx context.Context, letter *gomail.Msg) error {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -93,8 +92,9 @@ func (g *gateway) Deliver(ctx context.Context, m sdk.Message) error {
 
 func (g *gateway) text(m sdk.Message) (string, error) {
 	if m.Kind == sdk.OTP {
-		left := max(1, int(math.Ceil(time.Until(m.ExpiresAt).Minutes())))
-		return g.settings.Words(setup.Code{Code: m.Code, Product: g.settings.Brand.Name, Minutes: left})
+		return g.settings.Words(setup.Code{
+			Code: m.Code, Product: g.settings.Brand.Name, Minutes: setup.Minutes(time.Until(m.ExpiresAt)),
+		})
 	}
 	if text := []rune(m.Text); len(text) > maxText {
 		return string(text[:maxText]), nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"os"
 	"reflect"
@@ -111,6 +112,10 @@ func positive(name string, d time.Duration) error {
 	}
 	return nil
 }
+
+// Minutes returns for how many minutes a code with so much time left is said to be good: rounded up, so that 9:59 are ten, and at
+// least one.
+func Minutes(left time.Duration) int { return max(1, int(math.Ceil(left.Minutes()))) }
 
 // Loopback reports whether a host is this machine, where nobody listens on the line.
 func Loopback(host string) bool {

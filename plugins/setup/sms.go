@@ -142,7 +142,7 @@ func (s SMS) Header() (http.Header, error) {
 type Code struct {
 	Code    string
 	Product string
-	Minutes int // for which the code is good, rounded up
+	Minutes int // for which the code is good
 }
 
 // Words returns the wording of a code.

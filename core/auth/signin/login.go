@@ -50,10 +50,11 @@ func (v *visitor) userID() auth.UserID {
 	return v.account.ID
 }
 
-// Login begins a session. fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong
-// password alike; fault.Forbidden with code account_locked, the detail lockoutUntil and whatever the password, after too many
-// failures and while an operator's lock lasts; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2). Where a second
-// factor is due no session begins yet: the result says so, and VerifyMFA completes the login.
+// Login begins a session. Where a second factor is due none begins yet: the result says so, and VerifyMFA completes the login.
+//
+// fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong password alike;
+// fault.Forbidden with code account_locked and the detail lockoutUntil, whatever the password, after too many failures and while
+// an operator's lock lasts; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
