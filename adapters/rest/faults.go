@@ -29,7 +29,7 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// protocolKinds tells the kind of what the HTTP server itself refuses. The
+// protocolKind tells the kind of what the HTTP server itself refuses. The
 // status stays the server's own.
 func protocolKind(status int) fault.Kind {
 	switch {
