@@ -68,15 +68,20 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	if v.account.State == auth.AccountLocked { // the password is not looked at, so the answer cannot confirm it
 		return Result{}, s.refuse(ctx, in.Visit, &v, errLockedByOperator())
 	}
+	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.enter(ctx, in, &v) })
+}
+
+// guarded counts a failure before it tries, and lets it stand where the try is refused.
+func (s *Service) guarded(ctx context.Context, from Visit, v *visitor, try func() (Result, error)) (r Result, err error) {
 	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
-		return Result{}, s.refuse(ctx, in.Visit, &v, err)
+		return Result{}, s.refuse(ctx, from, v, err)
 	}
-	r, err := s.enter(ctx, in, &v)
+	r, err = try()
 	switch {
 	case err == nil:
 		return r, nil
 	case isRefusal(err):
-		return Result{}, s.refuse(ctx, in.Visit, &v, err)
+		return Result{}, s.refuse(ctx, from, v, err)
 	}
 	return Result{}, errors.Join(err, s.guard.GiveBack(ctx, v.subject)) // a failure of the service is none of the person
 }

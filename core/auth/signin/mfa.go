@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -45,17 +44,7 @@ func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
 	if err := s.resume(ctx, in, &v); err != nil {
 		return Result{}, s.refuse(ctx, in.Visit, &v, err)
 	}
-	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
-		return Result{}, s.refuse(ctx, in.Visit, &v, err)
-	}
-	r, err := s.completeMFA(ctx, in, &v)
-	switch {
-	case err == nil:
-		return r, nil
-	case isRefusal(err):
-		return Result{}, s.refuse(ctx, in.Visit, &v, err)
-	}
-	return Result{}, errors.Join(err, s.guard.GiveBack(ctx, v.subject)) // a failure of the service is none of the person
+	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.completeMFA(ctx, in, &v) })
 }
 
 // resume finds the login that an answer belongs to. Without one the person stays unknown, so that what a stranger sends is
