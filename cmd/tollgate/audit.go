@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func newAuditSearch(p process) *cobra.Command {
 				return err
 			}
 			out := newEventWriter(c.Context(), op, p.stdout, o.format)
-			return errors.Join(op.Trail.Walk(c.Context(), person, q, out.write), out.close())
+			return cmp.Or(op.Trail.Walk(c.Context(), person, q, out.write), out.close()) // a full disk fails both
 		})
 	}
 	return c

@@ -175,7 +175,7 @@ func (l *login) complete(ctx context.Context, value *string, prompt, flag string
 func (l *login) password(ctx context.Context) (string, error) {
 	switch {
 	case l.fromStdin:
-		return passwordLine(l.process)
+		return passwordLine(ctx, l.process)
 	case !l.interactive():
 		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
 	}

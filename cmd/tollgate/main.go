@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,7 +46,11 @@ const (
 // standard error.
 func run(ctx context.Context, p process) int {
 	root := newRoot(p)
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	if err != nil {
 		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", sentence(err)) // nowhere left to report to
 		return exitCode(err)
 	}

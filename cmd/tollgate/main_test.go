@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -165,6 +168,13 @@ func TestWrongUse(t *testing.T) {
 	}{
 		{"", []string{"nonsense"}, "nonsense"},
 		{"", []string{"registry", "exprot"}, "exprot"},
+		{"", []string{"usr"}, `, did you mean user`},
+		{"", []string{"help", "nonsense"}, "nonsense"},
+		{"", []string{"help", "user", "nonsense"}, "nonsense"},
+		{"", []string{"backup"}, "use 'tollgate backup FILE [flags]'"},
+		{"", []string{"user", "list", "more"}, "use 'tollgate user list [flags]'"},
+		{"", []string{"completion", "bash", "more"}, "use 'tollgate completion bash'"},
+		{"", []string{"audit", "search", "--limit", "many"}, `--limit: "many" is not a whole number`},
 		{"", []string{"user", "nonsense"}, "nonsense"},
 		{"", []string{"grant", "nonsense"}, "nonsense"},
 		{"", []string{"user", "add", "--name", "N"}, "email"},
@@ -210,6 +220,55 @@ func TestWrongUse(t *testing.T) {
 		}
 	}
 }
+
+// TestInterrupted wants a signal to end a command that waits for its standard input.
+func TestInterrupted(t *testing.T) {
+	for _, args := range [][]string{
+		{"registry", "validate", "-"},
+		{"registry", "import", "-"},
+		{"methods", "import", "-"},
+		{"risk", "replay", "-"},
+		{"publish", "-", "--url", "http://localhost:1"},
+		{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"},
+	} {
+		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			reading, writing := io.Pipe()
+			defer writing.Close()
+			waits := readerFunc(func(b []byte) (int, error) {
+				interrupt()
+				return reading.Read(b)
+			})
+			var stderr bytes.Buffer
+			code := run(ctx, process{
+				args: args, environ: []string{"DATA_DIR=" + t.TempDir(), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
+				stdin: waits, stdout: io.Discard, stderr: &stderr,
+			})
+			if told := stderr.String(); code != exitFailed || !strings.Contains(told, "tollgate: interrupted") || strings.Count(told, "\n") != 1 {
+				t.Errorf("exit code %d, %q", code, told)
+			}
+		})
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// TestFullDisk wants a failure to print to be told once.
+func TestFullDisk(t *testing.T) {
+	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + t.TempDir()}, stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
+		if told := stderr.String(); code != exitFailed || strings.Count(told, syscall.ENOSPC.Error()) != 1 {
+			t.Errorf("%v: exit code %d, %q", args, code, told)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestMigrateAndSettings(t *testing.T) {
 	dir := t.TempDir()

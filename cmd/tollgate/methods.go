@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,10 @@ func newMethodsImport(p process) *cobra.Command {
 	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id of the first path of an OpenAPI document that has none")
 	addService(c, &d.ServiceID, &d.ServiceName)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		methods, err := readMethods(p, args[0], d)
+		methods, err := readMethods(c.Context(), p, args[0], d)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %s", args[0], sentence(err))
 		}
@@ -133,9 +137,9 @@ func newMethodsImport(p process) *cobra.Command {
 	return c
 }
 
-func readMethods(p process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {
+func readMethods(ctx context.Context, p process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {
 	if path == "-" {
-		return methodfile.Read(p.stdin, d)
+		return methodfile.Read(p.input(ctx), d)
 	}
 	f, err := os.Open(path) // #nosec G304 -- the operator names the file
 	if err != nil {

@@ -32,7 +32,7 @@ func newPublish(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		d, err := u.open(*a, args[0])
+		d, err := u.open(c.Context(), *a, args[0])
 		if err != nil {
 			return err
 		}
@@ -53,12 +53,12 @@ type submission struct {
 	text []byte
 }
 
-func (u *publisher) open(a address, file string) (submission, error) {
+func (u *publisher) open(ctx context.Context, a address, file string) (submission, error) {
 	who, err := u.account(a)
 	if err != nil {
 		return submission{}, err
 	}
-	text, err := readDocument(u.process, file)
+	text, err := readDocument(ctx, u.process, file)
 	if err != nil {
 		return submission{}, err
 	}

@@ -40,7 +40,7 @@ const commandsHead = `# Commands
 What ^tollgate help^ prints, in one place. Settings of the service come from the environment ([settings.md](settings.md)); operator commands
 read the same variables, and work on the same database while the service runs.
 
-- **Exit codes.** 0: done. 1: failed, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, tells why. The faults of
+- **Exit codes.** 0: done. 1: failed, interrupted, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, tells why. The faults of
   rate limit rules have a line each. 3: a publisher's command needs a sign-in, a step-up or a code, and nobody was there to be asked.
 - **Output.** Tables for people; control characters that strangers wrote are replaced. ^--output json^ is for programs: its names stay.
   Standard output has what was found, standard error what went wrong.

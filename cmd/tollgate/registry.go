@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,11 +51,14 @@ func newRegistryValidate(p process) *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 	}
 	o := addOutput(c)
-	c.RunE = func(_ *cobra.Command, names []string) error {
+	c.RunE = func(c *cobra.Command, names []string) error {
 		verdicts := make([]verdict, 0, len(names))
 		bad := 0
 		for _, name := range names {
-			v := validate(p, name)
+			v := validate(c.Context(), p, name)
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
 			if !v.Valid {
 				bad++
 			}
@@ -84,9 +88,9 @@ func verdictTable(verdicts []verdict) table {
 	return t
 }
 
-func validate(p process, name string) verdict {
+func validate(ctx context.Context, p process, name string) verdict {
 	v := verdict{File: name, Valid: true, Issues: []finding{}}
-	text, err := readDocument(p, name)
+	text, err := readDocument(ctx, p, name)
 	if err != nil {
 		v.refuse(err)
 		return v
@@ -111,8 +115,8 @@ func (v *verdict) refuse(err error) {
 	})
 }
 
-func readDocument(p process, name string) ([]byte, error) {
-	in := p.stdin
+func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
+	in := p.input(ctx)
 	if name != exportfile.Stdin {
 		f, err := os.Open(name)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func newRegistryImport(p process) *cobra.Command {
 	c.Flags().BoolVar(&lenient, "lenient", false, "take documents that break rules, too")
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when any record was refused")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		src, err := exportfile.Open(args[0], p.stdin)
+		src, err := exportfile.Open(args[0], p.input(c.Context()))
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
@@ -60,7 +61,7 @@ func newRegistryImport(p process) *cobra.Command {
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("interrupted: what was taken stays, and another run goes on from there")
 			}
-			return errors.Join(o.print(p.stdout, i.table(counts)), err, judge(counts, strict))
+			return cmp.Or(o.print(p.stdout, i.table(counts)), err, judge(counts, strict)) // one of them is told
 		})
 	}
 	return c

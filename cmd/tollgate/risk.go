@@ -67,7 +67,7 @@ func newRiskReplay(p process) *cobra.Command {
 
 // replayFile writes what it has found so far also when a line is wrong.
 func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
-	in := p.stdin
+	in := p.input(ctx)
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -85,7 +85,10 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	return errors.Join(err, out.Flush())
+	if flushed := out.Flush(); err == nil && flushed != nil {
+		return fmt.Errorf("print: %w", flushed)
+	}
+	return err
 }
 
 // scoreTable prints a row for each verdict, in columns of fixed width, since no more than one is held at a time.

@@ -40,6 +40,7 @@ func newRoot(p process) *cobra.Command {
 			group(c)
 		}
 	}
+	explainUse(root)
 	return root
 }
 
@@ -60,5 +61,6 @@ func sentence(err error) string {
 	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
 		text = f.Message
 	}
+	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // Cobra's suggestion, in the same sentence
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -76,7 +76,7 @@ func newUserAdd(p process) *cobra.Command {
 // the terminal.
 func readPassword(ctx context.Context, p process, fromStdin bool) (string, error) {
 	if fromStdin {
-		return passwordLine(p)
+		return passwordLine(ctx, p)
 	}
 	d := newDialogue(p)
 	if !d.interactive() {
@@ -97,8 +97,8 @@ func readPassword(ctx context.Context, p process, fromStdin bool) (string, error
 }
 
 // passwordLine reads a password that is piped in: the first line.
-func passwordLine(p process) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxPasswordInput+1)).ReadString('\n')
+func passwordLine(ctx context.Context, p process) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(p.input(ctx), maxPasswordInput+1)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read password: %w", err)
 	}

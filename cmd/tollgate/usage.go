@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// explainUse has wrong use of all commands told in words of this program instead of Cobra's and Go's.
+func explainUse(root *cobra.Command) {
+	root.SetFlagErrorFunc(wrongValue)
+	each(root, func(c *cobra.Command) {
+		if c.Args != nil && !c.HasSubCommands() {
+			c.Args = explained(c.Args)
+		}
+		if c.Name() == "help" {
+			c.Run, c.RunE = nil, helpOf
+		}
+	})
+}
+
+// explained returns the check with a failure that shows how the command is used.
+func explained(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if check(c, args) == nil {
+			return nil
+		}
+		return fmt.Errorf("wrong number of arguments (%d): use '%s'", len(args), c.UseLine())
+	}
+}
+
+// wrongValue tells of a number that is none by its flag.
+func wrongValue(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) || !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
+		return err
+	}
+	if flag := invalid.GetFlag(); flag.Value.Type() != "bool" {
+		return fmt.Errorf("--%s: %q is not a whole number, or too large", flag.Name, invalid.GetValue())
+	}
+	return err
+}
+
+// helpOf shows the help of the command that the arguments name; one that there is not is a failure, as it is without help.
+func helpOf(c *cobra.Command, args []string) error {
+	found, rest, err := c.Root().Find(args)
+	if err != nil {
+		return fmt.Errorf("help: %w", err)
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
+	}
+	found.InitDefaultHelpFlag() // so that it is shown
+	if err := found.Help(); err != nil {
+		return fmt.Errorf("help: %w", err)
+	}
+	return nil
+}
