@@ -19,8 +19,6 @@ type list struct {
 	path  string
 }
 
-var classes = map[string]risk.Class{"hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed}
-
 // className is what stands before the = of a list: no path looks like that.
 var className = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
@@ -45,7 +43,7 @@ func (c Config) lists() ([]list, error) {
 	for _, entry := range c.Lists {
 		l := list{class: risk.Listed, path: strings.TrimSpace(entry)}
 		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
-			if l.class, ok = classes[name]; !ok {
+			if l.class, ok = risk.ParseClass(name); !ok || l.class == risk.Clean {
 				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is none of listed, tor, proxy, hosting", name)
 			}
 			l.path = strings.TrimSpace(path)

@@ -30,7 +30,7 @@ func rewrite(t testing.TB, path string, lines ...string) {
 func TestContract(t *testing.T) {
 	signalstest.Reputation(t, func(t *testing.T, ratings signalstest.Ratings) signals.Reputation {
 		var c Config
-		for name, class := range classes {
+		for name, class := range map[string]risk.Class{"hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed} {
 			c.Lists = append(c.Lists, name+"="+file(t, ratings[class]...))
 		}
 		return open(t, c)
@@ -95,7 +95,7 @@ func TestSetting(t *testing.T) {
 			t.Errorf("list %d is %+v, want %+v", i, l, want[i])
 		}
 	}
-	for _, wrong := range []string{"spam=a.txt", "=a.txt", "tor=", "", "Tor=a.txt"} {
+	for _, wrong := range []string{"spam=a.txt", "clean=a.txt", "=a.txt", "tor=", "", "Tor=a.txt"} {
 		if err := (Config{Lists: []string{wrong}}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "IP_REPUTATION_LISTS: ") {
 			t.Errorf("%q: %v", wrong, err)
 		}

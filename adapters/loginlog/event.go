@@ -174,7 +174,7 @@ func (f *fields) location(r *record) *risk.Location {
 
 func (f *fields) country(raw json.RawMessage) string {
 	code := strings.ToUpper(f.text("country", raw))
-	if code != "" && (len(code) != 2 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+	if code != "" && !risk.IsCountry(code) {
 		f.fail("country", "must be an ISO 3166 code of two letters")
 	}
 	return code
@@ -215,9 +215,7 @@ func (f *fields) reputation(raw json.RawMessage) *risk.Reputation {
 	if missing(raw) {
 		return &risk.Reputation{State: risk.Unanswered}
 	}
-	class, ok := map[string]risk.Class{
-		"clean": risk.Clean, "hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed,
-	}[f.text("ipReputation", raw)]
+	class, ok := risk.ParseClass(f.text("ipReputation", raw))
 	if !ok {
 		f.fail("ipReputation", "must be clean, hosting, proxy, tor or listed")
 	}

@@ -88,7 +88,7 @@ func locate(db *maxminddb.Reader, address netip.Addr) risk.Location {
 // country returns the code, or nothing where what stands there is none.
 func (p *place) country() string {
 	code := strings.ToUpper(p.Country.Code)
-	if len(code) != 2 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+	if !risk.IsCountry(code) {
 		return ""
 	}
 	return code

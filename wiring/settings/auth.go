@@ -145,7 +145,7 @@ func (r Risk) Validate() error {
 		return fmt.Errorf("RISK_UNVERIFIED_MAX: %d is less than RISK_LIMITED_TRUST_MAX", r.UnverifiedMax)
 	}
 	for _, c := range r.HighRiskCountries {
-		if len(c) != 2 || strings.ToUpper(c) != c {
+		if !risk.IsCountry(c) {
 			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", c)
 		}
 	}

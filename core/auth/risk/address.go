@@ -3,6 +3,7 @@ package risk
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -98,6 +99,28 @@ const (
 	Tor
 	Listed
 )
+
+// ParseClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another one.
+func ParseClass(name string) (Class, bool) {
+	switch name {
+	case "clean":
+		return Clean, true
+	case "hosting":
+		return Hosting, true
+	case "proxy":
+		return Proxy, true
+	case "tor":
+		return Tor, true
+	case "listed":
+		return Listed, true
+	}
+	return Clean, false
+}
+
+// IsCountry tells whether a text is of the form of a country's code: two capital letters (ISO 3166-1 alpha-2).
+func IsCountry(code string) bool {
+	return len(code) == 2 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
 
 // Reputation is what the lists say of an address.
 type Reputation struct {

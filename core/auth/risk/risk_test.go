@@ -331,3 +331,26 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+func TestParseClass(t *testing.T) {
+	for name, want := range map[string]risk.Class{
+		"clean": risk.Clean, "hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed,
+	} {
+		if got, ok := risk.ParseClass(name); !ok || got != want {
+			t.Errorf("%s is class %d, %v", name, got, ok)
+		}
+	}
+	for _, name := range []string{"", "Tor", "bad"} {
+		if got, ok := risk.ParseClass(name); ok {
+			t.Errorf("%q is class %d", name, got)
+		}
+	}
+}
+
+func TestIsCountry(t *testing.T) {
+	for code, want := range map[string]bool{"DE": true, "XK": true, "": false, "D": false, "DEU": false, "de": false, "12": false, "Ä": false} {
+		if risk.IsCountry(code) != want {
+			t.Errorf("%q is a country's code: %v", code, !want)
+		}
+	}
+}
