@@ -62,7 +62,7 @@ func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClient
 		return nil, late
 	}
 	if own := i.process.ownExit(); own != nil {
-		return nil, fmt.Errorf("%w, before it served", own)
+		return nil, i.process.stillborn(own)
 	}
 	return nil, err
 }

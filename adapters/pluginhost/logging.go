@@ -27,7 +27,8 @@ type lines struct {
 
 	mu    sync.Mutex
 	line  []byte
-	crash bool // a stack trace has begun: what follows belongs to it
+	crash bool   // a stack trace has begun: what follows belongs to it
+	last  string // the last plain line, of a stack trace its first
 }
 
 // Write takes a piece of output; it never fails.
@@ -52,6 +53,13 @@ func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.emit()
+}
+
+// lastWords returns what was printed last, which tells why a plugin gave up.
+func (l *lines) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
 }
 
 func (l *lines) emit() {
@@ -103,6 +111,9 @@ func carried(fields map[string]any) logrus.Fields {
 }
 
 func (l *lines) text(line string) {
+	if !l.crash {
+		l.last = line
+	}
 	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		l.crash = true
 	}

@@ -37,8 +37,9 @@ type process struct {
 	cmd    *exec.Cmd
 	killed bool
 	reaped bool          // the group is gone: its id may be another's
-	done   chan struct{} // closed when the process has ended; err is set before
+	done   chan struct{} // closed when the process has ended; what follows is set before
 	err    error
+	words  string // its last ones on standard error
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -97,6 +98,7 @@ func (p *process) await(stderr *os.File) {
 	_ = stderr.SetReadDeadline(end)   // pipes take deadlines, and a closed one needs none
 	_ = p.stdout.SetReadDeadline(end) // as above
 	reading.Wait()
+	p.words = output.lastWords()
 	_ = stderr.Close()     // read to its end
 	_ = p.lifeline.Close() // nobody is there to hear it
 	close(p.done)
@@ -153,6 +155,14 @@ func (p *process) ownExit() error {
 		return nil
 	}
 	return p.exit()
+}
+
+// stillborn tells of a process that ended before it served, in its own words where it had any: of a wrong setting, say.
+func (p *process) stillborn(exit error) error {
+	if p.words == "" {
+		return fmt.Errorf("%w, before it served", exit)
+	}
+	return fmt.Errorf("%w, before it served: %s", exit, p.words)
 }
 
 // Wait returns when the process has ended. go-plugin calls it after it has read standard output to its end.

@@ -30,7 +30,7 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 		"wrong protocol":      {"protocol", "otp-test", "incompatible API version"},
 		"never shakes hands":  {"slow", "otp-test", "did not start within"},
 		"never answers":       {"mute", "otp-test", "did not start within"},
-		"exits":               {"exit", "otp-test", "exited"},
+		"exits":               {"exit", "otp-test", "exited: exit status 3, before it served: a setting is missing"},
 		"too long an answer":  {"huge", "otp-test", "ResourceExhausted"},
 		"of the other kind":   {"ownership", "otp-test", "describes itself as ownership"},
 		"courier as registry": {"courier", "pkg-npm", "describes itself as courier"},
