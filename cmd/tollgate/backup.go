@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,9 @@ func newBackup(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if args[0] == "" { // which would stand for the folder that the command runs in
+			return errors.New("the name of FILE is empty")
+		}
 		s, err := readSettings(p)
 		if err != nil {
 			return err

@@ -171,6 +171,8 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"usr"}, `, did you mean user`},
 		{"", []string{"help", "nonsense"}, "nonsense"},
 		{"", []string{"help", "user", "nonsense"}, "nonsense"},
+		{"", []string{"status", "com.example/weather", "--set", "gone"}, `there is no status "gone", only active`},
+		{"", []string{"backup", ""}, "is empty"},
 		{"", []string{"backup"}, "use 'tollgate backup FILE [flags]'"},
 		{"", []string{"user", "list", "more"}, "use 'tollgate user list [flags]'"},
 		{"", []string{"completion", "bash", "more"}, "use 'tollgate completion bash'"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // statusRun is one run of the command.
@@ -71,6 +72,11 @@ func (s *statusRun) check(args []string) error {
 		return errors.New("--set needs the NAME of a server")
 	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):
 		return fmt.Errorf("%q is not of the form NAME or NAME@VERSION", args[0])
+	case s.change.Status == "":
+		return nil
+	}
+	if _, err := registry.ParseStatus(s.change.Status); err != nil {
+		return fmt.Errorf("--set: there is no status %q, only active, deprecated and deleted", s.change.Status)
 	}
 	return nil
 }
