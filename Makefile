@@ -41,7 +41,7 @@ run: build ## build and serve with embedded defaults and the example rate limit 
 	exec bin/tollgate serve
 
 test: ## run every test with the race detector, beside PostgreSQL, Valkey and memcached
-	test/servers/with.sh go test -race -shuffle=on -timeout=20m ./...
+	GORACE=atexit_sleep_ms=0 test/servers/with.sh go test -race -shuffle=on -timeout=40m ./...
 
 check: check-format check-vet lint check-generated check-tidy ## fail unless formatted, vetted, linted, generated and tidy
 

@@ -15,6 +15,9 @@ func TestAuditSearch(t *testing.T) {
 		if r := command(t, dir, password, add...); r.code != exitOK {
 			t.Fatalf("user add: %+v", r)
 		}
+		if r := command(t, dir, "", "user", "unlock", "--email", name+"@example.com"); r.code != exitOK {
+			t.Fatalf("user unlock: %+v", r)
+		}
 	}
 	if r := command(t, dir, "", "user", "lock", "--email", "ada@example.com"); r.code != exitOK {
 		t.Fatalf("user lock: %+v", r)
@@ -40,11 +43,11 @@ func TestAuditSearch(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "a-lock b-add a-add"},
-		{[]string{"--limit", "2"}, "a-lock b-add"},
-		{[]string{"--limit", "0", "--since", "1h"}, "a-lock b-add a-add"},
-		{[]string{"--email", "bob@example.com"}, "b-add"},
-		{[]string{"--type", "ACCOUNT_CHANGE", "--until", tomorrow}, "a-lock b-add a-add"},
+		{nil, "a-lock b-unlock a-unlock"},
+		{[]string{"--limit", "2"}, "a-lock b-unlock"},
+		{[]string{"--limit", "0", "--since", "1h"}, "a-lock b-unlock a-unlock"},
+		{[]string{"--email", "bob@example.com"}, "b-unlock"},
+		{[]string{"--type", "ACCOUNT_CHANGE", "--until", tomorrow}, "a-lock b-unlock a-unlock"},
 		{[]string{"--type", "LOGIN_ATTEMPT"}, ""},
 		{[]string{"--since", tomorrow}, ""},
 		{[]string{"--until", "1h"}, ""},
