@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +20,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // TestManagementServer runs the rate limit service alone on a management server
@@ -117,19 +114,10 @@ func TestManagementServerSettings(t *testing.T) {
 // startOnServer runs a command with rules from a management server.
 func (e *environment) startOnServer(t *testing.T, address, command string) *service {
 	t.Helper()
-	process, err := instance.Start(filepath.Join(built, "tollgate"), append(e.environ,
+	return launch(t, command, append(append([]string{}, e.environ...),
 		"CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_SERVER_URL="+address,
 		"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL=20ms", "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL=20ms",
-	), command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{
-		t: t, process: process, grpc: process.GRPC,
-		limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug,
-	}
-	t.Cleanup(s.stop)
-	return s
+	))
 }
 
 func wantRule(t *testing.T, c ratelimit.RateLimitServiceClient, ask *ratelimit.RateLimitRequest, want uint32) {

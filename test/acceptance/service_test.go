@@ -156,6 +156,7 @@ func launch(t *testing.T, command string, environ []string) *service {
 	}
 	undescribed.Store(process.RateLimitHTTP, nil)
 	undescribed.Store(process.Debug, nil)
+	undescribed.Store(process.Prometheus, nil)
 	t.Cleanup(s.stop)
 	return s
 }
