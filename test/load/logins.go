@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,20 +35,7 @@ func measureLogins(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "tollgate-logins-")
-	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
-	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
-		return err
-	}
-	for _, e := range environments(dir, plan{}) {
-		if err := b.measure(dir, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return inEachEnvironment(b.measure)
 }
 
 func (b burst) measure(dir string, e environment) error {

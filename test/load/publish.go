@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -28,7 +27,7 @@ type publication struct {
 // measurePublication reads the command's flags and prints how many versions a
 // second the services take, each publisher with servers of its own and one
 // request at a time.
-func measurePublication(args []string) (err error) {
+func measurePublication(args []string) error {
 	var p publication
 	flags := flag.NewFlagSet(publishCommand, flag.ExitOnError)
 	flags.IntVar(&p.publishers, "publishers", 20, "publishers at work at once")
@@ -37,20 +36,7 @@ func measurePublication(args []string) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "tollgate-publish-")
-	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
-	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
-		return err
-	}
-	for _, e := range environments(dir, plan{}) {
-		if err := p.measure(dir, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return inEachEnvironment(p.measure)
 }
 
 func (p publication) measure(dir string, e environment) error {

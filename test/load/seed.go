@@ -56,6 +56,25 @@ func environments(dir string, p plan) []environment {
 	return append(list, e)
 }
 
+// inEachEnvironment builds the service into a folder of its own and measures it
+// in one environment after the other.
+func inEachEnvironment(measure func(dir string, e environment) error) error {
+	dir, err := os.MkdirTemp("", "tollgate-load-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
+	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
+		return err
+	}
+	for _, e := range environments(dir, plan{}) {
+		if err := measure(dir, e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
 func newEnvironment(dir string, p plan, name, counters, records string) environment {
 	own := filepath.Join(dir, name)
 	e := environment{name: name, counters: counters, records: records, otpLog: filepath.Join(own, "otp.jsonl")}
