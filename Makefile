@@ -20,7 +20,8 @@ PROTOC_GEN_GO_GRPC := $(TOOLS)/protoc-gen-go-grpc
 
 # The version of the source, also where there is no git or no history.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
-BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)'
 PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 

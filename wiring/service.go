@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -20,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
@@ -52,7 +52,8 @@ type limiter struct {
 	Debug      debugapi.Config
 	Decider    *decide.Decider
 	Rules      *reload.Rules
-	Statistics *statistics.Statistics
+	Statistics *debugapi.Statistics
+	Metrics    *prometheus.Registry
 	Sinks      sinks
 	Source     rulesource.Source
 	Counters   counters
@@ -94,8 +95,9 @@ func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, f
 // run, and of the debug listener.
 func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, func(), error) {
 	s := &Service{settings: l.Settings, log: l.Log}
-	metrics := debugapi.NewMetrics(l.Statistics)
-	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{Rules: l.Rules, Metrics: metrics})
+	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{
+		Rules: l.Rules, Statistics: l.Statistics, Metrics: l.Metrics.Handler(),
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,14 +109,14 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	}
 	health := ratelimitapi.NewHealth(l.storeCheck(), ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	limits, closeLimits, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
-		Decider: l.Decider, Meter: metrics, Health: health, Log: l.Log,
+		Decider: l.Decider, Meter: l.Statistics, Health: health, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
 		closeDebug()
 		return nil, nil, err
 	}
-	closeSinks, err := l.Sinks.open(ctx, s, metrics)
+	closeSinks, err := l.Sinks.open(ctx, s)
 	if err != nil {
 		closeLimits()
 		closeDebug()

@@ -5,14 +5,17 @@ import (
 	"time"
 
 	"github.com/google/wire"
+	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -175,13 +178,18 @@ func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usa
 	return usage.New(store, c, r.Prefix)
 }
 
+// metricsSet lets any part add its own metrics to those of the service.
+var metricsSet = wire.NewSet(registerer)
+
+func registerer(r *prometheus.Registry) metrics.Registerer { return r }
+
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
 	memory.NewCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	chooseRules,
-	statisticsOptions, statistics.New, wire.Struct(new(sinks), "*"),
+	statisticsOptions, statistics.New, debugapi.NewStatistics, wire.Struct(new(sinks), "*"),
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
 )
 

@@ -7,23 +7,25 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 // sinks is where the statistics of the rate limit part go besides the debug
-// listener.
+// listener, and the metrics of all parts.
 type sinks struct {
 	RateLimit  settings.RateLimit
 	Statsd     statsd.Config
 	Prometheus debugapi.PrometheusConfig
 	Statistics *statistics.Statistics
+	Metrics    *prometheus.Registry
 	Log        *logrus.Entry
 }
 
 // open adds them to the service.
-func (k sinks) open(ctx context.Context, s *Service, m *debugapi.Metrics) (func(), error) {
+func (k sinks) open(ctx context.Context, s *Service) (func(), error) {
 	sink, err := k.sender()
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (k sinks) open(ctx context.Context, s *Service, m *debugapi.Metrics) (func(
 	if !k.Prometheus.Enabled {
 		return func() {}, nil
 	}
-	listener, cleanup, err := debugapi.OpenPrometheus(ctx, k.Prometheus, m)
+	listener, cleanup, err := debugapi.OpenPrometheus(ctx, k.Prometheus, k.Metrics.Handler())
 	if err != nil {
 		return nil, err
 	}

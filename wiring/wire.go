@@ -8,6 +8,7 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -15,7 +16,7 @@ import (
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
+	settingsSet, systemSet, metricsSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
 	wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
@@ -27,20 +28,20 @@ var operatorSet = wire.NewSet(
 )
 
 // openEmbedded keeps records in a SQLite file and counts in the process.
-func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	wire.Build(serviceSet, sqliteRecords, inProcessCounters, inProcessSessions)
 	return nil, nil, nil
 }
 
 // openProduction keeps records and counts where the settings say.
-func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	wire.Build(serviceSet, chooseRecords, chooseSessionCache, chooseCounters)
 	return nil, nil, nil
 }
 
 // openRateLimit runs rate limit decisions alone.
-func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
-	wire.Build(settingsSet, systemSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService)
+func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+	wire.Build(settingsSet, systemSet, metricsSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService)
 	return nil, nil, nil
 }
 

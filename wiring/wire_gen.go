@@ -11,10 +11,12 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -41,7 +43,7 @@ import (
 // Injectors from wire.go:
 
 // openEmbedded keeps records in a SQLite file and counts in the process.
-func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -73,6 +75,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	prometheusRegisterer := registerer(r)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
@@ -80,6 +84,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 		Statistics: statisticsStatistics,
+		Metrics:    r,
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
@@ -95,7 +100,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 		Debug:      debugapiConfig,
 		Decider:    decider,
 		Rules:      rules,
-		Statistics: statisticsStatistics,
+		Statistics: debugapiStatistics,
+		Metrics:    r,
 		Sinks:      wiringSinks,
 		Source:     source,
 		Counters:   wiringCounters,
@@ -393,7 +399,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, log *lo
 }
 
 // openProduction keeps records and counts where the settings say.
-func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -440,6 +446,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	prometheusRegisterer := registerer(r)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
@@ -447,6 +455,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 		Statistics: statisticsStatistics,
+		Metrics:    r,
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
@@ -463,7 +472,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 		Debug:      debugapiConfig,
 		Decider:    decider,
 		Rules:      rules,
-		Statistics: statisticsStatistics,
+		Statistics: debugapiStatistics,
+		Metrics:    r,
 		Sinks:      wiringSinks,
 		Source:     source,
 		Counters:   wiringCounters,
@@ -794,7 +804,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, log *
 }
 
 // openRateLimit runs rate limit decisions alone.
-func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -841,6 +851,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
+	prometheusRegisterer := registerer(r)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
@@ -848,6 +860,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 		Statistics: statisticsStatistics,
+		Metrics:    r,
 		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
@@ -864,7 +877,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, log *l
 		Debug:      debugapiConfig,
 		Decider:    decider,
 		Rules:      rules,
-		Statistics: statisticsStatistics,
+		Statistics: debugapiStatistics,
+		Metrics:    r,
 		Sinks:      wiringSinks,
 		Source:     source,
 		Counters:   wiringCounters,
@@ -981,7 +995,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
+	settingsSet, systemSet, metricsSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
 // operatorSet is what operator commands need.

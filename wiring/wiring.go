@@ -11,24 +11,28 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 // Open puts a service together: connects to what it depends on, brings the
-// schema up to date and takes its addresses. The cleanup gives all of it back.
-func Open(ctx context.Context, s settings.Settings, parts Parts, log *logrus.Entry) (*Service, func(), error) {
+// schema up to date and takes its addresses. The metrics tell of the build. The
+// cleanup gives all of it back.
+func Open(ctx context.Context, s settings.Settings, parts Parts, build prometheus.Build, log *logrus.Entry) (*Service, func(), error) {
+	metrics := prometheus.New(build)
+	prometheus.CountLog(log.Logger, metrics)
 	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
 	switch {
 	case !parts.API():
-		return openRateLimit(ctx, s, parts, log)
+		return openRateLimit(ctx, s, parts, metrics, log)
 	case s.Service.Environment == settings.Production:
-		return openProduction(ctx, s, parts, log)
+		return openProduction(ctx, s, parts, metrics, log)
 	default:
-		return openEmbedded(ctx, s, parts, log)
+		return openEmbedded(ctx, s, parts, metrics, log)
 	}
 }
 

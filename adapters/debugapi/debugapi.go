@@ -1,6 +1,6 @@
-// Package debugapi is the debug listener: profiles, the rules in force, and
-// statistics as text and for Prometheus. It is for operators and changes
-// nothing.
+// Package debugapi is the debug listener: profiles, the rules in force, the
+// statistics of the rate limits as text, and the metrics of all parts. It is for
+// operators and changes nothing.
 package debugapi
 
 import (
@@ -40,11 +40,11 @@ const (
 	maxHeader   = 16 << 10
 )
 
-// Dependencies is what the listener shows. Rules and Metrics may be nil where
-// the service does not limit rates.
+// Dependencies is what the listener shows; what is nil has no page.
 type Dependencies struct {
-	Rules   decide.Rules
-	Metrics *Metrics
+	Rules      decide.Rules
+	Statistics *Statistics
+	Metrics    http.Handler
 }
 
 // Server is the debug listener.
@@ -116,10 +116,11 @@ func pages(d Dependencies) []page {
 	if d.Rules != nil {
 		list = append(list, page{"/rlconfig", "the rate limit configuration in force", showRules(d.Rules)})
 	}
+	if d.Statistics != nil {
+		list = append(list, page{"/stats", "statistics of the rate limits, one a line", http.HandlerFunc(d.Statistics.show)})
+	}
 	if d.Metrics != nil {
-		list = append(list,
-			page{"/stats", "statistics, one a line", http.HandlerFunc(d.Metrics.show)},
-			page{"/metrics", "statistics for Prometheus", d.Metrics.handler()})
+		list = append(list, page{"/metrics", "metrics of all parts for Prometheus", d.Metrics})
 	}
 	return list
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
@@ -34,17 +37,20 @@ func (d *decisions) Series() iter.Seq[*decide.Series] { return slices.Values(d.s
 
 // bench is a debug listener with all it shows.
 type bench struct {
-	rules     *reload.Rules
-	decisions *decisions
-	metrics   *debugapi.Metrics
-	url       string
+	rules      *reload.Rules
+	decisions  *decisions
+	statistics *debugapi.Statistics
+	url        string
 }
 
 func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
-	b.metrics = debugapi.NewMetrics(statistics.New(b.rules, b.decisions, statistics.Options{}))
-	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{Rules: b.rules, Metrics: b.metrics})
+	metrics := prometheus.NewRegistry()
+	b.statistics = debugapi.NewStatistics(statistics.New(b.rules, b.decisions, statistics.Options{}), metrics)
+	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{
+		Rules: b.rules, Statistics: b.statistics, Metrics: promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +155,7 @@ func TestStatistics(t *testing.T) {
 	}
 	b.decisions.stats.StoreErrors.Add(4)
 	b.decisions.stats.GlobalShadow.Add(5)
-	b.metrics.Answered(60 * time.Microsecond)
+	b.statistics.Answered(60 * time.Microsecond)
 
 	contains(t, b.get(t, "/stats", http.StatusOK),
 		"ratelimit.service.config_load_success: 1",

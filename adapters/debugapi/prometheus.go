@@ -40,11 +40,10 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// OpenPrometheus takes the address of a listener that shows the statistics to
+// OpenPrometheus takes the address of a listener that shows the metrics to
 // Prometheus and nothing else; the cleanup gives it up. Nothing is answered
 // before Serve.
-func OpenPrometheus(ctx context.Context, c PrometheusConfig, m *Metrics) (*Server, func(), error) {
-	metrics := m.handler()
+func OpenPrometheus(ctx context.Context, c PrometheusConfig, metrics http.Handler) (*Server, func(), error) {
 	s, cleanup, err := listen(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != c.Path {
 			http.NotFound(w, r)

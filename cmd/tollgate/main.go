@@ -11,10 +11,12 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 )
 
-// version is set by the build.
-var version string
+// version and revision are set by the build.
+var version, revision string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -66,4 +68,27 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "unknown"
+}
+
+// build says which program this is, for the metrics of the service.
+func build() prometheus.Build {
+	return prometheus.Build{Version: buildVersion(), Revision: buildRevision()}
+}
+
+// buildRevision returns the commit the build set, or what Go recorded; empty
+// where nobody did.
+func buildRevision() string {
+	if revision != "" {
+		return revision
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }

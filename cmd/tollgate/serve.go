@@ -46,7 +46,7 @@ func newServe(p process) *cobra.Command {
 func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {
 	collectSeldom(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)
-	service, cleanup, err := wiring.Open(ctx, s, parts, log)
+	service, cleanup, err := wiring.Open(ctx, s, parts, build(), log)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}

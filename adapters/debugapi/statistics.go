@@ -8,24 +8,20 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// Metrics shows the statistics of the rate limit service when they are asked
-// for. It is safe for concurrent use.
-type Metrics struct {
+// Statistics shows the statistics of the rate limit service when they are asked
+// for, as text and as metrics. It is safe for concurrent use.
+type Statistics struct {
 	statistics *statistics.Statistics
-	registry   *prometheus.Registry
 	took       prometheus.Observer
 }
 
-// NewMetrics returns the statistics, and those of the process.
-func NewMetrics(s *statistics.Statistics) *Metrics {
-	m := &Metrics{statistics: s, registry: prometheus.NewRegistry()}
+// NewStatistics shows statistics, and has them among the metrics of r.
+func NewStatistics(s *statistics.Statistics, r prometheus.Registerer) *Statistics {
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "ratelimit_service_response_time_seconds",
 		Help: "How long rate limit calls took.",
@@ -34,32 +30,24 @@ func NewMetrics(s *statistics.Statistics) *Metrics {
 			.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
 		},
 	}, []string{"grpc_method"})
-	m.took = times.WithLabelValues("ShouldRateLimit")
-	m.registry.MustRegister(m, times, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	shown := &Statistics{statistics: s, took: times.WithLabelValues("ShouldRateLimit")}
+	r.MustRegister(shown, times)
+	return shown
 }
-
-// Registry takes further collectors.
-func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
 // Answered counts a call of ShouldRateLimit.
-func (m *Metrics) Answered(took time.Duration) {
-	m.statistics.Answered(took)
-	m.took.Observe(took.Seconds())
-}
-
-func (m *Metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+func (s *Statistics) Answered(took time.Duration) {
+	s.statistics.Answered(took)
+	s.took.Observe(took.Seconds())
 }
 
 // Describe implements prometheus.Collector. What is collected depends on the
 // rules, so nothing is promised.
-func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
+func (s *Statistics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for _, c := range m.statistics.Service() {
+func (s *Statistics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range s.statistics.Service() {
 		var label prometheus.Labels
 		if c.Label != "" {
 			label = prometheus.Labels{c.Label: c.LabelValue}
@@ -69,14 +57,14 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	stats := statistics.Stats()
 	descs := make([]*prometheus.Desc, len(stats))
-	for i, s := range stats {
-		descs[i] = prometheus.NewDesc(statistics.RuleMetric(s), s.Help(), ruleLabels(), nil)
+	for i, stat := range stats {
+		descs[i] = prometheus.NewDesc(statistics.RuleMetric(stat), stat.Help(), ruleLabels(), nil)
 	}
-	totals := m.statistics.Totals()
+	totals := s.statistics.Totals()
 	for i := range totals {
 		labels := labelsOf(&totals[i])
-		for j, s := range stats {
-			to <- &ruleMetric{descs[j], labels, float64(totals[i].Values[s])}
+		for j, stat := range stats {
+			to <- &ruleMetric{descs[j], labels, float64(totals[i].Values[stat])}
 		}
 	}
 }
@@ -113,19 +101,19 @@ func labelsOf(t *statistics.Total) []*dto.LabelPair {
 }
 
 // show prints all counters as "name: value" lines, sorted.
-func (m *Metrics) show(w http.ResponseWriter, _ *http.Request) {
+func (s *Statistics) show(w http.ResponseWriter, _ *http.Request) {
 	plain(w)
 	var lines []string
 	add := func(name string, value uint64) {
 		lines = append(lines, fmt.Sprintf("%s: %d\n", name, value))
 	}
-	for _, c := range m.statistics.Service() {
+	for _, c := range s.statistics.Service() {
 		add(c.Name, c.Value)
 	}
-	totals := m.statistics.Totals()
+	totals := s.statistics.Totals()
 	for i := range totals {
-		for _, s := range statistics.Stats() {
-			add(totals[i].Name(s), totals[i].Values[s])
+		for _, stat := range statistics.Stats() {
+			add(totals[i].Name(stat), totals[i].Values[stat])
 		}
 	}
 	slices.Sort(lines)

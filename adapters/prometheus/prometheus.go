@@ -1,0 +1,60 @@
+// Package prometheus holds the metrics of one service and shows them as
+// Prometheus reads them: those of the process and the build, and those of ports,
+// which decorators measure whatever adapter answers them. What only one adapter
+// knows it counts itself, with the Registerer that it is given. This package
+// listens nowhere.
+//
+// Names, labels and their values are a promise to dashboards: docs/metrics.md
+// lists them. Labels take values of closed sets only, and what is known ahead
+// is there from the start with 0, so that a rate sees the first one counted.
+package prometheus
+
+import (
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Build says which program runs. A part that is not known is "unknown".
+type Build struct {
+	Version  string
+	Revision string // of the source
+}
+
+// Registry holds all metrics of one service. It is a prometheus.Registerer, safe
+// for concurrent use; several in one process know nothing of each other.
+type Registry struct {
+	*prometheus.Registry
+}
+
+// New returns a registry with the metrics of the process and the build.
+func New(b Build) *Registry {
+	r := &Registry{prometheus.NewRegistry()}
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_build_info",
+			Help: "Which program runs; always 1.",
+			ConstLabels: prometheus.Labels{
+				"version": known(b.Version), "revision": known(b.Revision), "goversion": runtime.Version(),
+			},
+		}, func() float64 { return 1 }),
+	)
+	return r
+}
+
+func known(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// Handler answers each request with all metrics as they stand.
+func (r *Registry) Handler() http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r})
+}

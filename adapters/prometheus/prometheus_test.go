@@ -1,0 +1,63 @@
+package prometheus_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+)
+
+// page is what the metrics look like now.
+func page(t *testing.T, r *prometheus.Registry) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	r.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", answer.Code, answer.Body)
+	}
+	return "\n" + answer.Body.String()
+}
+
+func contains(t *testing.T, page string, samples ...string) {
+	t.Helper()
+	for _, sample := range samples {
+		if !strings.Contains(page, "\n"+sample+"\n") {
+			t.Errorf("%s is not there", sample)
+		}
+	}
+}
+
+func TestBuildAndProcess(t *testing.T) {
+	r := prometheus.New(prometheus.Build{Version: "v1.2.3"})
+	got := page(t, r)
+	contains(t, got, `tollgate_build_info{goversion="`+runtime.Version()+`",revision="unknown",version="v1.2.3"} 1`)
+	for _, name := range []string{"\ngo_goroutines ", "\nprocess_start_time_seconds "} {
+		if !strings.Contains(got, name) {
+			t.Errorf("%q is not there", name)
+		}
+	}
+}
+
+// TestLogLevels wants each level there before anything was logged, and a line
+// below the log's level not counted. Another service's log is its own.
+func TestLogLevels(t *testing.T) {
+	r, other := prometheus.New(prometheus.Build{}), prometheus.New(prometheus.Build{})
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	prometheus.CountLog(log, r)
+	prometheus.CountLog(logrus.New(), other)
+	contains(t, page(t, r), `tollgate_log_entries_total{level="error"} 0`, `tollgate_log_entries_total{level="fatal"} 0`)
+	log.Error("broken")
+	log.WithField("a", "b").Error("broken")
+	log.Warn("odd")
+	log.Debug("not written")
+	contains(t, page(t, r), `tollgate_log_entries_total{level="error"} 2`,
+		`tollgate_log_entries_total{level="warning"} 1`, `tollgate_log_entries_total{level="debug"} 0`)
+	contains(t, page(t, other), `tollgate_log_entries_total{level="error"} 0`)
+}

@@ -1,0 +1,140 @@
+package acceptance
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// metrics returns all metrics of an instance by name.
+func (s *service) metrics() map[string]*dto.MetricFamily {
+	s.t.Helper()
+	body := call(s.t, "GET", s.debug+"/metrics", nil).want(s.t, http.StatusOK).body
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return families
+}
+
+// metric returns the value of a counter or gauge with the given labels, name and
+// value in turn; of a histogram, how many were observed. Those that are not
+// there count 0.
+func (s *service) metric(name string, labels ...string) float64 {
+	s.t.Helper()
+	var sum float64
+	for _, m := range s.metrics()[name].GetMetric() {
+		if hasLabels(m, labels) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum
+}
+
+func hasLabels(m *dto.Metric, labels []string) bool {
+	for pair := range slices.Chunk(labels, 2) {
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool {
+			return l.GetName() == pair[0] && l.GetValue() == pair[1]
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// documentedMetric is a row of docs/metrics.md.
+type documentedMetric struct {
+	kind   string
+	labels []string // sorted
+}
+
+var (
+	metricRow   = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| \\S.* \\|$")
+	metricLabel = regexp.MustCompile("^`(\\w+)`(?::|$)")
+)
+
+func documentedMetrics(t *testing.T) map[string]documentedMetric {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]documentedMetric{}
+	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
+		d := documentedMetric{kind: row[2]}
+		for label := range strings.SplitSeq(row[3], "; ") {
+			if name := metricLabel.FindStringSubmatch(label); name != nil {
+				d.labels = append(d.labels, name[1])
+			} else if label != "" {
+				t.Errorf("%s: label %q is not written as `name` or `name`: values", row[1], label)
+			}
+		}
+		slices.Sort(d.labels)
+		if _, twice := all[row[1]]; twice {
+			t.Errorf("%s is documented twice", row[1])
+		}
+		all[row[1]] = d
+	}
+	return all
+}
+
+// TestMetricsAreDocumented wants each metric of docs/metrics.md at /metrics of a
+// service that nobody has asked anything, with the type and labels of the page,
+// and on the page each metric of ours that is there.
+func TestMetricsAreDocumented(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		live, documented := e.start(t).metrics(), documentedMetrics(t)
+		for _, name := range slices.Sorted(maps.Keys(documented)) {
+			family, want := live[name], documented[name]
+			if family == nil {
+				t.Errorf("%s is not at /metrics", name)
+				continue
+			}
+			if got := strings.ToLower(family.GetType().String()); got != want.kind {
+				t.Errorf("%s is a %s, the page says %s", name, got, want.kind)
+			}
+			for _, m := range family.GetMetric() {
+				if got := labelNames(m); !slices.Equal(got, want.labels) {
+					t.Errorf("%s has labels %v, the page says %v", name, got, want.labels)
+					break
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(live)) {
+			if _, told := documented[name]; !told && strings.HasPrefix(name, "tollgate_") {
+				t.Errorf("%s is not on the page", name)
+			}
+		}
+	})
+}
+
+func labelNames(m *dto.Metric) []string {
+	var names []string
+	for _, l := range m.GetLabel() {
+		names = append(names, l.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestLogIsCounted wants as many lines counted as the log has, also those from
+// before the first listener.
+func TestLogIsCounted(t *testing.T) {
+	s := newEnvironment(t, "embedded").start(t)
+	for _, level := range []string{"warning", "info", "error"} {
+		got, want := s.metric("tollgate_log_entries_total", "level", level), strings.Count(s.process.Log(), `"level":"`+level+`"`)
+		if int(got) != want {
+			t.Errorf("%v lines of level %s are counted, the log has %d", got, level, want)
+		}
+	}
+}
