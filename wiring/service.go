@@ -75,6 +75,7 @@ type api struct {
 	Sweeping sweeping
 	Notices  *notices.Desk
 	Tracing  otlp.Tracing
+	Metrics  *prometheus.Registry
 }
 
 // newService takes the addresses of the parts that are to run.
@@ -109,7 +110,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	}
 	health := ratelimitapi.NewHealth(l.storeCheck(), ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	limits, closeLimits, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
-		Decider: l.Decider, Meter: l.Statistics, Health: health, Log: l.Log,
+		Decider: l.Decider, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator},
 	})
-	listener, err := rest.Listen(ctx, a.Config, s.log)
+	listener, err := rest.Listen(ctx, a.Config, s.log, a.Metrics)
 	if err != nil {
 		return nil, err
 	}

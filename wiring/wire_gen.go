@@ -376,6 +376,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Sweeping: wiringSweeping,
 		Notices:  desk,
 		Tracing:  tracing,
+		Metrics:  r,
 	}
 	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
@@ -777,6 +778,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Sweeping: wiringSweeping,
 		Notices:  desk,
 		Tracing:  tracing,
+		Metrics:  r,
 	}
 	wiringService, cleanup9, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/adapters/certfiles"
 )
 
 // The bounds of a call.
@@ -28,7 +30,7 @@ const (
 // them begin with a small stack, and growing it costs a tenth of the call.
 const workers = 64
 
-func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
+func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
 	guard := guard{s}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxBody),
@@ -41,8 +43,8 @@ func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
 		}),
 		grpc.StreamInterceptor(guard.stream),
 	}
-	if t.enabled() {
-		options = append(options, grpc.ChainUnaryInterceptor(t.unary, guard.unary))
+	if d.Tracing.enabled() {
+		options = append(options, grpc.ChainUnaryInterceptor(d.Tracing.unary, guard.unary))
 	} else {
 		options = append(options, grpc.UnaryInterceptor(guard.unary))
 	}
@@ -51,11 +53,12 @@ func newGRPC(c Config, s *service, h *Health, t Tracing) (*grpc.Server, error) {
 		if err != nil {
 			return nil, err
 		}
+		certfiles.ShowExpiry(d.Metrics, "grpc", identity)
 		options = append(options, grpc.Creds(credentials.NewTLS(identity)))
 	}
 	server := grpc.NewServer(options...)
 	ratelimitpb.RegisterRateLimitServiceServer(server, s)
-	healthpb.RegisterHealthServer(server, &healthService{health: h})
+	healthpb.RegisterHealthServer(server, &healthService{health: d.Health})
 	reflection.Register(server)
 	return server, nil
 }

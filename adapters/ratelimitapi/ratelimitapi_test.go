@@ -15,6 +15,7 @@ import (
 	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typepb "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -108,7 +109,7 @@ func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Dependencies) 
 		}
 	}
 	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
-	d.Meter, d.Health = b.meter, b.health
+	d.Meter, d.Health, d.Metrics = b.meter, b.health, prometheus.NewRegistry()
 	s, cleanup, err := ratelimitapi.Open(context.Background(), c, d)
 	if err != nil {
 		t.Fatal(err)

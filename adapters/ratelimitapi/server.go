@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
 	"google.golang.org/grpc"
@@ -22,6 +23,7 @@ type Dependencies struct {
 	Meter   Meter
 	Health  *Health
 	Tracing Tracing
+	Metrics prometheus.Registerer // needed for TLS alone
 	Log     *logrus.Entry
 }
 
@@ -41,7 +43,7 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	if d.Tracing.enabled() {
 		service.decider = tracedDecider{d.Decider}
 	}
-	server, err := newGRPC(c, service, d.Health, d.Tracing)
+	server, err := newGRPC(c, service, d)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/certfiles"
@@ -13,8 +14,8 @@ import (
 
 // Listen takes the address of the listener for Serve, which closes it. With
 // TLS_CERT and TLS_KEY it speaks TLS 1.2 and later, HTTP/1.1 in it, and follows
-// its files.
-func Listen(ctx context.Context, c Config, log *logrus.Entry) (net.Listener, error) {
+// its files; until when the certificate is good is a metric.
+func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
 	secure, err := c.TLS.follow(log)
 	if err != nil {
 		return nil, err
@@ -25,6 +26,7 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry) (net.Listener, err
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
 	if secure != nil {
+		certfiles.ShowExpiry(metrics, "api", secure)
 		return tls.NewListener(l, secure), nil
 	}
 	return l, nil

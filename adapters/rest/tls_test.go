@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -65,7 +66,7 @@ func serveTLS(t *testing.T, change func(*rest.Config)) (*service, *tls.Config) {
 	files, trusting := keyPair(t, t.TempDir())
 	cfg.TLS = files
 	change(&cfg)
-	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()))
+	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestTLSConfig(t *testing.T) {
 		cfg.TLS = c
 		err := cfg.Validate()
 		if err == nil {
-			_, err = rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()))
+			_, err = rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), prometheus.NewRegistry())
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,12 +89,20 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	return all
 }
 
+// grpcTLS makes the gRPC listener speak TLS, of which there is a metric too.
+func (e *environment) grpcTLS(t *testing.T) []string {
+	t.Helper()
+	files := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
+	files.put(t, signed(t, "authority", nil))
+	return []string{"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.cert, "GRPC_SERVER_TLS_KEY=" + files.key}
+}
+
 // TestMetricsAreDocumented wants each metric of docs/metrics.md at /metrics of a
 // service that nobody has asked anything, with the type and labels of the page,
 // and on the page each metric of ours that is there.
 func TestMetricsAreDocumented(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
-		live, documented := e.start(t).metrics(), documentedMetrics(t)
+		live, documented := e.start(t, e.grpcTLS(t)...).metrics(), documentedMetrics(t)
 		for _, name := range slices.Sorted(maps.Keys(documented)) {
 			family, want := live[name], documented[name]
 			if family == nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -89,6 +90,10 @@ func TestTLS(t *testing.T) {
 		t.Errorf("without TLS: %d %s", a.status, a.body)
 	}
 	wantSecureCookie(t, e, client, api)
+	until := time.Unix(int64(s.metric("tollgate_certificate_expiry_timestamp_seconds", "listener", "api")), 0)
+	if left := time.Until(until); left <= 0 || left > 2*time.Hour {
+		t.Errorf("the certificate is good until %v, says its metric", until)
+	}
 
 	files.put(t, second)
 	eventually(t, "the new certificate is served", func() bool {

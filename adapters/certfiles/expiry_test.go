@@ -1,0 +1,81 @@
+package certfiles_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+)
+
+// goodUntil returns a certificate.
+func goodUntil(t *testing.T, end time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: end}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// TestShowExpiry wants the end of the certificate that the files hold now, of
+// each listener its own.
+func TestShowExpiry(t *testing.T) {
+	end := time.Unix(1_800_000_000, 0)
+	renewed := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{
+		goodUntil(t, end.Add(48*time.Hour)), goodUntil(t, end.Add(24*time.Hour)),
+	}}
+	present := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{goodUntil(t, end)}}
+	f := &files{dir: t.TempDir()}
+	f.put(t, "cert", "first")
+	log, _ := test.NewNullLogger()
+	c, err := certfiles.Follow(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil }, f.path("cert"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prometheus.NewRegistry()
+	certfiles.ShowExpiry(r, "api", c)
+	certfiles.ShowExpiry(r, "grpc", &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return renewed, nil },
+	})
+	wantShown(t, r, map[string]time.Time{"api": end, "grpc": end.Add(24 * time.Hour)})
+	present = renewed
+	f.put(t, "cert", "second")
+	wantShown(t, r, map[string]time.Time{"api": end.Add(24 * time.Hour), "grpc": end.Add(24 * time.Hour)})
+}
+
+func wantShown(t *testing.T, r *prometheus.Registry, want map[string]time.Time) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "tollgate_certificate_expiry_timestamp_seconds" {
+		t.Fatalf("%v, %v", families, err)
+	}
+	for _, m := range families[0].GetMetric() {
+		listener := m.GetLabel()[0].GetValue()
+		if got := time.Unix(int64(m.GetGauge().GetValue()), 0); !got.Equal(want[listener]) {
+			t.Errorf("%s is good until %v, want %v", listener, got, want[listener])
+		}
+		delete(want, listener)
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is shown of %v", want)
+	}
+}
