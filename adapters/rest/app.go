@@ -66,6 +66,7 @@ type Server struct {
 	throttle throttle.Throttle
 	clock    clock.Clock
 	proxies  Proxies
+	v6Bits   int    // how much of an IPv6 address is a client's own
 	hsts     string // Strict-Transport-Security of answers over TLS; empty for none
 	log      *logrus.Entry
 	unused   unusedConns
@@ -75,7 +76,7 @@ type Server struct {
 func New(cfg Config, d Dependencies) *Server {
 	s := &Server{
 		parts: d.Parts, throttle: d.Throttle, clock: d.Clock,
-		proxies: cfg.TrustedProxies, hsts: cfg.TLS.hsts(), log: d.Log,
+		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hsts(), log: d.Log,
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "tollgate",
@@ -242,7 +243,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 		return nil
 	}
 	scope := part.Scope(c.Path())
-	v, err := s.throttle.Try(c.UserContext(), scope, Address(c).String())
+	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(Address(c), s.v6Bits))
 	if err != nil {
 		if scope == throttle.AuthAddress {
 			return err

@@ -17,14 +17,15 @@ const (
 
 // Config is what an operator may set of the API listener.
 type Config struct {
-	Host           string         `env:"HOST" envDefault:"0.0.0.0" desc:"address the API listens on"`
-	Port           int            `env:"PORT" envDefault:"3000" desc:"port the API listens on; 0 takes a free one"`
-	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count"`
-	ReadTimeout    time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request"`
-	WriteTimeout   time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to read an answer"`
-	IdleTimeout    time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`
-	MaxConnections int            `env:"MAX_CONNECTIONS" envDefault:"10000" desc:"most connections at once"`
-	TLS            TLSConfig
+	Host             string         `env:"HOST" envDefault:"0.0.0.0" desc:"address the API listens on"`
+	Port             int            `env:"PORT" envDefault:"3000" desc:"port the API listens on; 0 takes a free one"`
+	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count"`
+	ClientIPv6Prefix int            `env:"CLIENT_IPV6_PREFIX" envDefault:"64" desc:"how many leading bits of an IPv6 address, 1 to 128, are one client to the limits per address: whoever has an address mostly has all that begin alike"`
+	ReadTimeout      time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request"`
+	WriteTimeout     time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to read an answer"`
+	IdleTimeout      time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`
+	MaxConnections   int            `env:"MAX_CONNECTIONS" envDefault:"10000" desc:"most connections at once"`
+	TLS              TLSConfig
 }
 
 // TLSConfig is what an operator may set of transport security.
@@ -59,6 +60,9 @@ func (c TLSConfig) hsts() string {
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("PORT: %d is not a port, 0 to 65535", c.Port)
+	}
+	if c.ClientIPv6Prefix < 1 || c.ClientIPv6Prefix > 128 {
+		return fmt.Errorf("CLIENT_IPV6_PREFIX: %d is not the length of a prefix, 1 to 128", c.ClientIPv6Prefix)
 	}
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)

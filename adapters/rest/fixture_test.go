@@ -138,7 +138,7 @@ func (l *logged) String() string {
 func config() rest.Config {
 	return rest.Config{
 		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 30 * time.Second, MaxConnections: 100,
+		IdleTimeout: 30 * time.Second, MaxConnections: 100, ClientIPv6Prefix: 64,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // and that nothing left of the first stranger counts.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{
-		"", ",", "203.0.113.9", "198.51.100.1, 203.0.113.9, 10.0.0.1", "unknown", "[2001:db8::1]:80,10.0.0.1", "fe80::1%eth0", "10.0.0.1:99999", "[[", "]",
+		"", ",", "203.0.113.9", "[fe80::1%eth0]:80", "198.51.100.1, 203.0.113.9, 10.0.0.1", "unknown", "[2001:db8::1]:80,10.0.0.1", "fe80::1%eth0", "10.0.0.1:99999", "[[", "]",
 	} {
 		f.Add(seed)
 	}
@@ -18,8 +18,8 @@ func FuzzForwarded(f *testing.F) {
 	peer := netip.MustParseAddr("10.9.9.9")
 	f.Fuzz(func(t *testing.T, header string) {
 		got := proxies.forwarded(peer, header)
-		if !got.IsValid() {
-			t.Fatalf("%q: no address", header)
+		if !got.IsValid() || got.Zone() != "" {
+			t.Fatalf("%q: the client is %v", header, got)
 		}
 		known := got == peer
 		for _, word := range strings.Split(header, ",") {
@@ -34,4 +34,30 @@ func FuzzForwarded(f *testing.F) {
 			t.Errorf("%q moved the client to %v", header, after)
 		}
 	})
+}
+
+// TestLimitKey wants one key for all that one client can send from, and for
+// nobody else.
+func TestLimitKey(t *testing.T) {
+	for _, c := range []struct {
+		client string
+		bits   int
+		want   string
+	}{
+		{"192.0.2.1", 64, "192.0.2.1"},
+		{"192.0.2.1", 8, "192.0.2.1"},
+		{"2001:db8:1:2:3:4:5:6", 64, "2001:db8:1:2::/64"},
+		{"2001:db8:1:2:ffff:ffff:ffff:ffff", 64, "2001:db8:1:2::/64"},
+		{"2001:db8:1:3::1", 64, "2001:db8:1:3::/64"},
+		{"2001:db8:1:2ff::1", 56, "2001:db8:1:200::/56"},
+		{"2001:db8:1:2::7", 128, "2001:db8:1:2::7/128"},
+		{"64:ff9b::192.0.2.1", 64, "64:ff9b::c000:201"},
+		{"64:ff9b::192.0.2.2", 64, "64:ff9b::c000:202"},
+		{"64:ff9b:0:0:0:1:192.0.2.2", 64, "64:ff9b::/64"},
+		{"fe80::1", 64, "fe80::/64"},
+	} {
+		if got := limitKey(netip.MustParseAddr(c.client), c.bits); got != c.want {
+			t.Errorf("%s is counted by %s, want %s", c.client, got, c.want)
+		}
+	}
 }

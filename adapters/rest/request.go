@@ -117,7 +117,7 @@ func (p Proxies) forwarded(peer netip.Addr, header string) netip.Addr {
 // parseForwarded reads an address with or without a port.
 func parseForwarded(s string) (netip.Addr, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap(), nil
+		return ap.Addr().Unmap().WithZone(""), nil
 	}
 	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
 	return a.Unmap().WithZone(""), err
@@ -127,6 +127,23 @@ func parseForwarded(s string) (netip.Addr, error) {
 func Address(c *fiber.Ctx) netip.Addr {
 	a, _ := c.Locals(addressKey).(netip.Addr)
 	return a
+}
+
+// translated is the prefix of IPv4 addresses that a translator writes as IPv6
+// ones (RFC 6052, 2.1): the last 32 bits are the client, the others are
+// everybody's.
+var translated = netip.PrefixFrom(netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}), 96)
+
+// limitKey returns what the requests of a client are counted by: an IPv4
+// address as it is, of an IPv6 address its first bits. A site is given a whole
+// /64 at least (RFC 6177, 2), so whoever has one address can send each request
+// from another.
+func limitKey(client netip.Addr, bits int) string {
+	if client.Is4() || translated.Contains(client) {
+		return client.String()
+	}
+	network, _ := client.Prefix(bits) // Config.Validate knows how many bits there are
+	return network.String()
 }
 
 // Secure tells whether the client came over TLS, to us or to a trusted proxy.

@@ -30,6 +30,7 @@ func TestClientAddress(t *testing.T) {
 		"version 6 in brackets":  {trusted, []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::1"},
 		"version 6 with port":    {trusted, []string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::1"},
 		"mapped":                 {trusted, []string{"X-Forwarded-For", "::ffff:203.0.113.9"}, "203.0.113.9"},
+		"zone and port":          {trusted, []string{"X-Forwarded-For", "[fe80::1%eth0]:80"}, "fe80::1"},
 		"zone":                   {trusted, []string{"X-Forwarded-For", "fe80::1%eth0"}, "fe80::1"},
 		"two lines":              {trusted, []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
 	} {
@@ -47,9 +48,19 @@ func TestEachClientHasItsLimit(t *testing.T) {
 	cfg.TrustedProxies = rest.Proxies{netip.MustParsePrefix("127.0.0.1/32")}
 	s := serve(t, cfg, nil)
 	s.throttle.limit = 1
-	for _, address := range []string{"203.0.113.9", "203.0.113.10"} {
-		if a := s.call(t, http.MethodGet, "/auth/echo", nil, "X-Forwarded-For", address); a.status != 200 {
-			t.Errorf("%s: %d", address, a.status)
+	for _, c := range []struct {
+		address string
+		status  int
+	}{
+		{"203.0.113.9", 200},
+		{"203.0.113.10", 200},
+		{"::ffff:203.0.113.10", 429},
+		{"2001:db8:1:2::1", 200},
+		{"2001:db8:1:3::1", 200},
+		{"2001:db8:1:2:a:b:c:d", 429}, // another address of the first one's network
+	} {
+		if a := s.call(t, http.MethodGet, "/auth/echo", nil, "X-Forwarded-For", c.address); a.status != c.status {
+			t.Errorf("%s: %d, want %d", c.address, a.status, c.status)
 		}
 	}
 }

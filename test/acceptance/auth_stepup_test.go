@@ -163,20 +163,25 @@ func TestLimitsByAddress(t *testing.T) {
 		}
 		p := e.newPerson(t, "ada@example.com")
 		p.login(t, on[0])
-		for limit, asks := range map[string][]struct {
+		for limit, asks := range map[int][]struct {
 			method, path string
 			status       int
 		}{
-			"6": {{"GET", "/auth/session", 200}, {"GET", "/auth/none", 404}, {"DELETE", "/auth/login", 405}, {"POST", "/auth/refresh", 400}, {"POST", "/auth", 404}, {"POST", "/auth/login", 429}, {"GET", "/auth/none", 429}},
-			"5": {{"GET", "/devices", 200}, {"GET", "/sessions", 200}, {"GET", "/audit-logs", 200}, {"GET", "/audit-logs?limit=0", 400}, {"DELETE", "/sessions/7", 400}, {"GET", "/devices", 429}, {"GET", "/devices/none", 429}},
+			6: {{"GET", "/auth/session", 200}, {"GET", "/auth/none", 404}, {"DELETE", "/auth/login", 405}, {"POST", "/auth/refresh", 400}, {"POST", "/auth", 404}, {"POST", "/auth/login", 429}, {"GET", "/auth/none", 429}},
+			5: {{"GET", "/devices", 200}, {"GET", "/sessions", 200}, {"GET", "/audit-logs", 200}, {"GET", "/audit-logs?limit=0", 400}, {"DELETE", "/sessions/7", 400}, {"GET", "/devices", 429}, {"GET", "/devices/none", 429}},
 		} {
 			for i, ask := range asks {
 				a := call(t, ask.method, on[i%len(on)].api+ask.path, nil, p.bearer()...).want(t, ask.status)
-				wantLimit(t, a, limit, strconv.Itoa(max(4-i, 0)))
+				wantLimit(t, a, strconv.Itoa(limit), strconv.Itoa(max(4-i, 0)))
 				wantWindow(t, a, 15*time.Minute)
 			}
-			again := call(t, asks[0].method, on[0].api+asks[0].path, nil, append(p.bearer(), "X-Forwarded-For", "198.51.100.7")...)
-			again.want(t, http.StatusOK)
+			for _, other := range []struct {
+				address string
+				used    int
+			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} { // a network of version 6 is one client
+				a := call(t, asks[0].method, on[0].api+asks[0].path, nil, append(p.bearer(), "X-Forwarded-For", other.address)...)
+				wantLimit(t, a.want(t, http.StatusOK), strconv.Itoa(limit), strconv.Itoa(limit-other.used))
+			}
 		}
 	})
 }
