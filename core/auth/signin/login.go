@@ -71,7 +71,10 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.enter(ctx, in, &v) })
 }
 
-// guarded counts a failure before it tries, and lets it stand where the try is refused.
+// guarded counts a failure before it tries, and lets it stand where the try is refused. The count is a transaction of its own, and
+// not the one of the audit events: between the two a password is hashed, for which no transaction may wait, and parallel guesses
+// have to see the count meanwhile. So a crash between them, or an audit log that takes nothing, loses the events and never the
+// count.
 func (s *Service) guarded(ctx context.Context, from Visit, v *visitor, try func() (Result, error)) (r Result, err error) {
 	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
 		return Result{}, s.refuse(ctx, from, v, err)

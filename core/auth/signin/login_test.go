@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 )
 
@@ -328,6 +330,32 @@ func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 	}
 	w.hasher.err = nil
 	w.login()
+}
+
+// mute is an audit log that takes nothing.
+type mute struct{ auditlog.Log }
+
+func (mute) Append(context.Context, ...auth.Event) error {
+	return fault.New(fault.Unavailable, "", "the audit log is away")
+}
+
+// TestFailureCountsWithoutItsEvents wants guesses bounded whatever becomes of what is told of them.
+func TestFailureCountsWithoutItsEvents(t *testing.T) {
+	w := newWorld(t)
+	told := w.trail
+	w.trail = audit.New(mute{w.log}, w.clock, w.dice)
+	w.start(signin.Defaults())
+	for range 5 {
+		_, err := w.attempt("Wrong Horse 9!")
+		wantFault(t, "a wrong password that cannot be told", err, fault.Unavailable, "")
+	}
+	w.trail = told
+	w.start(signin.Defaults())
+	_, err := w.attempt(password)
+	wantFault(t, "the right password after five failures", err, fault.Forbidden, auth.CodeAccountLocked)
+	if w.hasher.compared != 5 {
+		t.Errorf("%d passwords were compared, want 5", w.hasher.compared)
+	}
 }
 
 func TestLockOfAnOperator(t *testing.T) {
