@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
@@ -151,13 +153,19 @@ func valkeyCounters(ctx context.Context, v valkey.Config, p valkey.PerSecondConf
 	return counters{valkey.NewPair(second, store), "valkey", healthy}, func() { cleanupSecond(); cleanup() }, nil
 }
 
-// counterStore is the store as calls see it: traced, where that is on and there
-// is something to wait for.
-func counterStore(c counters, t otlp.Tracing) counter.Store {
-	if !t.Enabled() || c.System == "" {
+// counterStore is the store as calls see it: measured, and traced, where that is
+// on. In the process there is nothing to wait for, and measuring would cost more
+// than counting: there the metrics stay 0.
+func counterStore(c counters, t otlp.Tracing, r metrics.Registerer) counter.Store {
+	measured := prometheus.NewCounters(c.Store, r)
+	switch {
+	case c.System == "":
 		return c.Store
+	case t.Enabled():
+		return t.Counters(measured, c.System)
+	default:
+		return measured
 	}
-	return t.Counters(c.Store, c.System)
 }
 
 // chooseOverLimit remembers keys that are over their limit where
@@ -201,8 +209,10 @@ func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c
 	return cache, cleanup, err
 }
 
-// openPlugins finds the plugins; calls of them are traced, where that is on.
-func openPlugins(c pluginhost.Config, t otlp.Tracing, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+// openPlugins finds the plugins; calls of them are measured, and traced, where
+// that is on.
+func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+	c.Metrics = r
 	if t.Enabled() {
 		c.Around = t.PluginCall
 	}

@@ -139,6 +139,7 @@ func (l limiter) storeCheck() ratelimitapi.Check {
 
 // addAPI takes the address of the API listener.
 func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error) {
+	a.Database.Measure(a.Metrics)
 	health := rest.NewHealth(a.probes(parts)...)
 	docs, err := apidocs.New()
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error
 	}
 	app := rest.New(a.Config, rest.Dependencies{
 		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
-		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator},
+		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, s.log, a.Metrics)
 	if err != nil {

@@ -195,8 +195,12 @@ var limitSet = wire.NewSet(
 
 // throttleSet lets the API ask the rate limit hexagon about its own limits.
 var throttleSet = wire.NewSet(
-	throttleConfig, inprocess.NewThrottle, wire.Bind(new(throttle.Throttle), new(*inprocess.Throttle)),
+	throttleConfig, inprocess.NewThrottle, newThrottle,
 )
+
+func newThrottle(t *inprocess.Throttle, r metrics.Registerer) throttle.Throttle {
+	return prometheus.NewThrottle(t, r)
+}
 
 func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }
 

@@ -61,7 +61,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	if err != nil {
 		return nil, nil, err
 	}
-	store := counterStore(wiringCounters, tracing)
+	prometheusRegisterer := registerer(r)
+	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup()
@@ -75,7 +76,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	prometheusRegisterer := registerer(r)
 	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
@@ -156,7 +156,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, log)
+	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, prometheusRegisterer, log)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -250,8 +250,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
+	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -312,7 +313,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
@@ -368,7 +369,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Registry: registryapiAPI,
 		Auth:     authapiAPI,
 		Methods:  methodsapiAPI,
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Clock:    clock,
 		Database: db,
 		Counters: store,
@@ -431,7 +432,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	store := counterStore(wiringCounters, tracing)
+	prometheusRegisterer := registerer(r)
+	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
@@ -447,7 +449,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	prometheusRegisterer := registerer(r)
 	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
@@ -542,7 +543,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, log)
+	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, prometheusRegisterer, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -646,8 +647,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
+	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -712,7 +714,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
@@ -770,7 +772,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Registry: registryapiAPI,
 		Auth:     authapiAPI,
 		Methods:  methodsapiAPI,
-		Throttle: throttle,
+		Throttle: throttleThrottle,
 		Clock:    clock,
 		Database: db,
 		Counters: store,
@@ -837,7 +839,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		cleanup()
 		return nil, nil, err
 	}
-	store := counterStore(wiringCounters, tracing)
+	prometheusRegisterer := registerer(r)
+	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
@@ -853,7 +856,6 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	prometheusRegisterer := registerer(r)
 	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus

@@ -78,8 +78,14 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 		}
 	}
 	slices.SortFunc(specs, func(a, b spec) int { return strings.Compare(a.name, b.name) })
+	m := newMeasures()
 	for _, s := range specs {
-		h.plugins = append(h.plugins, h.supervise(ctx, s, cfg, log))
+		v := h.supervise(ctx, s, cfg, log)
+		v.calls = m.of(s.name)
+		h.plugins = append(h.plugins, v)
+	}
+	if cfg.Metrics != nil {
+		cfg.Metrics.MustRegister(m.calls, m.times, newStates(h))
 	}
 	return h, h.Close, nil
 }

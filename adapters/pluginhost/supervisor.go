@@ -46,6 +46,7 @@ type supervisor struct {
 	cfg     Config
 	sockets string
 	log     *logrus.Entry
+	calls   callMeter
 	begin   func() // starts run in the background, once; later calls do nothing
 
 	settled chan struct{} // closed when the first start has succeeded or failed, or the host closes
@@ -103,6 +104,13 @@ func (s *supervisor) runOnce(ctx context.Context) error {
 
 // use calls the plugin, bounded by the call deadline. The error is that of call, or why the plugin cannot be called.
 func (s *supervisor) use(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, wire.Description) error) error {
+	began := time.Now()
+	err := s.bounded(ctx, call)
+	s.calls.ended(ctx, began, err)
+	return err
+}
+
+func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, wire.Description) error) error {
 	limited, cancel := context.WithTimeout(ctx, s.spec.limits.call)
 	defer cancel()
 	i, err := s.acquire(limited)

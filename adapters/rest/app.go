@@ -11,8 +11,10 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
 
@@ -38,6 +40,8 @@ type Part interface {
 	Owns(path string) bool
 	// Scope returns the limit that requests of the path count against.
 	Scope(path string) throttle.Scope
+	// Name names the part in metrics.
+	Name() string
 	// WriteFault writes the body of a failure in the part's own form. Status
 	// and headers are set already; the part may change them.
 	WriteFault(c *fiber.Ctx, f *fault.Error) error
@@ -56,6 +60,7 @@ type Dependencies struct {
 	Throttle throttle.Throttle
 	Clock    clock.Clock
 	Tracing  Tracing
+	Metrics  prometheus.Registerer // nil to show none
 	Log      *logrus.Entry
 }
 
@@ -70,6 +75,7 @@ type Server struct {
 	hsts     string // Strict-Transport-Security of answers over TLS; empty for none
 	log      *logrus.Entry
 	unused   unusedConns
+	meter    *meter
 }
 
 // New returns the listener with all parts mounted. It does not listen yet.
@@ -107,6 +113,8 @@ func New(cfg Config, d Dependencies) *Server {
 	for _, p := range d.Parts {
 		p.Mount(s.app)
 	}
+	s.meter = newMeter(d.Metrics, func() float64 { return float64(s.app.Server().GetOpenConnectionsCount()) })
+	s.meter.know(s.app, d.Parts)
 	return s
 }
 
@@ -175,9 +183,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// around surrounds every request: it names it, keeps a panic inside, counts it
-// against the part's limit and turns a failure into an answer.
+// around surrounds every request: it names and measures it, keeps a panic
+// inside, counts it against the part's limit and turns a failure into an answer.
 func (s *Server) around(c *fiber.Ctx) (err error) {
+	began := time.Now()
+	s.meter.inFlight.Inc()
+	defer func() {
+		s.meter.inFlight.Dec()
+		s.answered(c, began)
+	}()
 	s.greet(c)
 	defer func() {
 		if p := recover(); p != nil {
@@ -226,6 +240,7 @@ func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 	if RequestID(c) != "" { // it was routed, and writing its answer failed
 		return s.writeFault(c, err)
 	}
+	defer s.answered(c, time.Now())
 	linger(c.Context().Conn())
 	s.greet(c)
 	if limit := s.count(c); limit != nil {
@@ -264,8 +279,16 @@ func (s *Server) count(c *fiber.Ctx) error {
 	return nil
 }
 
-func (s *Server) partOf(path string) Part {
-	for _, p := range s.parts {
+// answered takes note of a request for the metrics.
+func (s *Server) answered(c *fiber.Ctx, began time.Time) {
+	s.meter.of(c, s.parts).answered(c.Response().StatusCode(), time.Since(began))
+}
+
+func (s *Server) partOf(path string) Part { return ownerOf(s.parts, path) }
+
+// ownerOf returns the part that a path belongs to; nil for none.
+func ownerOf(parts []Part, path string) Part {
+	for _, p := range parts {
 		if p.Owns(path) {
 			return p
 		}

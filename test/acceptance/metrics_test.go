@@ -60,7 +60,7 @@ type documentedMetric struct {
 }
 
 var (
-	metricRow   = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| \\S.* \\|$")
+	metricRow   = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|(.*?)\\| \\S.* \\|$")
 	metricLabel = regexp.MustCompile("^`(\\w+)`(?::|$)")
 )
 
@@ -73,7 +73,7 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	all := map[string]documentedMetric{}
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		d := documentedMetric{kind: row[2]}
-		for label := range strings.SplitSeq(row[3], "; ") {
+		for label := range strings.SplitSeq(strings.TrimSpace(row[3]), "; ") {
 			if name := metricLabel.FindStringSubmatch(label); name != nil {
 				d.labels = append(d.labels, name[1])
 			} else if label != "" {
@@ -140,10 +140,41 @@ func labelNames(m *dto.Metric) []string {
 // before the first listener.
 func TestLogIsCounted(t *testing.T) {
 	s := newEnvironment(t, "embedded").start(t)
-	for _, level := range []string{"warning", "info", "error"} {
+	for _, level := range []string{"warning", "error"} { // what is said later is of another level
 		got, want := s.metric("tollgate_log_entries_total", "level", level), strings.Count(s.process.Log(), `"level":"`+level+`"`)
 		if int(got) != want {
 			t.Errorf("%v lines of level %s are counted, the log has %d", got, level, want)
 		}
 	}
+}
+
+// TestRequestsMoveMetrics wants requests counted by route, refusals by limit, and
+// batches of hits where a store outside of the process counts them.
+func TestRequestsMoveMetrics(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t, "REGISTRY_RATE_LIMIT=2")
+		const list = "/v0.1/servers"
+		call(t, "GET", s.api+list, nil).want(t, http.StatusOK)
+		call(t, "GET", s.api+list+"/com.example%2Fnone/versions/1.0.0", nil).want(t, http.StatusNotFound)
+		call(t, "GET", s.api+list, nil).want(t, http.StatusTooManyRequests)
+		for _, want := range [][]string{
+			{"tollgate_http_requests_total", "part", "registry", "route", list, "method", "GET", "code", "200"},
+			{"tollgate_http_requests_total", "route", list + "/{serverName}/versions/{version}", "code", "404"},
+			{"tollgate_http_requests_total", "part", "registry", "route", "none", "code", "429"},
+			{"tollgate_http_request_duration_seconds", "part", "registry", "route", list, "method", "GET"},
+			{"tollgate_throttled_total", "scope", "registry"},
+		} {
+			if got := s.metric(want[0], want[1:]...); got != 1 {
+				t.Errorf("%v is %v, want 1", want, got)
+			}
+		}
+		for _, name := range []string{"tollgate_counter_store_requests_total", "tollgate_counter_store_request_duration_seconds"} {
+			if got := s.metric(name, "operation", "add"); got > 0 != e.shared {
+				t.Errorf("%s is %v", name, got)
+			}
+		}
+		if got := s.metric("go_sql_open_connections", "db_name", "records"); got < 1 {
+			t.Errorf("%v connections to the database are open", got)
+		}
+	})
 }

@@ -94,6 +94,9 @@ func (a *API) Mount(r fiber.Router) {
 	r.Get(keySet, a.keySet)
 }
 
+// Name implements rest.Part.
+func (*API) Name() string { return "auth" }
+
 // Owns tells whether the path is one of this part.
 func (a *API) Owns(path string) bool {
 	for _, prefix := range [...]string{root, devices, sessions, auditLog} {

@@ -76,6 +76,9 @@ func (a *API) Mount(r fiber.Router) {
 	r.Get(root+"/*", a.other)
 }
 
+// Name implements rest.Part.
+func (*API) Name() string { return "methods" }
+
 // Owns tells whether the path is below /v2.
 func (a *API) Owns(path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")

@@ -65,6 +65,9 @@ func (a *API) Mount(r fiber.Router) {
 	}
 }
 
+// Name implements rest.Part.
+func (*API) Name() string { return "registry" }
+
 // Owns tells whether the path is the registry's.
 func (a *API) Owns(path string) bool { return below(path) != "" }
 

@@ -1,0 +1,113 @@
+package pluginhost_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+// metric returns the value of a metric of a plugin, of an outcome where one is
+// given; of a histogram, how many were observed. -1 is that it is not there.
+func metric(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["plugin"] == plugin && labels["outcome"] == outcome {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return -1
+}
+
+// TestCallsAreMeasured wants each call under its outcome, and all outcomes there
+// before any call.
+func TestCallsAreMeasured(t *testing.T) {
+	t.Parallel()
+	metrics := prometheus.NewRegistry()
+	host := misbehaving(t, "ownership", "pkg-test", func(cfg *pluginhost.Config) { cfg.Metrics = metrics })
+	for _, outcome := range []string{"done", "refused", "unavailable", "canceled"} {
+		if got := metric(t, metrics, "tollgate_plugin_calls_total", "pkg-test", outcome); got != 0 {
+			t.Errorf("%v calls are %s before the first", got, outcome)
+		}
+	}
+	checker := host.Ownership()
+	if err := host.StartAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct{ identifier, outcome string }{{"there", "done"}, {"missing", "refused"}, {"busy", "unavailable"}} {
+		_ = checker.Check(t.Context(), ownership.Claim{ // what it answers, other tests look at
+			ServerName: "com.example/server", RegistryType: "npm", Identifier: c.identifier, Version: "1.0.0",
+		})
+		if got := metric(t, metrics, "tollgate_plugin_calls_total", "pkg-test", c.outcome); got != 1 {
+			t.Errorf("%s: %v calls are %s, want 1", c.identifier, got, c.outcome)
+		}
+		if got := metric(t, metrics, "tollgate_plugin_call_duration_seconds", "pkg-test", ""); got != float64(i+1) {
+			t.Errorf("%v calls are timed, want %d", got, i+1)
+		}
+	}
+}
+
+// TestCallersThatLeave are no failures of the plugin.
+func TestCallersThatLeave(t *testing.T) {
+	t.Parallel()
+	metrics := prometheus.NewRegistry()
+	_, c := testCourier(t, func(cfg *pluginhost.Config) { cfg.Metrics = metrics })
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := c.Deliver(left, couriertest.Code(courier.Email, "1")); err == nil {
+		t.Error("a call of a caller that has left succeeded")
+	}
+	for outcome, want := range map[string]float64{"canceled": 1, "unavailable": 0} {
+		if got := metric(t, metrics, "tollgate_plugin_calls_total", "otp-test", outcome); got != want {
+			t.Errorf("%v calls are %s, want %v", got, outcome, want)
+		}
+	}
+}
+
+// TestStatesAreShown wants a plugin up while it runs and while nothing has asked
+// for it, and one that fails down, with its restarts.
+func TestStatesAreShown(t *testing.T) {
+	t.Parallel()
+	dir, metrics := folder(t), prometheus.NewRegistry()
+	cfg := quick(dir)
+	cfg.Metrics, cfg.Env = metrics, map[string][]string{}
+	for name, mode := range map[string]string{"otp-broken": "exit", "otp-idle": "exit", "otp-sound": "courier"} {
+		install(t, dir, "testplugin", name)
+		cfg.Env[name] = []string{"MODE=" + mode}
+	}
+	host := open(t, cfg, silent())
+	for _, name := range []string{"otp-broken", "otp-sound"} {
+		c, err := host.Courier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")) // waits for the first start, however it ends
+	}
+	for name, want := range map[string]float64{"otp-idle": 1, "otp-sound": 1, "otp-broken": 0} {
+		if got := metric(t, metrics, "tollgate_plugin_up", name, ""); got != want {
+			t.Errorf("%s is up: %v, want %v", name, got, want)
+		}
+	}
+	within(t, "restarts", func() bool { return metric(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
+	if got := metric(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
+		t.Errorf("a sound plugin restarted %v times", got)
+	}
+}

@@ -1,0 +1,74 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// Counters measures what is asked of a counter store. It changes nothing else.
+type Counters struct {
+	counter.Store
+	add, addUnlessOver call
+}
+
+// NewCounters returns a store whose calls are measured.
+func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_counter_store_requests_total",
+		Help: "Batches of hits that the counter store was given.",
+	}, []string{"operation", "outcome"})
+	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "tollgate_counter_store_request_duration_seconds",
+		Help:    "How long the counter store took for a batch of hits.",
+		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
+	}, []string{"operation"})
+	r.MustRegister(requests, times)
+	of := func(operation string) call {
+		return call{
+			took:        times.WithLabelValues(operation),
+			done:        requests.WithLabelValues(operation, "done"),
+			unavailable: requests.WithLabelValues(operation, "unavailable"),
+			canceled:    requests.WithLabelValues(operation, "canceled"),
+		}
+	}
+	return &Counters{Store: store, add: of("add"), addUnlessOver: of("add_unless_over")}
+}
+
+// Add counts and is measured (counter.Store).
+func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	began := time.Now()
+	err := c.Store.Add(ctx, hits, after)
+	c.add.ended(ctx, began, err)
+	return err
+}
+
+// AddUnlessOver counts and is measured (counter.Store).
+func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	began := time.Now()
+	err := c.Store.AddUnlessOver(ctx, hits, after)
+	c.addUnlessOver.ended(ctx, began, err)
+	return err
+}
+
+// call measures one operation.
+type call struct {
+	took                        prometheus.Observer
+	done, unavailable, canceled prometheus.Counter
+}
+
+func (c *call) ended(ctx context.Context, began time.Time, err error) {
+	c.took.Observe(time.Since(began).Seconds())
+	switch {
+	case err == nil:
+		c.done.Inc()
+	case errors.Is(ctx.Err(), context.Canceled): // the caller went away, which is no failure of the store
+		c.canceled.Inc()
+	default:
+		c.unavailable.Inc()
+	}
+}

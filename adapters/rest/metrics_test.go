@@ -1,0 +1,168 @@
+package rest_test
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// measured is a listener with metrics.
+type measured struct {
+	*service
+	metrics *prometheus.Registry
+}
+
+func serveMeasured(t *testing.T, more ...rest.Part) measured {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	return measured{serveTraced(t, config(), rest.Dependencies{Metrics: r, Health: rest.NewHealth(), Parts: more}), r}
+}
+
+// samples returns the values of a metric by the values of its labels, which are
+// sorted by their names; of a histogram, how many were observed.
+func (m measured) samples(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	families, err := m.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, sample := range family.GetMetric() {
+			var labels []string
+			for _, l := range sample.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			all[strings.Join(labels, " ")] = sample.GetCounter().GetValue() + sample.GetGauge().GetValue() + float64(sample.GetHistogram().GetSampleCount())
+		}
+	}
+	return all
+}
+
+// TestRequestsAreCounted wants each answer counted once and timed once, by code,
+// method, part and route, whoever gave it.
+func TestRequestsAreCounted(t *testing.T) {
+	big := func() io.Reader { return strings.NewReader(strings.Repeat("a", rest.MaxBody+1)) }
+	for name, c := range map[string]struct {
+		method, path string
+		body         io.Reader
+		header       []string
+		want         string
+	}{
+		"route":                 {"GET", "/auth/echo", nil, nil, "200 GET auth /auth/echo"},
+		"query":                 {"GET", "/auth/echo?a=b", nil, nil, "200 GET auth /auth/echo"},
+		"head":                  {"HEAD", "/auth/echo", nil, nil, "200 HEAD auth /auth/echo"},
+		"failure":               {"GET", "/v0.1/fault/" + fmt.Sprint(int(fault.NotFound)), nil, nil, "404 GET v0.1 /v0.1/fault/" + fmt.Sprint(int(fault.NotFound))},
+		"panic":                 {"GET", "/auth/panic", nil, nil, "500 GET auth /auth/panic"},
+		"no part":               {"GET", "/health", nil, nil, "200 GET service /health"},
+		"no route":              {"GET", "/nothing/at/all", nil, nil, "404 GET service none"},
+		"no route of a part":    {"POST", "/auth/nothing", nil, nil, "404 POST auth none"},
+		"wrong method":          {"DELETE", "/auth/echo", nil, nil, "405 DELETE auth none"},
+		"unknown method":        {"BREW", "/auth/echo", nil, nil, "405 other auth none"},
+		"body over the bound":   {"POST", "/auth/body", big(), nil, "413 POST auth none"},
+		"header over the bound": {"GET", "/auth/echo", nil, []string{"X-Long", strings.Repeat("a", 20<<10)}, "431 GET service none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveMeasured(t)
+			before := s.samples(t, "tollgate_http_requests_total")
+			s.call(t, c.method, c.path, c.body, c.header...)
+			after := s.samples(t, "tollgate_http_requests_total")
+			var got []string
+			for labels, value := range after {
+				if grown := value - before[labels]; grown != 0 {
+					got = append(got, fmt.Sprint(labels, " ", grown))
+				}
+			}
+			if !slices.Equal(got, []string{c.want + " 1"}) {
+				t.Errorf("counted %q, want %q once", got, c.want)
+			}
+			_, untimed, _ := strings.Cut(c.want, " ")
+			if n := s.samples(t, "tollgate_http_request_duration_seconds")[untimed]; n != 1 {
+				t.Errorf("timed %v times", n)
+			}
+		})
+	}
+}
+
+// TestRefusedByLimit wants what the limit refuses counted as the part's.
+func TestRefusedByLimit(t *testing.T) {
+	s := serveMeasured(t)
+	s.throttle.limit = 1
+	for range 3 {
+		s.call(t, "GET", "/auth/echo", nil)
+	}
+	got := s.samples(t, "tollgate_http_requests_total")
+	if got["200 GET auth /auth/echo"] != 1 || got["429 GET auth none"] != 2 {
+		t.Errorf("counted %v", got)
+	}
+}
+
+// waiting is a part whose one route waits.
+type waiting struct {
+	part
+	arrived, leave chan struct{}
+}
+
+func (w waiting) Mount(r fiber.Router) {
+	r.Get("/wait/:here/*", func(*fiber.Ctx) error {
+		w.arrived <- struct{}{}
+		<-w.leave
+		return nil
+	})
+}
+
+// TestInFlight wants a request in flight, and its connection open, until it is
+// answered. Parameters are no part of a route's name.
+func TestInFlight(t *testing.T) {
+	w := waiting{part{"/wait", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
+	s := serveMeasured(t, w)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		s.call(t, "GET", "/wait/a-name/and/more", nil)
+	}()
+	<-w.arrived
+	for _, name := range []string{"tollgate_http_requests_in_flight", "tollgate_http_connections"} {
+		if got := s.samples(t, name)[""]; got != 1 {
+			t.Errorf("%s is %v, want 1", name, got)
+		}
+	}
+	close(w.leave)
+	<-answered
+	if got := s.samples(t, "tollgate_http_requests_in_flight")[""]; got != 0 {
+		t.Errorf("%v requests are in flight after the last one", got)
+	}
+	if got := s.samples(t, "tollgate_http_requests_total"); got["200 GET wait /wait/{here}/{path}"] != 1 {
+		t.Errorf("counted %v", got)
+	}
+}
+
+// TestCallersMakeNoLabels wants no more series whatever callers ask for.
+func TestCallersMakeNoLabels(t *testing.T) {
+	s := serveMeasured(t)
+	ask := func(n int) int {
+		for _, method := range []string{"GET", fmt.Sprint("BREW", n)} {
+			s.call(t, method, fmt.Sprint("/nothing/", n), nil)
+			s.call(t, method, fmt.Sprint("/auth/", n), nil, "User-Agent", fmt.Sprint(n))
+		}
+		return len(s.samples(t, "tollgate_http_requests_total"))
+	}
+	first := ask(0)
+	for n := range 20 {
+		if got := ask(n); got != first {
+			t.Fatalf("there are %d series, there were %d", got, first)
+		}
+	}
+}
