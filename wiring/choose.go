@@ -181,17 +181,25 @@ func chooseOverLimit(m memory.Config, c clock.Clock) (overlimit.Cache, error) {
 	return cache, nil
 }
 
+// ruleSource is where rate limit rules come from, and whether there are any to
+// wait for.
+type ruleSource struct {
+	Source   rulesource.Source
+	Expected func() bool
+}
+
 // chooseRules reads rate limit rules from the management server or from files,
-// as CONFIG_TYPE says.
-func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (rulesource.Source, func(), error) {
+// as CONFIG_TYPE says. Files are expected where their directory is.
+func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (ruleSource, func(), error) {
 	if r.ConfigType != settings.ConfigFromServer {
-		return runtimedir.New(files, log), func() {}, nil
+		directory := runtimedir.New(files, log)
+		return ruleSource{directory, func() bool { return !directory.Missing() }}, func() {}, nil
 	}
 	source, cleanup, err := xds.Open(server, log)
 	if err != nil {
-		return nil, nil, err
+		return ruleSource{}, nil, err
 	}
-	return source, cleanup, nil
+	return ruleSource{source, func() bool { return true }}, cleanup, nil
 }
 
 // inProcessSessions keeps copies of sessions in the process.

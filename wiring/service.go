@@ -23,7 +23,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -55,7 +54,7 @@ type limiter struct {
 	Statistics *debugapi.Statistics
 	Metrics    *prometheus.Registry
 	Sinks      sinks
-	Source     rulesource.Source
+	Source     ruleSource
 	Counters   counters
 	Tracing    otlp.Tracing
 	Log        *logrus.Entry
@@ -84,7 +83,7 @@ func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, f
 	if err != nil {
 		return nil, nil, err
 	}
-	closeAPI, err := s.addAPI(ctx, parts, a)
+	closeAPI, err := s.addAPI(ctx, parts, a, append(a.probes(parts), l.probes(parts)...))
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -127,7 +126,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 		logrus.Fields{"grpc": limits.GRPCAddr().String(), "ratelimit_http": limits.HTTPAddr().String()},
 		limits.Serve, limits.Shutdown,
 	})
-	s.background = append(s.background, func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source) })
+	s.background = append(s.background, func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source.Source) })
 	s.drains = append(s.drains, health.Drain)
 	return s, func() { closeLimits(); closeSinks(); closeDebug() }, nil
 }
@@ -137,10 +136,28 @@ func (l limiter) storeCheck() ratelimitapi.Check {
 	return ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}
 }
 
-// addAPI takes the address of the API listener.
-func (s *Service) addAPI(ctx context.Context, parts Parts, a api) (func(), error) {
+// probes are what readiness looks at of the rate limit part: its rules. An
+// instance that other callers are sent to by its readiness must not answer that
+// it has none yet. Where there is nothing to wait for, the other parts are of use
+// without.
+func (l limiter) probes(p Parts) []rest.Probe {
+	if !p.RateLimit {
+		return nil
+	}
+	inForce := ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules).Healthy
+	return []rest.Probe{{Name: "rules", Check: func(context.Context) error {
+		if inForce() || !l.Source.Expected() {
+			return nil
+		}
+		return errors.New("no rate limit configuration is in force")
+	}}}
+}
+
+// addAPI takes the address of the API listener, which tells of the readiness of
+// all parts.
+func (s *Service) addAPI(ctx context.Context, parts Parts, a api, probes []rest.Probe) (func(), error) {
 	a.Database.Measure(a.Metrics)
-	health := rest.NewHealth(a.probes(parts)...)
+	health := rest.NewHealth(probes...)
 	docs, err := apidocs.New()
 	if err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	source, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -103,7 +103,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
-		Source:     source,
+		Source:     wiringRuleSource,
 		Counters:   wiringCounters,
 		Tracing:    tracing,
 		Log:        log,
@@ -462,7 +462,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	source, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -477,7 +477,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
-		Source:     source,
+		Source:     wiringRuleSource,
 		Counters:   wiringCounters,
 		Tracing:    tracing,
 		Log:        log,
@@ -869,7 +869,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	source, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -884,7 +884,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
-		Source:     source,
+		Source:     wiringRuleSource,
 		Counters:   wiringCounters,
 		Tracing:    tracing,
 		Log:        log,

@@ -44,7 +44,7 @@ func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 		handler = t.web(w.handle)
 	}
 	return &fasthttp.Server{
-		Handler:                      handler,
+		Handler:                      h.leaving(handler),
 		ErrorHandler:                 w.unreadable,
 		Logger:                       connectionLog{s.log},
 		MaxRequestBodySize:           maxBody,
@@ -56,6 +56,18 @@ func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
+	}
+}
+
+// leaving makes every answer end its connection while the service drains: a
+// client that keeps one goes elsewhere with its next request, instead of sending
+// that when the connection is being closed.
+func (h *Health) leaving(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(c *fasthttp.RequestCtx) {
+		next(c)
+		if h.draining.Load() {
+			c.SetConnectionClose()
+		}
 	}
 }
 

@@ -530,6 +530,30 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// A client that never asks about health is kept from sending on a connection that
+// is about to be closed.
+func TestDrainEndsConnections(t *testing.T) {
+	b := open(t, config(), nil)
+	b.load(t)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for _, draining := range []bool{false, true} {
+		for path, body := range map[string]string{"/json": `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`, "/healthcheck": ""} {
+			r, err := client.Post(b.url+path, "", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if r.Close != draining {
+				t.Errorf("draining is %t: the answer of %s ends the connection: %t", draining, path, r.Close)
+			}
+		}
+		b.health.Drain()
+	}
+}
+
 func TestConfigurationCheck(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, silent{})
 	healthy := func(c ratelimitapi.HealthConfig) bool { return ratelimitapi.ConfigurationCheck(c, rules).Healthy() }

@@ -68,6 +68,7 @@ type Dependencies struct {
 type Server struct {
 	app      *fiber.App
 	parts    []Part
+	health   *Health // nil for none
 	throttle throttle.Throttle
 	clock    clock.Clock
 	proxies  Proxies
@@ -81,7 +82,7 @@ type Server struct {
 // New returns the listener with all parts mounted. It does not listen yet.
 func New(cfg Config, d Dependencies) *Server {
 	s := &Server{
-		parts: d.Parts, throttle: d.Throttle, clock: d.Clock,
+		parts: d.Parts, health: d.Health, throttle: d.Throttle, clock: d.Clock,
 		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hsts(), log: d.Log,
 	}
 	s.app = fiber.New(fiber.Config{
@@ -132,8 +133,10 @@ func (s *Server) Routes() []Route {
 
 // adjustServer changes what Fiber has no setting for. Methods that it does not
 // know reach the routes, where they are 405, instead of an answer of Fiber's own
-// that bears none of our headers: they pass as TRACE, which no route has. And a
-// request whose body fails keeps its header.
+// that bears none of our headers: they pass as TRACE, which no route has. A
+// request whose body fails keeps its header. And while the service drains every
+// answer ends its connection: a client that keeps one goes elsewhere with its
+// next request, instead of sending that when the connection is being closed.
 func (s *Server) adjustServer() {
 	server := s.app.Server()
 	server.CloseOnShutdown = true
@@ -151,6 +154,9 @@ func (s *Server) adjustServer() {
 			c.Request.Header.SetMethod(fiber.MethodTrace)
 		}
 		route(c)
+		if s.health.drains() {
+			c.SetConnectionClose()
+		}
 	}
 }
 

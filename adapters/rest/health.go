@@ -32,6 +32,9 @@ func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
 // sent here while everything still answers (decisions 0).
 func (h *Health) Drain() { h.draining.Store(true) }
 
+// drains tells whether Drain was called; a nil health never drains.
+func (h *Health) drains() bool { return h != nil && h.draining.Load() }
+
 func (h *Health) mount(r fiber.Router) {
 	r.Get("/health", h.alive)
 	r.Get("/ready", h.ready)
@@ -44,7 +47,7 @@ type healthAnswer struct {
 
 func (h *Health) alive(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	if h.draining.Load() {
+	if h.drains() {
 		return c.Status(http.StatusServiceUnavailable).JSON(healthAnswer{Status: "terminating"})
 	}
 	return c.JSON(healthAnswer{Status: "ok"})
@@ -60,7 +63,7 @@ func (h *Health) ready(c *fiber.Ctx) error {
 			answer.Status = "unavailable"
 		}
 	}
-	if h.draining.Load() {
+	if h.drains() {
 		answer.Status = "terminating"
 	}
 	if answer.Status != "ok" {

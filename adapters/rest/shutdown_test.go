@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -73,5 +74,33 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDrainEndsConnections keeps clients that never ask about health from
+// sending on connections that are about to be closed.
+func TestDrainEndsConnections(t *testing.T) {
+	health := rest.NewHealth()
+	s := serve(t, config(), health)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	ends := func(path string) bool {
+		t.Helper()
+		r, err := client.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return r.Close
+	}
+	for _, draining := range []bool{false, true} {
+		for _, path := range []string{"/v0.1/echo", "/v0.1/plain", "/v0.1/panic", "/nothing", "/ready"} {
+			if got := ends(path); got != draining {
+				t.Errorf("draining is %t: the answer of %s ends the connection: %t", draining, path, got)
+			}
+		}
+		health.Drain()
 	}
 }

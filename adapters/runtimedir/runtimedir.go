@@ -33,6 +33,12 @@ type Directory struct {
 // New returns the directory of a configuration. It need not exist yet.
 func New(c Config, log *logrus.Entry) *Directory { return &Directory{c, log} }
 
+// Missing tells whether the directory is not there.
+func (d *Directory) Missing() bool {
+	_, err := os.Stat(d.config.Path())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Load implements rulesource.Source: every .yaml and .yml file, also in folders
 // below, in the order of their paths.
 func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {

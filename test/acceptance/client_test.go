@@ -51,6 +51,11 @@ func call(t *testing.T, method, address string, body any, header ...string) answ
 // try is call for where a connection may fail. header holds names and values
 // in turn. Every answer of the API is checked against its description.
 func try(method, address string, body any, header ...string) (answer, error) {
+	return tryBy(http.DefaultClient, method, address, body, header...)
+}
+
+// tryBy is try by a client of one's own.
+func tryBy(client *http.Client, method, address string, body any, header ...string) (answer, error) {
 	var content io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -75,7 +80,7 @@ func try(method, address string, body any, header ...string) (answer, error) {
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return answer{}, fmt.Errorf("call: %w", err)
 	}

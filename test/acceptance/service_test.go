@@ -187,7 +187,13 @@ func (s *service) stop() {
 // tollgate runs an operator command in the environment.
 func (e *environment) tollgate(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(built, "tollgate"), args...)
+	return e.run(t, filepath.Join(built, "tollgate"), stdin, args...)
+}
+
+// run runs an operator command of a program in the environment.
+func (e *environment) run(t *testing.T, program, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.Env = e.environ
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
@@ -52,8 +53,31 @@ func TestEnvoy(t *testing.T) {
 			t.Errorf("%s is %v, want the default of %s", key, got, setting)
 		}
 	}
+	checkDrain(t, &config)
 	if !strings.Contains(string(text), "/.well-known/jwks.json") {
 		t.Error("the key set is fetched from elsewhere")
+	}
+}
+
+// checkDrain wants Envoy to see that an instance drains before its listeners close.
+func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
+	t.Helper()
+	drain, err := time.ParseDuration(known(t)["SHUTDOWN_DRAIN"].Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := 0
+	for _, c := range config.GetStaticResources().GetClusters() {
+		for _, check := range c.GetHealthChecks() {
+			checks++
+			failures := time.Duration(check.GetUnhealthyThreshold().GetValue())
+			if noticed := failures*check.GetInterval().AsDuration() + check.GetTimeout().AsDuration(); noticed >= drain {
+				t.Errorf("%s: that an instance goes may be noticed after %v, and it answers for %v", c.GetName(), noticed, drain)
+			}
+		}
+	}
+	if checks == 0 {
+		t.Error("nobody's health is asked for")
 	}
 }
 

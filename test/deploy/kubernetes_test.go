@@ -143,6 +143,28 @@ func TestKubernetesPod(t *testing.T) {
 	}
 }
 
+// TestKubernetesRollout wants a rollout in which no request fails: a new pod before an old one goes, and nobody who still
+// sends to a pod when its listeners close.
+func TestKubernetesRollout(t *testing.T) {
+	c := load(t)
+	container, values := c.container(t)
+	spec := c.deployment.Spec
+	if r := spec.Strategy.RollingUpdate; r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.IntValue() < 1 {
+		t.Errorf("a rollout takes %s pods before there are %s new ones", r.MaxUnavailable, r.MaxSurge)
+	}
+	drain, err := time.ParseDuration(values["SHUTDOWN_DRAIN"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := container.ReadinessProbe
+	if noticed := time.Duration(p.PeriodSeconds*p.FailureThreshold+p.TimeoutSeconds) * time.Second; noticed >= drain {
+		t.Errorf("that a pod goes may be noticed after %v, and it answers for %v", noticed, drain)
+	}
+	if spec.MinReadySeconds == 0 {
+		t.Error("an old pod goes before clients have found the new one")
+	}
+}
+
 // TestKubernetesPorts wants every port that is spoken of to be one of the pod, and those to be the service's.
 func TestKubernetesPorts(t *testing.T) {
 	c := load(t)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -30,15 +31,47 @@ func Build(root, dir string, race bool, packages ...string) error {
 		if filepath.Dir(pkg) == "plugins" {
 			target = filepath.Join(dir, pkg)
 		}
-		args := []string{"build", "-o", target}
-		if race {
-			args = append(args, "-race")
+		if err := build(root, race, "-o", target, "./"+pkg); err != nil {
+			return err
 		}
-		cmd := exec.Command("go", append(args, "./"+pkg)...)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+// BuildChanged builds one package into dir, of the module with further files:
+// what is in each by its path from the root.
+func BuildChanged(root, dir string, race bool, pkg string, files map[string]string) error {
+	base, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("root of the module: %w", err)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}} // the form of go build -overlay
+	for path, content := range files {
+		file := filepath.Join(dir, fmt.Sprintf("overlay-%d", len(overlay.Replace)))
+		overlay.Replace[filepath.Join(base, path)] = file
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return fmt.Errorf("write a file of the module: %w", err)
 		}
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return fmt.Errorf("encode the overlay: %w", err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		return fmt.Errorf("write the overlay: %w", err)
+	}
+	return build(root, race, "-overlay", list, "-o", filepath.Join(dir, filepath.Base(pkg)), "./"+pkg)
+}
+
+func build(root string, race bool, args ...string) error {
+	if race {
+		args = append([]string{"-race"}, args...)
+	}
+	cmd := exec.Command("go", append([]string{"build"}, args...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, out)
 	}
 	return nil
 }
