@@ -15,6 +15,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
@@ -189,12 +190,17 @@ func TestRequestID(t *testing.T) {
 			}
 		}
 	}
-	for sent, want := range map[string]any{"of-envoy": "of-envoy", "a b": nil} {
+	for sent, kept := range map[string]bool{"of-envoy": true, "a b": false, "": false} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", sent)
-		if _, err := b.client(t).ShouldRateLimit(ctx, request("k")); err == nil {
+		var header metadata.MD
+		if _, err := b.client(t).ShouldRateLimit(ctx, request("k"), grpc.Header(&header)); err == nil {
 			t.Fatal("no error")
 		}
-		if line := b.lines.LastEntry(); line.Data["request_id"] != want || !named(line) {
+		got := strings.Join(header.Get("x-request-id"), " ")
+		if (got == sent) != kept || !kept && len(got) != 24 {
+			t.Errorf("gRPC: sent %q, answered %q", sent, got)
+		}
+		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !named(line) {
 			t.Errorf("sent %q: log line %v", sent, line.Data)
 		}
 	}
