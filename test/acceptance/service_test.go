@@ -32,7 +32,11 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	built = dir
-	return m.Run()
+	code := m.Run()
+	if code == 0 && wholeRun() && !tellUnseen(os.Stderr) {
+		return 1
+	}
+	return code
 }
 
 // environment is where a service keeps what it keeps. Several instances may

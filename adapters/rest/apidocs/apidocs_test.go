@@ -143,6 +143,29 @@ func TestEveryOperationIsWhole(t *testing.T) {
 	}
 }
 
+// TestEveryBodyHasAnExample wants one of each JSON that is sent or answered.
+// Whether it fits its schema is looked at by TestDocumentIsValid.
+func TestEveryBodyHasAnExample(t *testing.T) {
+	wants := func(what string, content openapi3.Content) {
+		if m := content["application/json"]; m != nil && m.Example == nil && len(m.Examples) == 0 {
+			t.Errorf("%s has no example", what)
+		}
+	}
+	for _, item := range load(t).Paths.Map() {
+		for _, o := range item.Operations() {
+			if o.OperationID == "getDocumentJSON" { // it would be this document
+				continue
+			}
+			if o.RequestBody != nil {
+				wants(o.OperationID, o.RequestBody.Value.Content)
+			}
+			for status, r := range o.Responses.Map() {
+				wants(o.OperationID+" "+status, r.Value.Content)
+			}
+		}
+	}
+}
+
 func get(t *testing.T, path string, headers ...string) (status int, header func(string) string, body string) {
 	t.Helper()
 	app := fiber.New()

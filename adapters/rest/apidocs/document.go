@@ -93,9 +93,12 @@ type header struct {
 }
 
 type media struct {
-	Schema  *schema
-	Example yaml.Node
+	Schema   *schema
+	Example  yaml.Node
+	Examples ordered[example]
 }
+
+type example struct{ Value yaml.Node }
 
 type schema struct {
 	Ref                  string `yaml:"$ref"`
@@ -105,6 +108,7 @@ type schema struct {
 	MinLength            *int `yaml:"minLength"`
 	MaxLength            *int `yaml:"maxLength"`
 	MinItems             *int `yaml:"minItems"`
+	MaxItems             *int `yaml:"maxItems"`
 	Minimum, Maximum     *float64
 	Enum                 []any
 	Const, Default       any
@@ -115,6 +119,7 @@ type schema struct {
 	AdditionalProperties values    `yaml:"additionalProperties"`
 	OneOf                []*schema `yaml:"oneOf"`
 	AnyOf                []*schema `yaml:"anyOf"`
+	AllOf                []*schema `yaml:"allOf"`
 }
 
 // ordered is a mapping whose members keep their order.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"slices"
@@ -40,40 +39,14 @@ type call struct {
 	Alias                string // the same call below /v0
 	Summary, Description string
 	Token                bool
+	Command              string // a call of curl
 	Parameters           []row
 	Body                 []content
-	Answers              []reply
+	Answers              []reply // 2xx and 3xx
+	Failures             []reply
+	Form                 []word   // of all failures
+	Headers              []string // of all answers
 }
-
-type content struct {
-	Media   string
-	Type    []word
-	Example string
-}
-
-type reply struct {
-	Status, Description string
-	Headers             []string
-	Content             []content
-}
-
-// table is a named schema.
-type table struct {
-	Name, Description string
-	Type              []word
-	Rules             []string
-	Rows              []row
-}
-
-type row struct {
-	Name, In, Description string
-	Required              bool
-	Type                  []word
-	Rules                 []string
-}
-
-// word is a piece of a type; Link names a table.
-type word struct{ Text, Link string }
 
 // renderPage returns the page and the policy that lets it have its own style
 // and nothing else.
@@ -134,6 +107,7 @@ func (g *group) add(calls []call) {
 	}
 }
 
+// calls returns the operations of a path that have a tag.
 func (s *spec) calls(path named[pathItem], tag string) ([]call, error) {
 	var list []call
 	for _, method := range path.Value.Methods {
@@ -145,97 +119,84 @@ func (s *spec) calls(path named[pathItem], tag string) ([]call, error) {
 			ID: o.ID, Method: strings.ToUpper(method.Name), Path: path.Name,
 			Summary: o.Summary, Description: o.Description, Token: len(o.Security) > 0,
 		}
-		var err error
-		if c.Parameters, err = s.parameters(append(slices.Clone(path.Value.Parameters), o.Parameters...)); err != nil {
-			return nil, err
-		}
-		if o.RequestBody != nil {
-			body, err := s.Components.RequestBodies.find(o.RequestBody.Ref, *o.RequestBody)
-			if err != nil {
-				return nil, err
-			}
-			if c.Body, err = contents(body.Content); err != nil {
-				return nil, err
-			}
-		}
-		if c.Answers, err = s.replies(o.Responses); err != nil {
-			return nil, err
+		if err := s.fill(&c, &o, path.Value.Parameters); err != nil {
+			return nil, fmt.Errorf("%s: %w", method.Name, err)
 		}
 		list = append(list, c)
 	}
 	return list, nil
 }
 
-func (s *spec) parameters(list []parameter) ([]row, error) {
-	var rows []row
-	for _, p := range list {
-		p, err := s.Components.Parameters.find(p.Ref, p)
+// fill adds what is sent and what is answered.
+func (s *spec) fill(c *call, o *operation, shared []parameter) error {
+	parameters, err := s.resolved(append(slices.Clone(shared), o.Parameters...))
+	if err != nil {
+		return err
+	}
+	c.Parameters = rowsOfParameters(parameters)
+	if o.RequestBody != nil {
+		body, err := s.Components.RequestBodies.find(o.RequestBody.Ref, *o.RequestBody)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		r := row{Name: p.Name, In: p.In, Required: p.Required, Description: p.Description, Type: typeOf(p.Schema), Rules: rulesOf(p.Schema)}
-		if p.Example != nil {
-			r.Rules = append(r.Rules, "such as "+plain(p.Example))
+		if c.Body, err = s.contents(body.Content); err != nil {
+			return err
 		}
-		rows = append(rows, r)
 	}
-	return rows, nil
-}
-
-func (s *spec) replies(responses ordered[response]) ([]reply, error) {
-	var list []reply
-	for _, r := range responses {
-		v, err := s.Components.Responses.find(r.Value.Ref, r.Value)
-		if err != nil {
-			return nil, err
-		}
-		a := reply{Status: r.Name, Description: v.Description}
-		for _, h := range v.Headers {
-			a.Headers = append(a.Headers, h.Name)
-		}
-		if a.Content, err = contents(v.Content); err != nil {
-			return nil, err
-		}
-		list = append(list, a)
+	all, err := s.replies(o.Responses)
+	if err != nil {
+		return err
 	}
-	return list, nil
-}
-
-func contents(all ordered[media]) ([]content, error) {
-	var list []content
-	for _, m := range all {
-		c := content{Media: m.Name, Type: typeOf(m.Value.Schema)}
-		if !m.Value.Example.IsZero() {
-			text, err := toJSON(&m.Value.Example)
-			if err != nil {
-				return nil, err
-			}
-			var b bytes.Buffer
-			if err := json.Indent(&b, text, "", "  "); err != nil {
-				return nil, fmt.Errorf("write example: %w", err)
-			}
-			c.Example = b.String()
+	c.Headers = takeCommonHeaders(all)
+	for _, r := range all {
+		if r.succeeds() {
+			c.Answers = append(c.Answers, r)
+		} else {
+			c.Failures = append(c.Failures, r)
+			c.Form = r.form()
 		}
-		list = append(list, c)
 	}
-	return list, nil
+	c.Command = command(c, parameters)
+	return nil
 }
 
 // paragraphs splits a text at its empty lines.
 func paragraphs(text string) []string { return strings.Split(strings.TrimSpace(text), "\n\n") }
 
-// span is a part of a sentence; code stands between backticks.
+// span is a part of a sentence: plain, code between backticks, or a link
+// [text](#target) within the page.
 type span struct {
-	Text string
-	Code bool
+	Text, Link string
+	Code       bool
 }
 
 func spans(text string) []span {
 	var list []span
 	for i, part := range strings.Split(text, "`") {
-		if part != "" {
-			list = append(list, span{part, i%2 == 1})
+		if i%2 == 1 {
+			list = append(list, span{Text: part, Code: true})
+			continue
 		}
+		list = append(list, links(part)...)
+	}
+	return list
+}
+
+// links splits a text without code at its links.
+func links(text string) []span {
+	var list []span
+	for text != "" {
+		before, rest, begun := strings.Cut(text, "[")
+		label, rest, labelled := strings.Cut(rest, "](#")
+		target, after, ended := strings.Cut(rest, ")")
+		if !begun || !labelled || !ended {
+			return append(list, span{Text: text})
+		}
+		if before != "" {
+			list = append(list, span{Text: before})
+		}
+		list = append(list, span{Text: label, Link: target})
+		text = after
 	}
 	return list
 }

@@ -8,6 +8,24 @@ import (
 	"strings"
 )
 
+// table is a named schema.
+type table struct {
+	Name, Description string
+	Type              []word
+	Rules             []string
+	Rows              []row
+}
+
+type row struct {
+	Name, In, Description string
+	Required              bool
+	Type                  []word
+	Rules                 []string
+}
+
+// word is a piece of a type; Link names a table.
+type word struct{ Text, Link string }
+
 // tableOf returns a schema as the page shows it.
 func tableOf(name string, s *schema) table {
 	return table{Name: name, Description: s.Description, Type: typeOf(s), Rules: rulesOf(s), Rows: rowsOf("", s)}
@@ -42,6 +60,8 @@ func typeOf(s *schema) []word {
 		return eitherOf(s.OneOf)
 	case len(s.AnyOf) > 0 && s.AnyOf[0].Ref != "":
 		return eitherOf(s.AnyOf)
+	case len(s.AllOf) > 0 && s.AllOf[0].Ref != "":
+		return typeOf(s.AllOf[0])
 	case s.Items != nil:
 		return append([]word{{Text: "array of "}}, typeOf(s.Items)...)
 	case s.AdditionalProperties.schema != nil:
@@ -98,7 +118,7 @@ func rulesOf(s *schema) []string {
 	add(s.Const != nil, "always %s", plain(s.Const))
 	add(s.Format != "", "%s", s.Format)
 	bounds(&rules, number(s.MinLength), number(s.MaxLength), " characters")
-	bounds(&rules, number(s.MinItems), "", " entries")
+	bounds(&rules, number(s.MinItems), number(s.MaxItems), " entries")
 	bounds(&rules, decimal(s.Minimum), decimal(s.Maximum), "")
 	add(s.Pattern != "", "pattern %s", s.Pattern)
 	add(s.Default != nil, "default %s", plain(s.Default))
