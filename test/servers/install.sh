@@ -19,6 +19,10 @@ install_missing() {
     needs_installer Valkey TEST_VALKEY_URL
     packages+=(valkey-server)
   fi
+  if [ -z "${TEST_CHROMIUM:-}" ] && [ -z "$(chromium_path)" ]; then
+    needs_installer Chromium TEST_CHROMIUM
+    packages+=(chromium)
+  fi
   [ ${#packages[@]} -gt 0 ] || return 0
 
   say "installing ${packages[*]}"
@@ -31,11 +35,11 @@ install_missing() {
   refuse_service_starts
   local package
   for package in "${packages[@]}"; do
-    if [ "$package" = valkey-server ]; then
-      install_package "$package" "${release[@]}"
-    else
-      install_package "$package"
-    fi
+    case $package in
+      valkey-server) install_package "$package" "${release[@]}" ;;
+      chromium) install_package "$(chromium_package)" ;;
+      *) install_package "$package" ;;
+    esac
   done
   allow_service_starts
 }
@@ -45,13 +49,13 @@ install_package() {
   local package=$1
   shift
   apt install --no-install-recommends "$@" "$package" ||
-    fail "could not install $package: install it by hand, or set the variable that names a running server (see $here/with.sh)"
+    fail "could not install $package: install it by hand, or set the variable that names one that is there (see $here/with.sh)"
 }
 
 # needs_installer SERVER VARIABLE ends the run with a sentence where nothing can be installed.
 needs_installer() {
-  is_root || fail "$1 is not installed and only root can install it: install it, or set $2 to a server that runs"
-  command -v apt-get >/dev/null || fail "$1 is not installed and there is no apt-get: install it, or set $2 to a server that runs"
+  is_root || fail "$1 is not installed and only root can install it: install it, or set $2 to one that is there"
+  command -v apt-get >/dev/null || fail "$1 is not installed and there is no apt-get: install it, or set $2 to one that is there"
 }
 
 # apt VERB... runs apt-get without questions; what it prints is shown only when it fails.

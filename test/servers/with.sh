@@ -4,6 +4,7 @@
 #   TEST_DATABASE_URL    postgres://user:password@host:port/postgres?sslmode=disable, a user that may create databases
 #   TEST_VALKEY_URL      host:port
 #   TEST_MEMCACHED_ADDR  host:port
+#   TEST_CHROMIUM        the program of a browser, Chromium or Chrome, which the tests start themselves
 #
 # A variable that is set names a server to use as it is. For each that is not, the server is started on a free
 # loopback port with its files in a fresh folder, after installing it where that is possible (Debian, as root).
@@ -22,6 +23,8 @@ source "$here/postgres.sh"
 source "$here/valkey.sh"
 # shellcheck source=memcached.sh
 source "$here/memcached.sh"
+# shellcheck source=chromium.sh
+source "$here/chromium.sh"
 
 if [ $# -eq 0 ]; then
   echo "usage: $0 COMMAND [ARGUMENT]..." >&2
@@ -41,5 +44,6 @@ install_missing
 postgres_ready
 valkey_ready
 memcached_ready
+chromium_ready
 
 run_command "$@"

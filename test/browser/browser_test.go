@@ -1,0 +1,206 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const (
+	root     = "../.."
+	patience = 2 * time.Minute // for a whole test
+)
+
+// browsers are the usual names.
+var browsers = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
+
+// chromium returns the browser's path, or skips.
+func chromium(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("TEST_CHROMIUM"); path != "" {
+		return path
+	}
+	for _, name := range browsers {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("needs Chromium or TEST_CHROMIUM")
+	return ""
+}
+
+// tab is the window of a browser, by the context that chromedp finds it with.
+type tab struct{ ctx context.Context }
+
+// open starts a browser until the test ends.
+func open(t *testing.T) tab {
+	t.Helper()
+	// Its last child processes may write while the folder is being removed, so
+	// that is no failure.
+	profile, err := os.MkdirTemp("", "tollgate-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(chromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
+	if os.Geteuid() == 0 { // its sandbox is not for root
+		options = append(options, chromedp.NoSandbox)
+	}
+	within, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	allocator, cancel := chromedp.NewExecAllocator(within, options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	window := tab{ctx}
+	window.do(t)
+	return window
+}
+
+// do runs steps one after the other.
+func (w tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(w.ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evaluate returns the value of an expression in the page.
+func evaluate[T any](t *testing.T, w tab, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(w.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// serve runs the service until the test ends, and returns the address of its
+// API.
+func serve(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := instance.Build(root, dir, false, "cmd/tollgate"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "runtime", "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := instance.Start(filepath.Join(dir, "tollgate"), instance.Loopback(dir), "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + s.API
+}
+
+// view is a window that a page is shown in.
+type view struct {
+	name   string
+	width  int64
+	scheme string // light or dark
+}
+
+// set sets the window up.
+func (w tab) set(t *testing.T, v view) {
+	t.Helper()
+	options := []chromedp.EmulateViewportOption{}
+	if v.width < 800 {
+		options = append(options, chromedp.EmulateMobile)
+	}
+	w.do(t, chromedp.EmulateViewport(v.width, 900, options...))
+	_, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// complaints gathers what the browser says against a page, and whatever the
+// page asks of other hosts.
+type complaints struct {
+	host string
+	mu   sync.Mutex
+	all  []string
+}
+
+// listen gathers from now on.
+func listen(t *testing.T, w tab, address string) *complaints {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &complaints{host: u.Host}
+	if err := chromedp.Listen(w.ctx, c.hear); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *complaints) hear(event any) {
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		c.add("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+	case *runtime.EventConsoleAPICalled:
+		c.add("console: %s", e.Type)
+	case *runtime.EventExceptionThrown:
+		c.add("exception: %s", e.ExceptionDetails.Text)
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != c.host {
+			c.add("it asks for %s", e.Request.URL)
+		}
+	}
+}
+
+func (c *complaints) add(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, fmt.Sprintf(format, args...))
+}
+
+// take returns what was gathered, and forgets it.
+func (c *complaints) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.all
+	c.all = nil
+	return all
+}
+
+// picture keeps a view for people where they ask for it.
+func picture(t *testing.T, w tab, name string) {
+	t.Helper()
+	dir := os.Getenv("TEST_PICTURES")
+	if dir == "" {
+		return
+	}
+	content, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
