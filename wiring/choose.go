@@ -203,18 +203,27 @@ func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Confi
 }
 
 // inProcessSessions keeps copies of sessions in the process.
-func inProcessSessions(m memory.Config, c clock.Clock) sessioncache.Cache {
-	return memory.NewSessions(c, m)
+func inProcessSessions(m memory.Config, c clock.Clock, r metrics.Registerer) sessioncache.Cache {
+	return prometheus.NewSessionCache(memory.NewSessions(c, m), r)
+}
+
+// sessionCopySettings say where copies of sessions are kept.
+type sessionCopySettings struct {
+	Valkey valkey.Config
+	Memory memory.Config
 }
 
 // chooseSessionCache keeps copies of sessions on Valkey where KVSTORE_URL is
 // set, else in the process.
-func chooseSessionCache(ctx context.Context, v valkey.Config, m memory.Config, c clock.Clock, log *logrus.Entry) (sessioncache.Cache, func(), error) {
-	if v.URL == "" {
-		return inProcessSessions(m, c), func() {}, nil
+func chooseSessionCache(ctx context.Context, s sessionCopySettings, c clock.Clock, r metrics.Registerer, log *logrus.Entry) (sessioncache.Cache, func(), error) {
+	if s.Valkey.URL == "" {
+		return inProcessSessions(s.Memory, c, r), func() {}, nil
 	}
-	cache, cleanup, err := valkey.OpenSessions(ctx, v, c, log)
-	return cache, cleanup, err
+	cache, cleanup, err := valkey.OpenSessions(ctx, s.Valkey, c, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return prometheus.NewSessionCache(cache, r), cleanup, nil
 }
 
 // openPlugins finds the plugins; calls of them are measured, and traced, where

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
@@ -19,17 +21,20 @@ import (
 func noticeDesk(
 	a settings.Auth, b setup.Brand, c stepup.Couriers, r notices.Records, outside noticeSurroundings,
 ) *notices.Desk {
-	if !a.NoticesOn() || c.Email == nil && c.SMS == nil {
-		return nil
+	reporter, desk := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics), (*notices.Desk)(nil)
+	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
+		desk = notices.New(b.Name, r, notices.Surroundings{
+			Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: reporter, Wait: pause,
+		})
 	}
-	return notices.New(b.Name, r, notices.Surroundings{
-		Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: noticeLog{outside.Log}, Wait: pause,
-	})
+	prometheus.WatchDesk(desk, outside.Metrics)
+	return desk
 }
 
 // noticeSurroundings are what notices need besides couriers.
 type noticeSurroundings struct {
 	Throttle throttle.Throttle
+	Metrics  metrics.Registerer
 	Log      *logrus.Entry
 }
 
@@ -45,6 +50,12 @@ func pause(ctx context.Context, d time.Duration) {
 
 // noticeLog writes what does not go out into the log. It names nobody.
 type noticeLog struct{ log *logrus.Entry }
+
+// Sent is nothing to write about.
+func (noticeLog) Sent(notices.Kind) {}
+
+// Withheld is neither: a limit that is used up would fill the log.
+func (noticeLog) Withheld(notices.Kind) {}
 
 // Failed tells that a notice could not be delivered.
 func (l noticeLog) Failed(kind notices.Kind, err error) {

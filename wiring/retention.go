@@ -7,6 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -19,11 +20,12 @@ func retentionConfig(r settings.Retention, a settings.Auth) retention.Config {
 type sweeping struct {
 	sweeper *retention.Sweeper
 	every   time.Duration
+	counts  *prometheus.Retention
 	log     *logrus.Entry
 }
 
-func newSweeping(s *retention.Sweeper, r settings.Retention, log *logrus.Entry) sweeping {
-	return sweeping{sweeper: s, every: r.Interval, log: log}
+func newSweeping(s *retention.Sweeper, r settings.Retention, counts *prometheus.Retention, log *logrus.Entry) sweeping {
+	return sweeping{sweeper: s, every: r.Interval, counts: counts, log: log}
 }
 
 // run sweeps until the context ends. Instances that started together do not
@@ -47,10 +49,11 @@ func (s sweeping) run(ctx context.Context) error {
 
 func (s sweeping) sweep(ctx context.Context) {
 	removed, err := s.sweeper.Sweep(ctx)
+	s.counts.Removed(removed)
 	if len(removed) > 0 {
 		line := s.log
 		for _, r := range removed {
-			line = line.WithField(r.Kind, r.Count)
+			line = line.WithField(string(r.Kind), r.Count)
 		}
 		line.Info("removed records past their time")
 	}

@@ -8,7 +8,6 @@ import (
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
@@ -42,7 +41,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/challengestore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -55,13 +53,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -80,7 +76,6 @@ var systemSet = wire.NewSet(
 
 // recordSet answers the ports of records with the relational database.
 var recordSet = wire.NewSet(
-	transactions,
 	relational.NewAccounts, wire.Bind(new(accountstore.Store), new(*relational.Accounts)),
 	relational.NewLockouts, wire.Bind(new(lockoutstore.Store), new(*relational.Lockouts)),
 	relational.NewSessions, wire.Bind(new(sessionstore.Store), new(*relational.Sessions)),
@@ -91,21 +86,12 @@ var recordSet = wire.NewSet(
 	relational.NewDeviceTokens, wire.Bind(new(devicestore.Tokens), new(*relational.DeviceTokens)),
 	relational.NewPendingLogins, wire.Bind(new(pendingstore.Store), new(*relational.PendingLogins)),
 	relational.NewChallenges, wire.Bind(new(challengestore.Store), new(*relational.Challenges)),
-	relational.NewAuditLog, wire.Bind(new(auditlog.Log), new(*relational.AuditLog)),
 	relational.NewKeyring, wire.Bind(new(keyring.Ring), new(*relational.Keyring)),
 	relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
 	wire.Bind(new(serverstore.Writer), new(*relational.Servers)),
 	relational.NewGrants, wire.Bind(new(grantstore.Store), new(*relational.Grants)),
 	relational.NewMethods, wire.Bind(new(methodstore.Store), new(*relational.Methods)),
 	wire.Bind(new(listing.Methods), new(*relational.Methods)),
-)
-
-func transactions(db *relational.DB) transaction.Runner { return db }
-
-// secretSet gives what is hashed, signed and sealed with.
-var secretSet = wire.NewSet(
-	argon.New, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
-	rootSecret,
 )
 
 // peopleSet gives the operator's side of accounts.
@@ -130,7 +116,7 @@ var authSet = wire.NewSet(
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
 	openPlugins, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
-	wire.Bind(new(authapi.Access), new(*access.Checker)), wire.Bind(new(authapi.SignIn), new(*signin.Service)),
+	wire.Bind(new(authapi.Access), new(*access.Checker)),
 	wire.Bind(new(authapi.Credentials), new(*credentials.Service)),
 	wire.Bind(new(authapi.StepUp), new(*stepup.Service)), wire.Bind(new(authapi.Devices), new(*devices.Service)),
 	wire.Bind(new(authapi.Trail), new(*audit.Trail)),
@@ -160,11 +146,12 @@ func publishConfig(r settings.Registry, p settings.Packages) publish.Config {
 
 // packageChecks asks the ownership plugins, which are not started where checks
 // are off.
-func packageChecks(p settings.Packages, host *pluginhost.Host) ownership.Checker {
+func packageChecks(p settings.Packages, host *pluginhost.Host, r metrics.Registerer) ownership.Checker {
+	checks := prometheus.NewOwnership(host.Ownership(), r)
 	if p.Level() == publish.ChecksOff {
 		return nil
 	}
-	return host.Ownership()
+	return checks
 }
 
 // methodsSet gives the methods listing.
@@ -266,6 +253,6 @@ func (l *ruleLog) Refused(err error) {
 // apiSet gives those parts of the API that need more than one set.
 var apiSet = wire.NewSet(newRegistryAPI)
 
-func newRegistryAPI(r settings.Registry, b *browse.Browser, p *publish.Publisher) *registryapi.API {
+func newRegistryAPI(r settings.Registry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
 	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn()}, b, p)
 }

@@ -16,13 +16,13 @@ import (
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, metricsSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
+	settingsSet, systemSet, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
 	wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, transferSet, chooseRecords, untraced,
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )
@@ -35,7 +35,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 
 // openProduction keeps records and counts where the settings say.
 func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
-	wire.Build(serviceSet, chooseRecords, chooseSessionCache, chooseCounters)
+	wire.Build(serviceSet, chooseRecords, wire.Struct(new(sessionCopySettings), "*"), chooseSessionCache, chooseCounters)
 	return nil, nil, nil
 }
 

@@ -138,7 +138,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
-	runner := transactions(db)
+	prometheusAudit := prometheus.NewAudit(prometheusRegisterer)
+	prometheusTransactions := countedTransactions(db, prometheusAudit)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
 	issuer, cleanup4, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
@@ -149,9 +150,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache := inProcessSessions(memoryConfig, clock)
+	sessioncacheCache := inProcessSessions(memoryConfig, clock, prometheusRegisterer)
 	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
-	auditLog := relational.NewAuditLog(db)
+	auditLog := countedAuditLog(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
@@ -164,9 +165,9 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	ownershipChecker := packageChecks(packages, host)
+	ownershipChecker := packageChecks(packages, host, prometheusRegisterer)
 	publishPorts := publish.Ports{
-		Transactions: runner,
+		Transactions: prometheusTransactions,
 		Writer:       servers,
 		Reader:       servers,
 		Grants:       grants,
@@ -175,7 +176,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
-	registryapiAPI := newRegistryAPI(registry, browser, publisher)
+	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
+	registryapiAPI := newRegistryAPI(registry, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)
@@ -193,10 +195,10 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		History:       sessions,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
-		Transaction:   runner,
+		Transaction:   prometheusTransactions,
 	}
 	argonConfig := s.Passwords
-	hasher, err := argon.New(argonConfig, entropy)
+	hasher, err := countedHasher(argonConfig, entropy, prometheusRegisterer)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -253,6 +255,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
 		Throttle: throttleThrottle,
+		Metrics:  prometheusRegisterer,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -275,13 +278,14 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
+	signIn := prometheus.NewSignIn(signinService, prometheusRegisterer)
 	config4 := credentialsConfig(auth)
 	credentialsRecords := credentials.Records{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
-		Transaction: runner,
+		Transaction: prometheusTransactions,
 	}
 	credentialsSurroundings := credentials.Surroundings{
 		Passwords: hasher,
@@ -309,7 +313,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
-		Transaction:  runner,
+		Transaction:  prometheusTransactions,
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
@@ -333,12 +337,12 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
-		Transaction:  runner,
+		Transaction:  prometheusTransactions,
 	}
 	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
 		Access:      checker,
-		SignIn:      signinService,
+		SignIn:      signIn,
 		Credentials: credentialsService,
 		StepUp:      stepupService,
 		Devices:     devicesService,
@@ -363,7 +367,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Devices:       relationalDevices,
 	}
 	sweeper := retention.New(config5, retentionRecords, clock)
-	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
+	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
+	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -516,7 +521,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
-	runner := transactions(db)
+	prometheusAudit := prometheus.NewAudit(prometheusRegisterer)
+	prometheusTransactions := countedTransactions(db, prometheusAudit)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
 	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
@@ -528,7 +534,11 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, valkeyConfig, memoryConfig, clock, log)
+	wiringSessionCopySettings := sessionCopySettings{
+		Valkey: valkeyConfig,
+		Memory: memoryConfig,
+	}
+	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, prometheusRegisterer, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -538,7 +548,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
-	auditLog := relational.NewAuditLog(db)
+	auditLog := countedAuditLog(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
@@ -553,9 +563,9 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	ownershipChecker := packageChecks(packages, host)
+	ownershipChecker := packageChecks(packages, host, prometheusRegisterer)
 	publishPorts := publish.Ports{
-		Transactions: runner,
+		Transactions: prometheusTransactions,
 		Writer:       servers,
 		Reader:       servers,
 		Grants:       grants,
@@ -564,7 +574,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
-	registryapiAPI := newRegistryAPI(registry, browser, publisher)
+	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
+	registryapiAPI := newRegistryAPI(registry, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)
@@ -582,10 +593,10 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		History:       sessions,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
-		Transaction:   runner,
+		Transaction:   prometheusTransactions,
 	}
 	argonConfig := s.Passwords
-	hasher, err := argon.New(argonConfig, entropy)
+	hasher, err := countedHasher(argonConfig, entropy, prometheusRegisterer)
 	if err != nil {
 		cleanup7()
 		cleanup6()
@@ -650,6 +661,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
 		Throttle: throttleThrottle,
+		Metrics:  prometheusRegisterer,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -674,13 +686,14 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
+	signIn := prometheus.NewSignIn(signinService, prometheusRegisterer)
 	config4 := credentialsConfig(auth)
 	credentialsRecords := credentials.Records{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
-		Transaction: runner,
+		Transaction: prometheusTransactions,
 	}
 	credentialsSurroundings := credentials.Surroundings{
 		Passwords: hasher,
@@ -710,7 +723,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
-		Transaction:  runner,
+		Transaction:  prometheusTransactions,
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
@@ -736,12 +749,12 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
-		Transaction:  runner,
+		Transaction:  prometheusTransactions,
 	}
 	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
 	useCases := authapi.UseCases{
 		Access:      checker,
-		SignIn:      signinService,
+		SignIn:      signIn,
 		Credentials: credentialsService,
 		StepUp:      stepupService,
 		Devices:     devicesService,
@@ -766,7 +779,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Devices:       relationalDevices,
 	}
 	sweeper := retention.New(config5, retentionRecords, clock)
-	wiringSweeping := newSweeping(sweeper, settingsRetention, log)
+	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
+	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -999,11 +1013,11 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, metricsSet, recordSet, secretSet, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
+	settingsSet, systemSet, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, recordSet, secretSet, peopleSet, transferSet, chooseRecords, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, transferSet, chooseRecords, untraced,
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

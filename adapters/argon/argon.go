@@ -21,6 +21,7 @@ type Hasher struct {
 	entropy entropy.Source
 	queue   chan struct{} // one element for each that runs or waits
 	cores   chan struct{} // one element for each that runs
+	metrics metrics
 }
 
 // New returns a hasher that runs at most one hash per core (decisions 2.1), and leaves one core to all other work where there are
@@ -32,7 +33,7 @@ func New(c Config, e entropy.Source) (*Hasher, error) {
 	cores := max(1, runtime.GOMAXPROCS(0)-1)
 	return &Hasher{
 		present: c.parameters(), entropy: e,
-		queue: make(chan struct{}, cores+c.Queue), cores: make(chan struct{}, cores),
+		queue: make(chan struct{}, cores+c.Queue), cores: make(chan struct{}, cores), metrics: newMetrics(),
 	}, nil
 }
 
@@ -90,15 +91,20 @@ func (h *Hasher) run(ctx context.Context, work func()) error {
 	case h.queue <- struct{}{}:
 		defer func() { <-h.queue }()
 	default:
+		h.metrics.refused.Inc()
 		return fault.New(fault.Unavailable, "", "too many sign-ins at once").After(time.Second)
 	}
+	came := time.Now()
 	select {
 	case h.cores <- struct{}{}:
 		defer func() { <-h.cores }()
 	case <-ctx.Done():
+		h.metrics.canceled.Inc()
 		return ctx.Err()
 	}
+	began := time.Now()
 	work()
+	h.metrics.finished(began.Sub(came), time.Since(began))
 	return nil
 }
 

@@ -1,8 +1,8 @@
 // Package prometheus holds the metrics of one service and shows them as
-// Prometheus reads them: those of the process and the build, and those of ports,
-// which decorators measure whatever adapter answers them. What only one adapter
-// knows it counts itself, with the Registerer that it is given. This package
-// listens nowhere.
+// Prometheus reads them: those of the process and the build, and those of ports
+// and use cases, which decorators measure whatever answers or calls them. What
+// only one adapter knows it counts itself. This package listens nowhere, and
+// nothing behaves otherwise for being counted.
 //
 // Names, labels and their values are a promise to dashboards: docs/metrics.md
 // lists them. Labels take values of closed sets only, and what is known ahead

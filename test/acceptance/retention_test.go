@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRetention wants audit events to go when their time is over, and sessions
-// to stay until theirs is.
+// TestRetention wants audit events to go when their time is over, which is
+// counted, and sessions to stay until theirs is.
 func TestRetention(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		s := e.start(t, "RETENTION_INTERVAL=1s", "AUDIT_RETENTION=1s")
@@ -23,6 +23,11 @@ func TestRetention(t *testing.T) {
 				t.Fatalf("%d events are still there", total())
 			}
 			time.Sleep(50 * time.Millisecond)
+		}
+		const removed = "tollgate_records_removed_total"
+		await(t, "the removed events are counted", func() bool { return s.metric(removed, "kind", "audit_events") > 0 })
+		if n := s.metric(removed, "kind", "sessions"); n != 0 {
+			t.Errorf("%v removed sessions are counted", n)
 		}
 	})
 }

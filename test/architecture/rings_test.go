@@ -112,7 +112,7 @@ func TestRings(t *testing.T) {
 		{"driven adapter on a port", "adapters/valkey", ours + "ports/counter", ""},
 		{"driven adapter on a use case", "adapters/valkey", ours + "core/ratelimit/decide", "a driven adapter may not import a use case"},
 		{"driven adapter on its kind", "adapters/valkey", ours + "adapters/memory", "a driven adapter of valkey may not import a driven adapter of memory"},
-		{"driven adapter on a driving one", "adapters/prometheus", ours + "adapters/debugapi", "a driven adapter may not import a driving adapter"},
+		{"driven adapter on a driving one", "adapters/valkey", ours + "adapters/debugapi", "a driven adapter may not import a driving adapter"},
 		{"driven adapter in its tree", "adapters/relational/postgres", ours + "adapters/relational", ""},
 		{"rivals of one tree", "adapters/relational/postgres", ours + "adapters/relational/sqlite", "two technologies of one adapter"},
 		{"driven adapter on the plugin protocol", "adapters/pluginhost", ours + "plugins/handshake", ""},

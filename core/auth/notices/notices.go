@@ -66,8 +66,13 @@ type Surroundings struct {
 	Wait func(ctx context.Context, d time.Duration)
 }
 
-// Reporter hears of notices that did not go out. Its methods are called from many goroutines at once.
+// Reporter hears what became of each notice. Its methods are called from many goroutines at once.
 type Reporter interface {
+	// Sent tells that a courier has taken a notice.
+	Sent(kind Kind)
+	// Withheld tells of a notice that was not to go out: the person has no account any more, no way to be reached, or had as many
+	// as the limit allows.
+	Withheld(kind Kind)
 	// Failed tells that a notice could not be delivered.
 	Failed(kind Kind, err error)
 	// Dropped tells how many notices there was no room or no time for.
@@ -99,6 +104,14 @@ func (d *Desk) Tell(h Happening) {
 	default:
 		d.dropped.Add(1)
 	}
+}
+
+// Waiting returns how many notices wait for a clerk.
+func (d *Desk) Waiting() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.queue)
 }
 
 // Run sends out what is told, until the context ends. What waits then is dropped.
@@ -147,7 +160,7 @@ func pauses() []time.Duration { return []time.Duration{2 * time.Second, 10 * tim
 // may get a notice twice.
 func (d *Desk) send(ctx context.Context, h Happening) {
 	e := errand{Happening: h}
-	err := d.try(ctx, &e)
+	sent, err := d.try(ctx, &e)
 	for _, pause := range pauses() {
 		if err == nil || !passing(err) {
 			break
@@ -156,10 +169,15 @@ func (d *Desk) send(ctx context.Context, h Happening) {
 		if ctx.Err() != nil {
 			break
 		}
-		err = d.try(ctx, &e)
+		sent, err = d.try(ctx, &e)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		d.world.Reporter.Failed(h.Kind, err)
+	case sent:
+		d.world.Reporter.Sent(h.Kind)
+	default:
+		d.world.Reporter.Withheld(h.Kind)
 	}
 }
 
@@ -174,26 +192,27 @@ type errand struct {
 
 // try sends a notice once. Nobody is told who has no account any more, no way to be reached, or more notices of the kind than
 // the limit allows.
-func (d *Desk) try(ctx context.Context, e *errand) error {
+func (d *Desk) try(ctx context.Context, e *errand) (sent bool, err error) {
 	account, err := d.records.Accounts.Get(ctx, e.UserID)
 	if fault.Is(err, fault.NotFound) || err == nil && account.State == auth.AccountDisabled {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	by, m := d.route(&account)
 	if by == nil {
-		return nil
+		return false, nil
 	}
 	if within, err := d.within(ctx, e); err != nil || !within {
-		return err
+		return false, err
 	}
 	if err := d.recognise(ctx, &e.Happening); err != nil {
-		return err
+		return false, err
 	}
 	m.Subject, m.Text = e.words(d.product, m.Channel)
-	return by.Deliver(ctx, m)
+	err = by.Deliver(ctx, m)
+	return err == nil, err
 }
 
 // route is by e-mail where there is a courier for it, else by SMS to those who have a telephone number.

@@ -77,11 +77,24 @@ func (l *limiter) Try(_ context.Context, scope throttle.Scope, key string) (thro
 
 func (*limiter) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
 
-// journal keeps what did not go out.
+// journal keeps what became of notices.
 type journal struct {
-	mu      sync.Mutex
-	failed  []error
-	dropped uint64
+	mu             sync.Mutex
+	sent, withheld int
+	failed         []error
+	dropped        uint64
+}
+
+func (j *journal) Sent(notices.Kind) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sent++
+}
+
+func (j *journal) Withheld(notices.Kind) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.withheld++
 }
 
 func (j *journal) Failed(_ notices.Kind, err error) {
@@ -288,6 +301,9 @@ func TestTries(t *testing.T) {
 				if len(w.mail.tries) != c.tries || len(w.mail.messages) != c.delivered || (len(w.journal.failed) > 0) != (c.failed != nil) {
 					t.Errorf("%d tries, %d delivered, failures %v", len(w.mail.tries), len(w.mail.messages), w.journal.failed)
 				}
+				if w.journal.sent != c.delivered || w.journal.withheld != 0 {
+					t.Errorf("told of %d sent and %d withheld, want %d and none", w.journal.sent, w.journal.withheld, c.delivered)
+				}
 				for key, n := range w.limiter.tries {
 					if n > 1 {
 						t.Errorf("%s was counted %d times", key, n)
@@ -314,6 +330,9 @@ func TestLimit(t *testing.T) {
 		if n := len(w.mail.messages); n != 6 || !strings.Contains(w.mail.messages[5].Subject, "new device") {
 			t.Errorf("%d notices, want five locks and the device", n)
 		}
+		if w.journal.sent != 6 || w.journal.withheld != 15 {
+			t.Errorf("told of %d sent and %d withheld, want 6 and 15", w.journal.sent, w.journal.withheld)
+		}
 	})
 }
 
@@ -324,6 +343,9 @@ func TestRoom(t *testing.T) {
 		w.limiter.limit = 10_000
 		for range 1007 {
 			w.desk.Tell(happening(notices.NewDevice)) // nobody takes them
+		}
+		if n := w.desk.Waiting(); n != 1000 {
+			t.Errorf("%d wait, want as many as there is room for", n)
 		}
 		w.run(t)
 		if n := len(w.mail.messages); n != 1000 || w.journal.dropped != 7 {
@@ -351,4 +373,7 @@ func TestNobodyIsTold(t *testing.T) {
 	var desk *notices.Desk
 	desk.Tell(happening(notices.NewDevice))
 	desk.Run(t.Context())
+	if n := desk.Waiting(); n != 0 {
+		t.Errorf("%d wait for nobody", n)
+	}
 }

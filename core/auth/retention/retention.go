@@ -63,35 +63,55 @@ func New(c Config, r Records, now clock.Clock) *Sweeper {
 	return &Sweeper{config: c, records: r, clock: now}
 }
 
+// Kind names a kind of records that is swept.
+type Kind string
+
+// The kinds.
+const (
+	RefreshTokens Kind = "refresh_tokens"
+	Challenges    Kind = "challenges"
+	PendingLogins Kind = "pending_logins"
+	Lockouts      Kind = "lockouts"
+	Sessions      Kind = "sessions"
+	Devices       Kind = "devices"
+	AuditEvents   Kind = "audit_events"
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, AuditEvents}
+}
+
 // Removed is how many records of a kind a sweep removed.
 type Removed struct {
-	Kind  string
+	Kind  Kind
 	Count int
 }
 
-// kind is one kind of records, and how those past their time are removed.
-type kind struct {
-	name   string
+// rule says how long records of a kind are kept, and how those past their time
+// are removed.
+type rule struct {
+	kind   Kind
 	kept   time.Duration
 	remove func(ctx context.Context, before time.Time) (int, error)
 }
 
-// kinds are in the order in which one holds on to the next: tokens and
+// rules are in the order in which one holds on to the next: tokens and
 // challenges to sessions, sessions to devices.
-func (s *Sweeper) kinds() []kind {
-	list := []kind{
-		{"refresh tokens", afterwards, s.records.RefreshTokens.DeleteExpired},
-		{"challenges", afterwards, s.records.Challenges.DeleteExpired},
-		{"pending logins", 0, s.records.Pending.DeleteExpired},
-		{"lockouts", s.config.Lockout, s.records.Lockouts.DeleteBefore},
+func (s *Sweeper) rules() []rule {
+	list := []rule{
+		{RefreshTokens, afterwards, s.records.RefreshTokens.DeleteExpired},
+		{Challenges, afterwards, s.records.Challenges.DeleteExpired},
+		{PendingLogins, 0, s.records.Pending.DeleteExpired},
+		{Lockouts, s.config.Lockout, s.records.Lockouts.DeleteBefore},
 	}
 	if s.config.Sessions > 0 {
 		list = append(list,
-			kind{"sessions", s.config.Sessions, s.records.Sessions.DeleteExpired},
-			kind{"devices", s.config.Sessions, s.records.Devices.DeleteUnused})
+			rule{Sessions, s.config.Sessions, s.records.Sessions.DeleteExpired},
+			rule{Devices, s.config.Sessions, s.records.Devices.DeleteUnused})
 	}
 	if s.config.Audit > 0 {
-		list = append(list, kind{"audit events", s.config.Audit, s.removeEvents})
+		list = append(list, rule{AuditEvents, s.config.Audit, s.removeEvents})
 	}
 	return list
 }
@@ -103,16 +123,16 @@ func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 	now := s.clock.Now()
 	var removed []Removed
 	var errs []error
-	for _, k := range s.kinds() {
+	for _, r := range s.rules() {
 		if ctx.Err() != nil {
 			return removed, errors.Join(append(errs, ctx.Err())...)
 		}
-		n, err := k.remove(ctx, now.Add(-k.kept))
+		n, err := r.remove(ctx, now.Add(-r.kept))
 		if n > 0 {
-			removed = append(removed, Removed{k.name, n})
+			removed = append(removed, Removed{r.kind, n})
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", k.name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", r.kind, err))
 		}
 	}
 	return removed, errors.Join(errs...)

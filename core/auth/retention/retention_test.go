@@ -88,7 +88,8 @@ func TestSweep(t *testing.T) {
 	w.signIn("old", 40*day)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
-		{"refresh tokens", 2}, {"challenges", 2}, {"pending logins", 2}, {"lockouts", 2}, {"sessions", 1}, {"devices", 1}, {"audit events", 1},
+		{retention.RefreshTokens, 2}, {retention.Challenges, 2}, {retention.PendingLogins, 2}, {retention.Lockouts, 2},
+		{retention.Sessions, 1}, {retention.Devices, 1}, {retention.AuditEvents, 1},
 	}
 	if got := w.sweep(c); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -106,7 +107,9 @@ func TestForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.signIn("old", 4000*day)
-	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"pending logins", 1}, {"lockouts", 1}}
+	want := []retention.Removed{
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1},
+	}
 	if got := w.sweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
 	}
@@ -131,7 +134,9 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	w.stores.Lockouts = brokenLockouts{}
 	w.stores.Audit = brokenLog{}
 	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, w.stores, still{}).Sweep(t.Context())
-	want := []retention.Removed{{"refresh tokens", 1}, {"challenges", 1}, {"pending logins", 1}, {"sessions", 1}, {"devices", 1}}
+	want := []retention.Removed{
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
+	}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
 		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)
 	}

@@ -41,7 +41,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		if err := s.records.Challenges.Create(ctx, c); err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": "initiate", "method": string(method)}))
+		return s.world.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
 	})
 	if err != nil {
 		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
@@ -152,7 +152,7 @@ func (s *Service) deliver(
 			return err
 		}
 		return s.world.Trail.Record(ctx, event(session, c.ID, false, map[string]any{
-			"action": "deliver", "method": string(c.Method), "reason": "delivery_failed",
+			"action": ActionDeliver, "method": string(c.Method), "reason": ReasonUndelivered,
 		}))
 	})
 	return errors.Join(fault.Wrap(fault.Unavailable, "", "the code could not be delivered", cause), err)

@@ -88,7 +88,7 @@ func (s *Service) replace(ctx context.Context, c *auth.Challenge, session *auth.
 			return err
 		}
 		return s.world.Trail.Record(ctx, event(session, c.ID, true, map[string]any{
-			"action": "resend", "method": string(c.Method),
+			"action": ActionResend, "method": string(c.Method),
 		}))
 	})
 	return code, err

@@ -96,6 +96,22 @@ func (s *Service) pending(c *auth.Challenge) Pending {
 	}
 }
 
+// What the detail "action" of a STEP_UP_ATTEMPT event tells.
+const (
+	ActionInitiate = "initiate"
+	ActionResend   = "resend"
+	ActionVerify   = "verify"
+	ActionDeliver  = "deliver" // of a code that did not go out; one that did is told by the two before
+)
+
+// What its detail "reason" tells, where it did not succeed.
+const (
+	ReasonWrongCode   = string(auth.CodeInvalidOTP)
+	ReasonUsedUp      = "step_up_attempts_exceeded" // the tries of the challenge are used up
+	ReasonClosed      = "challenge_closed"          // it was passed or void already, or has expired
+	ReasonUndelivered = "delivery_failed"
+)
+
 // event is an audit entry of step-up.
 func event(session *auth.Session, challenge auth.ChallengeID, success bool, details map[string]any) audit.Entry {
 	details["sessionId"], details["deviceIdentity"] = string(session.ID), string(session.DeviceIdentity)

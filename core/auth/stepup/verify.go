@@ -58,9 +58,9 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 	err := s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
-			t.refusal, t.reason = errChallenge(), challengeClosed
+			t.refusal, t.reason = errChallenge(), ReasonClosed
 		case c.Attempts >= s.config.Attempts:
-			t.refusal, t.reason = s.errNoTry(c.ExpiresAt.Sub(t.now)), attemptsExceeded
+			t.refusal, t.reason = s.errNoTry(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
 		case c.Method == auth.AuthenticatorApp:
 			count(c, false) // before the code is looked at, which is not to be done while the store changes the challenge
 		default:
@@ -132,7 +132,7 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 		return err
 	}
 	return s.world.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
-		"action": "verify", "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
+		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
 	}))
 }
 
@@ -147,7 +147,7 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 	}
 	tell := func(reason string) audit.Entry {
 		return event(&t.session, t.id, false, map[string]any{
-			"action": "verify", "method": string(t.challenge.Method), "reason": reason,
+			"action": ActionVerify, "method": string(t.challenge.Method), "reason": reason,
 		})
 	}
 	if t.refusal != nil {
@@ -156,20 +156,14 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
 		WithDetail("attemptsRemaining", remaining)
-	entries := []audit.Entry{tell(string(auth.CodeInvalidOTP))}
+	entries := []audit.Entry{tell(ReasonWrongCode)}
 	if remaining <= 0 {
-		used := tell(attemptsExceeded)
+		used := tell(ReasonUsedUp)
 		used.Type = auth.SuspiciousActivity
 		entries = append(entries, used)
 	}
 	return s.world.Trail.Record(ctx, entries...)
 }
-
-// Reasons in the audit log.
-const (
-	attemptsExceeded = "step_up_attempts_exceeded" // the tries of the challenge are used up
-	challengeClosed  = "challenge_closed"          // it was passed or void already, or has expired
-)
 
 func errChallenge() error {
 	return auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown, used or expired")

@@ -1,0 +1,54 @@
+package argon
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics tell how hashes fare in the queue.
+type metrics struct {
+	hashes                  *prometheus.CounterVec
+	done, refused, canceled prometheus.Counter
+	waited, took            prometheus.Histogram
+}
+
+func newMetrics() metrics {
+	m := metrics{
+		hashes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tollgate_password_hashes_total",
+			Help: "Password hashes asked for, by what became of them.",
+		}, []string{"outcome"}),
+		waited: histogram("tollgate_password_hash_wait_seconds", "How long password hashes waited for a core."),
+		took:   histogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),
+	}
+	m.done = m.hashes.WithLabelValues("done")
+	m.refused = m.hashes.WithLabelValues("refused")   // as many waited as may
+	m.canceled = m.hashes.WithLabelValues("canceled") // the caller went away while it waited
+	return m
+}
+
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	})
+}
+
+func (m *metrics) finished(waited, took time.Duration) {
+	m.waited.Observe(waited.Seconds())
+	m.took.Observe(took.Seconds())
+	m.done.Inc()
+}
+
+// Metrics tells how many hashes were asked for, how long they waited and took, and how many wait.
+func (h *Hasher) Metrics() []prometheus.Collector {
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tollgate_password_hashes_waiting",
+		Help: "Password hashes that wait for a core.",
+	}, func() float64 { return float64(h.waiting()) })
+	return []prometheus.Collector{h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting}
+}
+
+// waiting returns how many hashes wait. The two are not read at once, so that one which ends in between might make it less than none.
+func (h *Hasher) waiting() int { return max(0, len(h.queue)-len(h.cores)) }

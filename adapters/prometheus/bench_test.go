@@ -1,0 +1,31 @@
+package prometheus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+)
+
+// BenchmarkSessionChecks is what counting adds to each request with a token, whose session is at hand.
+func BenchmarkSessionChecks(b *testing.B) {
+	clock := system.Clock{}
+	plain := memory.NewSessions(clock, memory.Config{MaxSessions: 10})
+	for name, c := range map[string]sessioncache.Cache{"plain": plain, "counted": NewSessionCache(plain, prometheus.NewRegistry())} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, ok := c.Get(b.Context(), "a"); !ok {
+						c.Put(b.Context(), auth.Session{ID: "a", ExpiresAt: clock.Now().Add(time.Hour)}, clock.Now())
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package prometheus
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// counts holds a counter for each value of a closed set. One of another value is not counted.
+type counts map[string]prometheus.Counter
+
+// newCounts registers a counter with one label, for each of the label's values.
+func newCounts(r prometheus.Registerer, o prometheus.CounterOpts, label string, values ...string) counts {
+	vector := prometheus.NewCounterVec(o, []string{label})
+	r.MustRegister(vector)
+	c := make(counts, len(values))
+	for _, v := range values {
+		c[v] = vector.WithLabelValues(v)
+	}
+	return c
+}
+
+// newTable returns the counters of a vector with two labels, by the first one's value.
+func newTable(vector *prometheus.CounterVec, first, second []string) map[string]counts {
+	table := make(map[string]counts, len(first))
+	for _, a := range first {
+		table[a] = make(counts, len(second))
+		for _, b := range second {
+			table[a][b] = vector.WithLabelValues(a, b)
+		}
+	}
+	return table
+}
+
+func (c counts) add(value string, n int) {
+	if counter, known := c[value]; known {
+		counter.Add(float64(n))
+	}
+}
+
+func (c counts) inc(value string) { c.add(value, 1) }
+
+// What the service fails at is told in the same words everywhere.
+const (
+	unavailable = "unavailable" // a dependency was away, or the service had too much to do
+	failed      = "failed"      // a defect
+)
+
+// failure returns the outcome of an error that is nothing the caller did.
+func failure(err error) string {
+	if fault.Is(err, fault.Unavailable) {
+		return unavailable
+	}
+	return failed
+}
+
+// codeOf returns the code of an error; empty when it has none.
+func codeOf(err error) fault.Code {
+	if f, ok := fault.As(err); ok {
+		return f.Code
+	}
+	return ""
+}

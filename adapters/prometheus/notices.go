@@ -1,0 +1,53 @@
+package prometheus
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+)
+
+// Notices counts what became of notices, and passes it on.
+type Notices struct {
+	reporter notices.Reporter
+	outcomes counts
+}
+
+// NewNotices returns a reporter that counts what it passes on.
+func NewNotices(to notices.Reporter, r prometheus.Registerer) *Notices {
+	return &Notices{to, newCounts(r, prometheus.CounterOpts{
+		Name: "tollgate_notices_total",
+		Help: "Notices to people of what happened to their accounts, by what became of them.",
+	}, "outcome", "sent", "withheld", failed, "dropped")}
+}
+
+// Sent counts a notice that went out.
+func (n *Notices) Sent(kind notices.Kind) {
+	n.outcomes.inc("sent")
+	n.reporter.Sent(kind)
+}
+
+// Withheld counts a notice that was not to go out.
+func (n *Notices) Withheld(kind notices.Kind) {
+	n.outcomes.inc("withheld")
+	n.reporter.Withheld(kind)
+}
+
+// Failed counts a notice that could not be delivered.
+func (n *Notices) Failed(kind notices.Kind, err error) {
+	n.outcomes.inc(failed)
+	n.reporter.Failed(kind, err)
+}
+
+// Dropped counts notices that there was no room or no time for.
+func (n *Notices) Dropped(count uint64) {
+	n.outcomes.add("dropped", int(count))
+	n.reporter.Dropped(count)
+}
+
+// WatchDesk tells how many notices wait at a desk, which may be nil.
+func WatchDesk(d *notices.Desk, r prometheus.Registerer) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tollgate_notices_queued",
+		Help: "Notices that wait to be sent.",
+	}, func() float64 { return float64(d.Waiting()) }))
+}

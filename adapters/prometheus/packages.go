@@ -1,0 +1,69 @@
+package prometheus
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+// Outcomes of package checks besides failures.
+const (
+	packageOwned       = "owned"
+	packageRefused     = "refused"     // the package is not there, or does not claim the server
+	packageUnsupported = "unsupported" // nothing checks its type
+)
+
+// otherType stands for registry types that nothing checks: a document may name any.
+const otherType = "other"
+
+// shippedTypes are the registry types of the plugins that come with the service.
+func shippedTypes() []string { return []string{"npm", "pypi", "nuget", "oci", "mcpb", "cargo"} }
+
+// Ownership counts what package registries say of claims. It changes nothing.
+type Ownership struct {
+	ownership.Checker
+	checks *prometheus.CounterVec
+}
+
+// NewOwnership returns a checker whose verdicts are counted.
+func NewOwnership(c ownership.Checker, r prometheus.Registerer) *Ownership {
+	o := &Ownership{c, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_package_checks_total",
+		Help: "Checks whether a package claims the server that names it, by what came out.",
+	}, []string{"registry_type", "outcome"})}
+	r.MustRegister(o.checks)
+	newTable(o.checks, append(shippedTypes(), otherType),
+		[]string{packageOwned, packageRefused, packageUnsupported, unavailable, failed})
+	return o
+}
+
+// Check counts a check.
+func (o *Ownership) Check(ctx context.Context, c ownership.Claim) error {
+	err := o.Checker.Check(ctx, c)
+	o.checks.WithLabelValues(o.label(c.RegistryType), packageOutcome(err)).Inc()
+	return err
+}
+
+// label keeps the types that a plugin checks or would check if it came up, of which there are few.
+func (o *Ownership) label(registryType string) string {
+	if slices.Contains(shippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
+		return registryType
+	}
+	return otherType
+}
+
+func packageOutcome(err error) string {
+	switch {
+	case err == nil:
+		return packageOwned
+	case fault.Is(err, fault.Invalid):
+		return packageRefused
+	case fault.Is(err, fault.Unsupported):
+		return packageUnsupported
+	}
+	return failure(err)
+}

@@ -1,0 +1,100 @@
+package prometheus
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+)
+
+// Operations that change the registry.
+const (
+	opPublish = "publish"
+	opReplace = "replace"
+	opDelete  = "delete"
+	opStatus  = "status" // of one version, or of all versions of a server together
+)
+
+const publicationDone = "done"
+
+// refusals name what a change of the registry is refused for.
+var refusals = map[fault.Kind]string{
+	fault.Invalid:         "invalid",
+	fault.Unauthenticated: "unauthenticated",
+	fault.Forbidden:       "forbidden",
+	fault.NotFound:        "not_found",
+	fault.Conflict:        "conflict",
+	fault.Unsupported:     "unsupported",
+}
+
+// Publisher counts what became of each change of the registry. It changes nothing.
+type Publisher struct {
+	publisher *publish.Publisher
+	outcomes  map[string]counts // by operation
+}
+
+// NewPublisher returns a publisher whose outcomes are counted.
+func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
+	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_publications_total",
+		Help: "Changes of the registry that were asked for, by what became of them.",
+	}, []string{"operation", "outcome"})
+	r.MustRegister(vector)
+	outcomes := []string{publicationDone, unavailable, failed}
+	for _, refusal := range refusals {
+		outcomes = append(outcomes, refusal)
+	}
+	return &Publisher{publisher: p, outcomes: newTable(vector, []string{opPublish, opReplace, opDelete, opStatus}, outcomes)}
+}
+
+// Publish counts a publication.
+func (p *Publisher) Publish(ctx context.Context, r publish.Request) (registry.Record, error) {
+	record, err := p.publisher.Publish(ctx, r)
+	p.count(opPublish, err)
+	return record, err
+}
+
+// Replace counts a replacement of a version's document.
+func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	record, err := p.publisher.Replace(ctx, r, t)
+	p.count(opReplace, err)
+	return record, err
+}
+
+// Delete counts a deletion of a version.
+func (p *Publisher) Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	record, err := p.publisher.Delete(ctx, r, t)
+	p.count(opDelete, err)
+	return record, err
+}
+
+// SetStatus counts a change of a version's status.
+func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+	record, err := p.publisher.SetStatus(ctx, r, t)
+	p.count(opStatus, err)
+	return record, err
+}
+
+// SetStatusAll counts a change of the status of all versions of a server, once.
+func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string) ([]registry.Record, error) {
+	records, err := p.publisher.SetStatusAll(ctx, r, serverName)
+	p.count(opStatus, err)
+	return records, err
+}
+
+func (p *Publisher) count(operation string, err error) {
+	p.outcomes[operation].inc(publicationOutcome(err))
+}
+
+func publicationOutcome(err error) string {
+	if err == nil {
+		return publicationDone
+	}
+	if refusal, ok := refusals[fault.KindOf(err)]; ok {
+		return refusal
+	}
+	return failure(err)
+}

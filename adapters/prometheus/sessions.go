@@ -1,0 +1,37 @@
+package prometheus
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+)
+
+// SessionCache counts where the sessions of checked tokens come from. It changes nothing.
+type SessionCache struct {
+	sessioncache.Cache
+	copies  prometheus.Counter
+	records prometheus.Counter
+}
+
+// NewSessionCache returns a cache whose hits and misses are counted.
+func NewSessionCache(c sessioncache.Cache, r prometheus.Registerer) *SessionCache {
+	checks := newCounts(r, prometheus.CounterOpts{
+		Name: "tollgate_session_checks_total",
+		Help: "Checks of an access token's session, by where the session was read.",
+	}, "source", "copy", "records")
+	return &SessionCache{Cache: c, copies: checks["copy"], records: checks["records"]}
+}
+
+// Get counts whether there is a copy; without one the records are read.
+func (c *SessionCache) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
+	s, found := c.Cache.Get(ctx, id)
+	if found {
+		c.copies.Inc()
+	} else {
+		c.records.Inc()
+	}
+	return s, found
+}

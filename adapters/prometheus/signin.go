@@ -1,0 +1,92 @@
+package prometheus
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+)
+
+// Outcomes of logins and refreshes besides failures. A refused login has the code that its answer has.
+const (
+	loginSucceeded   = "succeeded"    // a session began
+	loginMFARequired = "mfa_required" // the password was right, and a code is due
+
+	refreshed       = "refreshed"
+	refreshReplayed = "replayed" // the token was used before, and all sessions of the person were ended
+	refreshExpired  = "expired"
+	refreshInvalid  = "invalid" // the token is unknown, or its session has ended
+)
+
+// SignIn counts what became of each step of a login and of each refresh. It changes nothing.
+type SignIn struct {
+	*signin.Service
+	logins    counts
+	refreshes counts
+}
+
+// NewSignIn returns a service whose outcomes are counted.
+func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
+	return &SignIn{
+		Service: s,
+		logins: newCounts(r, prometheus.CounterOpts{
+			Name: "tollgate_logins_total",
+			Help: "Steps of logins, by what became of them.",
+		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials), string(auth.CodeInvalidMFA),
+			string(auth.CodeAccountLocked), unavailable, failed),
+		refreshes: newCounts(r, prometheus.CounterOpts{
+			Name: "tollgate_token_refreshes_total",
+			Help: "Refreshes of tokens, by what became of them.",
+		}, "outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
+	}
+}
+
+// Login counts the first step of a login.
+func (s *SignIn) Login(ctx context.Context, in signin.Login) (signin.Result, error) {
+	r, err := s.Service.Login(ctx, in)
+	s.logins.inc(loginOutcome(r, err))
+	return r, err
+}
+
+// VerifyMFA counts the second step of a login.
+func (s *SignIn) VerifyMFA(ctx context.Context, in signin.Answer) (signin.Result, error) {
+	r, err := s.Service.VerifyMFA(ctx, in)
+	s.logins.inc(loginOutcome(r, err))
+	return r, err
+}
+
+// Refresh counts a refresh.
+func (s *SignIn) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
+	r, err := s.Service.Refresh(ctx, secret, from)
+	s.refreshes.inc(refreshOutcome(err))
+	return r, err
+}
+
+func loginOutcome(r signin.Result, err error) string {
+	switch code := codeOf(err); {
+	case err == nil && r.MFARequired:
+		return loginMFARequired
+	case err == nil:
+		return loginSucceeded
+	case code == auth.CodeInvalidCredentials, code == auth.CodeInvalidMFA, code == auth.CodeAccountLocked:
+		return string(code)
+	}
+	return failure(err)
+}
+
+func refreshOutcome(err error) string {
+	switch code := codeOf(err); {
+	case err == nil:
+		return refreshed
+	case code == auth.CodeAccessDenied:
+		return refreshReplayed
+	case code == auth.CodeTokenExpired:
+		return refreshExpired
+	case code == auth.CodeInvalidToken:
+		return refreshInvalid
+	}
+	return failure(err)
+}
