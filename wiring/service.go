@@ -91,36 +91,54 @@ func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, f
 	return s, func() { closeAPI(); cleanup() }, nil
 }
 
-// newLimiterService takes the addresses of the rate limit part, where it is to
-// run, and of the debug listener.
+// newLimiterService takes the addresses of what shows the service from inside,
+// and of the rate limit part, where that is to run.
 func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, func(), error) {
 	s := &Service{settings: l.Settings, log: l.Log}
-	debug, closeDebug, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{
+	closeDebug, err := s.addDebug(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeSinks, err := l.Sinks.open(ctx, parts, s)
+	if err != nil {
+		closeDebug()
+		return nil, nil, err
+	}
+	if !parts.RateLimit {
+		return s, func() { closeSinks(); closeDebug() }, nil
+	}
+	closeLimits, err := s.addLimits(ctx, l)
+	if err != nil {
+		closeSinks()
+		closeDebug()
+		return nil, nil, err
+	}
+	return s, func() { closeLimits(); closeSinks(); closeDebug() }, nil
+}
+
+// addDebug takes the address of the debug listener.
+func (s *Service) addDebug(ctx context.Context, l limiter) (func(), error) {
+	debug, cleanup, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{
 		Rules: l.Rules, Statistics: l.Statistics, Metrics: l.Metrics.Handler(),
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"debug": debug.Addr().String()}, debug.Serve, debug.Shutdown,
 	})
-	if !parts.RateLimit {
-		return s, closeDebug, nil
-	}
+	return cleanup, nil
+}
+
+// addLimits takes the addresses of the rate limit part.
+func (s *Service) addLimits(ctx context.Context, l limiter) (func(), error) {
 	health := ratelimitapi.NewHealth(l.storeCheck(), ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
-	limits, closeLimits, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
+	limits, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
 		Decider: l.Decider, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
-		closeDebug()
-		return nil, nil, err
-	}
-	closeSinks, err := l.Sinks.open(ctx, s)
-	if err != nil {
-		closeLimits()
-		closeDebug()
-		return nil, nil, err
+		return nil, err
 	}
 	s.servers = append(s.servers, server{
 		logrus.Fields{"grpc": limits.GRPCAddr().String(), "ratelimit_http": limits.HTTPAddr().String()},
@@ -128,7 +146,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	})
 	s.background = append(s.background, func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source.Source) })
 	s.drains = append(s.drains, health.Drain)
-	return s, func() { closeLimits(); closeSinks(); closeDebug() }, nil
+	return cleanup, nil
 }
 
 // storeCheck is the component of the counter store.

@@ -24,14 +24,17 @@ type sinks struct {
 	Log        *logrus.Entry
 }
 
-// open adds them to the service.
-func (k sinks) open(ctx context.Context, s *Service) (func(), error) {
-	sink, err := k.sender()
-	if err != nil {
-		return nil, err
-	}
-	if sink != nil {
-		s.background = append(s.background, sink.Run)
+// open adds those of the parts that are to run to the service: statistics of
+// rate limits are of no other part.
+func (k sinks) open(ctx context.Context, parts Parts, s *Service) (func(), error) {
+	if parts.RateLimit {
+		sink, err := k.sender()
+		if err != nil {
+			return nil, err
+		}
+		if sink != nil {
+			s.background = append(s.background, sink.Run)
+		}
 	}
 	if !k.Prometheus.Enabled {
 		return func() {}, nil

@@ -14,6 +14,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // metrics returns all metrics of an instance by name.
@@ -177,4 +179,34 @@ func TestRequestsMoveMetrics(t *testing.T) {
 			t.Errorf("%v connections to the database are open", got)
 		}
 	})
+}
+
+// TestMetricsOfSomeParts wants the metrics of the parts that run, and of no
+// others, at the listener for Prometheus, whichever parts those are.
+func TestMetricsOfSomeParts(t *testing.T) {
+	for _, c := range []struct{ args, there, absent string }{
+		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth"`},
+		{"serve --only ratelimit", "ratelimit_service_config_load_error 0", "tollgate_http_"},
+		{"ratelimit", `tollgate_log_entries_total{level="error"} 0`, "tollgate_http_"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t, "embedded")
+			environ := append(e.environ, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0")
+			process, err := instance.Start(filepath.Join(built, "tollgate"), environ, strings.Fields(c.args)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &service{t: t, process: process}
+			t.Cleanup(s.stop)
+			undescribed.Store(process.Prometheus, nil)
+			shown := string(call(t, "GET", "http://"+process.Prometheus+"/metrics", nil).want(t, http.StatusOK).body)
+			if !strings.Contains(shown, "\n"+c.there+"\n") {
+				t.Errorf("%s is not there", c.there)
+			}
+			if strings.Contains(shown, c.absent) {
+				t.Errorf("%s is there", c.absent)
+			}
+		})
+	}
 }
