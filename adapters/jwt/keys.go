@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
@@ -18,7 +20,8 @@ const (
 	announceEvery = 10 * time.Minute // how often an instance says that it still has its keys
 	keyLife       = time.Hour        // how long a key counts after it was last announced
 	reloadEvery   = 2 * time.Second
-	lookupEvery   = time.Second // how often unknown key ids are looked up
+	lookupEvery   = 100 * time.Millisecond // how often unknown key ids are looked up
+	lookupsAtOnce = 10                     // and how many times without a rest between
 )
 
 // keys are the keys of this instance, from files, and those of the others, from the ring. They are safe for concurrent use.
@@ -36,8 +39,8 @@ type keys struct {
 	retired map[keyring.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
 	leaving []keyring.KeyID        // those of them that the ring has not been told of yet
 
-	lookup     sync.Mutex // held while the ring is asked
-	lookedUpAt time.Time
+	lookup  sync.Mutex // held while the ring is asked
+	lookups *rate.Limiter
 }
 
 // reload reads the files and, when they changed, announces the keys and puts them in force. Keys that were taken away are withdrawn
@@ -154,7 +157,8 @@ func (k *keys) known(id keyring.KeyID) ed25519.PublicKey {
 }
 
 // find returns the key of an id, and asks the ring for one that is not known yet; fault.NotFound when there is none. The ring
-// is asked at most once a second, so that invented ids do not become a load on it.
+// is asked ten times a second at most, so that invented ids do not become a load on it, and not once only: of instances that
+// start together with keys of their own, each may be the next that a token is from.
 func (k *keys) find(ctx context.Context, id keyring.KeyID) (ed25519.PublicKey, error) {
 	if public := k.known(id); public != nil {
 		return public, nil
@@ -162,11 +166,10 @@ func (k *keys) find(ctx context.Context, id keyring.KeyID) (ed25519.PublicKey, e
 	k.lookup.Lock()
 	defer k.lookup.Unlock()
 	now := k.clock.Now()
-	if k.known(id) == nil && (k.lookedUpAt.IsZero() || now.Sub(k.lookedUpAt) >= lookupEvery) {
+	if k.known(id) == nil && k.lookups.AllowN(now, 1) {
 		if err := k.fetch(ctx, now); err != nil {
 			return nil, err
 		}
-		k.lookedUpAt = now
 	}
 	if public := k.known(id); public != nil {
 		return public, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -28,6 +29,11 @@ type Dialect struct {
 	// for minutes, and returns how to close it. The write pool is used where
 	// it is nil.
 	Maintenance func() (*bun.DB, func())
+	// LockWait is how long a statement of a migration waits for a table that somebody reads or writes. Whoever comes
+	// later waits behind it, so then it lets the others go first, and the migration is tried again for MigrationTime.
+	// Of PostgreSQL; SQLite has one writer at a time.
+	LockWait      time.Duration
+	MigrationTime time.Duration
 }
 
 // Class is what a driver's error means for the caller.

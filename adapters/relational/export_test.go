@@ -18,6 +18,18 @@ func (d *DB) Execute(ctx context.Context, statement string) error {
 	return err
 }
 
+// Run runs a statement in the transaction that ctx carries.
+func (d *DB) Run(ctx context.Context, statement string) error {
+	_, err := d.read(ctx).ExecContext(ctx, statement)
+	return err
+}
+
+// Number returns what a query of one number finds.
+func (d *DB) Number(ctx context.Context, query string) (n int, err error) {
+	err = d.scan(ctx, d.reader, &n, query)
+	return n, err
+}
+
 // Plans runs reads in a transaction and returns the database's plan of each of
 // their queries.
 func (d *DB) Plans(ctx context.Context, reads func(ctx context.Context) error) (map[string]string, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,9 +25,12 @@ var migrations embed.FS
 // migrations run: "tollgate" in ASCII.
 const migrationLock = 0x746f6c6c67617465
 
-// maxFailedMigrations bounds how often one run of Migrate is beaten to a busy
-// database before it gives up.
-const maxFailedMigrations = maxRuns
+// How often one run of Migrate is beaten to a busy database before it gives up,
+// if it has not more time than that takes, and how often the wait is doubled.
+const (
+	maxFailedMigrations = maxRuns
+	maxDoubled          = 10 // 4 s
+)
 
 // migration is one step of the schema, in the order of the names.
 type migration struct {
@@ -107,12 +111,13 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		defer closeOwn()
 		db = own
 	}
+	began := time.Now()
 	for failed := 0; ; {
 		name, err := d.migrateNext(ctx, db, all, last)
 		switch {
-		case d.retrying(err) && failed < maxFailedMigrations:
+		case d.retrying(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.MigrationTime):
 			failed++
-			if err := pause(ctx, firstWait<<failed); err != nil {
+			if err := pause(ctx, firstWait<<min(failed, maxDoubled)); err != nil {
 				return applied, err
 			}
 		case err != nil:
@@ -146,13 +151,17 @@ func (d *DB) migrateNext(ctx context.Context, db *bun.DB, all []migration, last 
 	return name, d.fault(err)
 }
 
-// lockMigrations keeps other processes out until the transaction ends. SQLite
-// has one writer at a time by itself.
+// lockMigrations keeps other processes that migrate out until the transaction
+// ends, and lets those that serve go first from then on. SQLite has one writer at
+// a time by itself.
 func (d *DB) lockMigrations(ctx context.Context, tx bun.Tx) error {
 	if d.dialect.Name != PostgreSQL {
 		return nil
 	}
-	_, err := d.exec(ctx, tx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock))
+	if _, err := d.exec(ctx, tx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock)); err != nil {
+		return err
+	}
+	_, err := d.exec(ctx, tx, "SELECT set_config('lock_timeout', ?, true)", strconv.FormatInt(d.dialect.LockWait.Milliseconds(), 10))
 	return err
 }
 

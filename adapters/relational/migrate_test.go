@@ -1,6 +1,8 @@
 package relational_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,6 +144,55 @@ func TestManyProcessesMigrateAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMigrationsLetOthersPass holds a table as a backup does, for as long as a migration waits for it: others read it
+// meanwhile, although the migration came first.
+func TestMigrationsLetOthersPass(t *testing.T) {
+	address := relationaltest.Postgres(t)
+	db, others := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
+	const first = 7 // of those before the one that changes sessions
+	if _, err := db.MigrateTo(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	err := others.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := others.Run(ctx, "LOCK TABLE sessions IN ACCESS SHARE MODE"); err != nil {
+			return err
+		}
+		go func() {
+			_, err := db.Migrate(t.Context())
+			migrated <- err
+		}()
+		for range 3 {
+			if err := awaitWaiting(t, others); err != nil {
+				return err
+			}
+			if err := others.Execute(t.Context(), "SELECT id FROM sessions"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Errorf("after the others the migration fails: %v", err)
+	}
+}
+
+// awaitWaiting waits until somebody waits for a table that others use.
+func awaitWaiting(t *testing.T, db *relational.DB) error {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		n, err := db.Number(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+		if err != nil || n > 0 {
+			return err
+		}
+	}
+	return errors.New("no migration waits for a table")
 }
 
 func TestOtherDatabasesAreRefused(t *testing.T) {

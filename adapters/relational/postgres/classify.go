@@ -33,12 +33,11 @@ func classOf(state string) relational.Class {
 	switch state {
 	case "23505": // unique_violation
 		return relational.Taken
-	case "40001", "40P01": // serialization_failure, deadlock_detected
+	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
 		return relational.Retrying
 	case "22021", "22P05": // character_not_in_repertoire, untranslatable_character
 		return relational.Refused
 	case "57014", // query_canceled: the statement timeout
-		"55P03",          // lock_not_available: the lock timeout
 		"25006",          // read_only_sql_transaction: a standby
 		"25P03", "25P04", // idle and transaction timeouts
 		"57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended an idle session

@@ -24,6 +24,10 @@ import (
 // alone by its process before the server takes its locks away.
 const idleStatements = 3
 
+// lockWait is how long a migration may keep others waiting for a table that it
+// waits for itself; they must not reach their statement timeout over it.
+const lockWait = time.Second
+
 // maxIdle is how long a connection that nobody uses is kept.
 const maxIdle = 5 * time.Minute
 
@@ -35,7 +39,7 @@ type Config struct {
 	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m and more"`
 	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long a new connection may take, 100ms to 1m"`
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, 100ms to 5m"`
-	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, waiting for other processes included, 1s and more"`
+	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, waiting for other processes that migrate included, and for how long a migration is tried that others keep from its tables, 1s and more"`
 }
 
 // Validate checks the ranges and the form of the URL. No error of it tells the
@@ -89,6 +93,8 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 			own := pool(c, slow)
 			return own, func() { _ = own.Close() } // likewise
 		},
+		LockWait:      min(lockWait, c.StatementTimeout/2),
+		MigrationTime: c.MigrationTimeout,
 	}), cleanup, nil
 }
 
