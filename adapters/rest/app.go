@@ -192,11 +192,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // around surrounds every request: it names and measures it, keeps a panic
 // inside, counts it against the part's limit and turns a failure into an answer.
 func (s *Server) around(c *fiber.Ctx) (err error) {
-	began := time.Now()
 	s.meter.inFlight.Inc()
 	defer func() {
 		s.meter.inFlight.Dec()
-		s.answered(c, began)
+		s.answered(c, c.Context().Time()) // which the server has looked up anyway
 	}()
 	s.greet(c)
 	defer func() {

@@ -149,6 +149,33 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
+// TestDurationsAreSeconds since the request arrived, not since some other time.
+func TestDurationsAreSeconds(t *testing.T) {
+	s := serveMeasured(t)
+	for _, path := range []string{"/auth/echo", "/nothing"} {
+		s.call(t, "GET", path, nil)
+	}
+	s.call(t, "POST", "/auth/body", strings.NewReader(strings.Repeat("a", rest.MaxBody+1)))
+	families, err := s.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	timed := 0
+	for _, family := range families {
+		for _, sample := range family.GetMetric() {
+			if h := sample.GetHistogram(); h.GetSampleCount() > 0 {
+				timed++
+				if h.GetSampleSum() <= 0 || h.GetSampleSum() > 3600 {
+					t.Errorf("%v took %v seconds", sample.GetLabel(), h.GetSampleSum())
+				}
+			}
+		}
+	}
+	if timed != 3 {
+		t.Errorf("%d requests were timed, want 3", timed)
+	}
+}
+
 // TestCallersMakeNoLabels wants no more series whatever callers ask for.
 func TestCallersMakeNoLabels(t *testing.T) {
 	s := serveMeasured(t)
