@@ -7,6 +7,7 @@ import (
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -24,7 +25,8 @@ func noticeDesk(
 	reporter, desk := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics), (*notices.Desk)(nil)
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
 		desk = notices.New(b.Name, r, notices.Surroundings{
-			Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: reporter, Wait: pause,
+			Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: reporter,
+			Wait: func(ctx context.Context, d time.Duration) { pause.For(ctx, d) },
 		})
 	}
 	prometheus.WatchDesk(desk, outside.Metrics)
@@ -36,16 +38,6 @@ type noticeSurroundings struct {
 	Throttle throttle.Throttle
 	Metrics  metrics.Registerer
 	Log      *logrus.Entry
-}
-
-// pause waits for a time, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // noticeLog writes what does not go out into the log. It names nobody.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -36,15 +37,11 @@ func (s sweeping) run(ctx context.Context) error {
 		return nil
 	}
 	wait := rand.N(s.every) //nolint:gosec // spreads work; nobody gains from guessing it
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(wait):
-		}
+	for pause.For(ctx, wait) {
 		s.sweep(ctx)
 		wait = s.every
 	}
+	return nil
 }
 
 func (s sweeping) sweep(ctx context.Context) {

@@ -6,10 +6,12 @@ package certfiles
 
 import (
 	"crypto/tls"
-	"os"
+	"slices"
 	"sync"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/filewatch"
 )
 
 // Follow returns a configuration that gives each connection what load makes of
@@ -39,7 +41,7 @@ type follower struct {
 	files []string
 
 	mutex  sync.Mutex
-	seen   []os.FileInfo
+	seen   []filewatch.State
 	loaded *tls.Config
 }
 
@@ -49,7 +51,7 @@ func (f *follower) present() *tls.Config {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	now := look(f.files)
-	if same(now, f.seen) {
+	if slices.EqualFunc(now, f.seen, filewatch.State.Same) {
 		return f.loaded
 	}
 	f.seen = now
@@ -63,26 +65,11 @@ func (f *follower) present() *tls.Config {
 	return fresh
 }
 
-// look returns what is at each path, nil where nothing is.
-func look(paths []string) []os.FileInfo {
-	found := make([]os.FileInfo, len(paths))
+// look returns the states of files.
+func look(paths []string) []filewatch.State {
+	found := make([]filewatch.State, len(paths))
 	for i, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			found[i] = info
-		}
+		found[i] = filewatch.Look(path)
 	}
 	return found
-}
-
-func same(a, b []os.FileInfo) bool {
-	for i := range a {
-		if (a[i] == nil) != (b[i] == nil) || a[i] != nil && changed(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func changed(a, b os.FileInfo) bool {
-	return !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())
 }

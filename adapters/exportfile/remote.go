@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 )
 
 // Bounds of reading from another registry.
@@ -31,7 +33,7 @@ func isURL(name string) bool {
 // client asks other registries.
 type client struct {
 	http  *http.Client
-	pause func(ctx context.Context, d time.Duration) error
+	pause func(ctx context.Context, d time.Duration) bool
 }
 
 func newClient(t http.RoundTripper) *client {
@@ -45,7 +47,7 @@ func newClient(t http.RoundTripper) *client {
 			}
 			return nil
 		}},
-		pause: pause,
+		pause: pause.For,
 	}
 }
 
@@ -104,8 +106,8 @@ func (r remote) open(ctx context.Context) (io.ReadCloser, error) {
 		if err == nil || after < 0 || try == maxTries {
 			return body, err
 		}
-		if err := r.client.pause(ctx, min(max(wait, after), maxPause)); err != nil {
-			return nil, err
+		if !r.client.pause(ctx, min(max(wait, after), maxPause)) {
+			return nil, ctx.Err()
 		}
 		wait *= 2
 	}
@@ -187,16 +189,4 @@ func (w *watchedBody) Close() error {
 	err := w.body.Close()
 	w.cancel(nil)
 	return err
-}
-
-// pause waits, or returns the context's error when that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

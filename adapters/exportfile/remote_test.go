@@ -17,9 +17,9 @@ func from(t *testing.T, address string) ([]string, []time.Duration) {
 	t.Helper()
 	var pauses []time.Duration
 	c := newClient(http.DefaultTransport)
-	c.pause = func(ctx context.Context, d time.Duration) error {
+	c.pause = func(ctx context.Context, d time.Duration) bool {
 		pauses = append(pauses, d)
-		return ctx.Err()
+		return ctx.Err() == nil
 	}
 	first, err := newRemote(address, c)
 	if err != nil {

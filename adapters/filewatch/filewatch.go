@@ -1,11 +1,10 @@
 // Package filewatch tells when files have changed: overwritten in place, replaced by a rename, or through a link that leads
-// elsewhere. It looks at them now and then, which works on every file system. What is in them is not its business.
+// elsewhere. It looks at them now and then, or when it is asked, which works on every file system. What is in them is not its
+// business.
 package filewatch
 
 import (
 	"context"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -29,16 +28,16 @@ type Watcher struct {
 
 type watched struct {
 	File
-	read   fs.FileInfo // what was read last; nil when there was no file
-	seen   fs.FileInfo // what was there at the last look
-	absent bool        // told already
+	read   State // what was read last
+	seen   State // what was there at the last look
+	absent bool  // told already
 }
 
 // New notes what the files are now; it is called before they are read for the first time, so that no change is missed.
 func New(log *logrus.Entry, files ...File) *Watcher {
 	w := &Watcher{log: log}
 	for _, f := range files {
-		now := look(f.Path)
+		now := Look(f.Path)
 		w.files = append(w.files, &watched{File: f, read: now, seen: now})
 	}
 	return w
@@ -61,15 +60,15 @@ func (w *Watcher) Run(ctx context.Context) {
 // look reads again what has changed and is at rest.
 func (w *Watcher) look() {
 	for _, f := range w.files {
-		now := look(f.Path)
-		atRest := same(now, f.seen)
+		now := Look(f.Path)
+		atRest := now.Same(f.seen)
 		f.seen = now
-		if now == nil {
+		if now.Missing() {
 			w.miss(f)
 			continue
 		}
 		f.absent = false
-		if !atRest || same(now, f.read) {
+		if !atRest || now.Same(f.read) {
 			continue
 		}
 		f.read = now // also when it fails: it is told once, until the file changes again
@@ -85,21 +84,5 @@ func (w *Watcher) miss(f *watched) {
 	if !f.absent {
 		w.log.WithField("file", f.Path).Error("a file has gone, what was read before stays in force")
 	}
-	f.absent, f.read = true, nil
-}
-
-// look returns what a path leads to, nil where that is nothing.
-func look(path string) fs.FileInfo {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	return info
-}
-
-func same(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+	f.absent, f.read = true, State{}
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 
 	"github.com/gaissmai/bart"
+
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 )
 
 const (
@@ -19,21 +20,12 @@ const (
 )
 
 func read(path string) (*bart.Lite, error) {
-	f, err := os.Open(path)
+	f, err := boundedfile.Open(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", path)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
-	}
-	table, err := parse(io.LimitReader(f, maxFile))
+	defer func() { _ = f.Close() }() // it was only read
+	table, err := parse(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s%w", path, err)
 	}

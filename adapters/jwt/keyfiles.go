@@ -9,13 +9,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 )
 
@@ -81,12 +81,7 @@ func keyNames(dir string) ([]string, error) {
 
 // readKey reads a PKCS#8 PEM file. No error shows what is in it.
 func readKey(path string) (signingKey, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return signingKey{}, fmt.Errorf("signing key: %w", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
+	text, err := boundedfile.Read(path, maxKeyFile)
 	if err != nil {
 		return signingKey{}, fmt.Errorf("signing key: %w", err)
 	}

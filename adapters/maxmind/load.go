@@ -2,11 +2,11 @@ package maxmind
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"sync/atomic"
 
 	"github.com/oschwald/maxminddb-golang/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // load reads a database and puts it in force, if it tells what it is there for. It is held in memory, not mapped: a file that is
 // overwritten in place would otherwise end the process.
 func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxminddb.Result) (bool, error)) error {
-	content, err := read(path)
+	content, err := boundedfile.Read(path, maxFile)
 	if err != nil {
 		return err
 	}
@@ -32,28 +32,6 @@ func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxmin
 	}
 	into.Store(db)
 	return nil
-}
-
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", path)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
-	}
-	content := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, content); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return content, nil
 }
 
 // check looks at the first records: all must be readable, and one at least must tell what is asked for.

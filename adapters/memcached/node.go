@@ -10,6 +10,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 )
 
 // retryGap is how long a node that is away is left alone between attempts to reach it.
@@ -65,7 +67,7 @@ func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
 			if n.state.failed() && life.Err() == nil {
 				n.log.WithError(err).Warn("memcached is away; trying until it is there")
 			}
-			pause(life, retryGap)
+			pause.For(life, retryGap)
 			continue
 		}
 		slot.Store(c)
@@ -80,7 +82,7 @@ func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
 			n.log.WithError(c.cause).Warn("memcached does not answer; not waiting for it until it does")
 		}
 		if time.Since(began) < retryGap {
-			pause(life, retryGap) // what takes connections only to close them is not asked all the time
+			pause.For(life, retryGap) // what takes connections only to close them is not asked all the time
 		}
 	}
 }
@@ -184,16 +186,6 @@ func (n *node) live() *connection {
 
 // up tells whether there is a live connection.
 func (n *node) up() bool { return n.live() != nil }
-
-// pause returns after d or at the end of life.
-func pause(life context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-life.Done():
-	case <-timer.C:
-	}
-}
 
 // state is what is known of a node: how many connections there are, and whether it is away, that is, whether the last
 // attempt to connect failed or it fell silent.

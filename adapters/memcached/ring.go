@@ -12,6 +12,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 )
 
 const (
@@ -91,7 +93,7 @@ func (r *ring) set(names []string) {
 
 // retire closes a node once the calls that chose it are over.
 func (r *ring) retire(n *node) {
-	pause(r.life, r.timeout)
+	pause.For(r.life, r.timeout)
 	n.close()
 }
 
@@ -103,11 +105,11 @@ func (r *ring) follow(s srv, tried chan<- struct{}) {
 		for r.life.Err() == nil {
 			switch {
 			case !known:
-				pause(r.life, lookupRetry)
+				pause.For(r.life, lookupRetry)
 			case s.refresh == 0:
 				return
 			default:
-				pause(r.life, max(s.refresh, lookupGap))
+				pause.For(r.life, max(s.refresh, lookupGap))
 			}
 			known = r.refresh(s) || known
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/plugins/wire"
 )
 
@@ -74,9 +75,9 @@ func (s *supervisor) run(ctx context.Context) {
 		if time.Since(begun) >= s.cfg.RestartDelayMax {
 			delay = s.cfg.RestartDelayMin
 		}
-		pause := delay/2 + rand.N(delay/2+1) // some spread, so that plugins that failed together do not start together
-		s.failed(err, pause)
-		if !sleep(ctx, pause) {
+		wait := delay/2 + rand.N(delay/2+1) // some spread, so that plugins that failed together do not start together
+		s.failed(err, wait)
+		if !pause.For(ctx, wait) {
 			return
 		}
 		delay = min(2*delay, s.cfg.RestartDelayMax)
@@ -243,17 +244,5 @@ func (s *supervisor) settleLocked() {
 	case <-s.settled:
 	default:
 		close(s.settled)
-	}
-}
-
-// sleep returns false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/tollgate-dev/tollgate/adapters/traceheader"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -103,7 +104,7 @@ func (t Tracing) web(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			next(c)
 			return
 		}
-		ctx := t.Propagator.Extract(context.Background(), webHeader{&c.Request.Header})
+		ctx := t.Propagator.Extract(context.Background(), traceheader.Of(&c.Request.Header))
 		ctx, span := t.Tracer.Start(ctx, "HTTP "+jsonPath, jsonSpan...)
 		defer span.End()
 		c.SetUserValue(spanContext{}, ctx)
@@ -168,24 +169,5 @@ func (m incoming) Keys() []string {
 	for key := range m {
 		keys = append(keys, key)
 	}
-	return keys
-}
-
-// webHeader lets a propagator read the header of a request.
-type webHeader struct{ *fasthttp.RequestHeader }
-
-func (h webHeader) Get(key string) string { return string(h.Peek(key)) }
-
-func (h webHeader) Values(key string) []string {
-	var values []string
-	for _, v := range h.PeekAll(key) {
-		values = append(values, string(v))
-	}
-	return values
-}
-
-func (h webHeader) Keys() []string {
-	var keys []string
-	h.VisitAll(func(key, _ []byte) { keys = append(keys, string(key)) })
 	return keys
 }

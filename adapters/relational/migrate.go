@@ -15,6 +15,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -117,8 +118,8 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		switch {
 		case d.retrying(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.MigrationTime):
 			failed++
-			if err := pause(ctx, firstWait<<min(failed, maxDoubled)); err != nil {
-				return applied, err
+			if !pause.For(ctx, firstWait<<min(failed, maxDoubled)) {
+				return applied, ctx.Err()
 			}
 		case err != nil:
 			return applied, err

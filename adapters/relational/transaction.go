@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -55,8 +56,8 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 		if run == maxRuns || !d.retrying(err) {
 			return err
 		}
-		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
-			return err
+		if !pause.For(ctx, wait/2+rand.N(wait)) {
+			return ctx.Err()
 		}
 		wait *= 2
 	}
@@ -93,18 +94,6 @@ func (d *DB) ended(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return d.fault(err)
-}
-
-// pause waits, or returns the context's error when that ends first.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // spoiler is the query hook that spoils the transaction of a failed statement.

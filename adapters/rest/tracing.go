@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/adapters/traceheader"
 )
 
 // Tracing makes a span of each request. The zero value makes none, and then
@@ -31,7 +32,7 @@ func (t Tracing) around(c *fiber.Ctx) error {
 	if slices.Contains(untraced, c.Path()) {
 		return c.Next()
 	}
-	ctx := t.Propagator.Extract(c.UserContext(), header{&c.Request().Header})
+	ctx := t.Propagator.Extract(c.UserContext(), traceheader.Of(&c.Request().Header))
 	ctx, span := t.Tracer.Start(ctx, "HTTP", trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 	c.SetUserContext(ctx)
@@ -66,24 +67,4 @@ func tell(span trace.Span, c *fiber.Ctx) {
 		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		span.SetStatus(codes.Error, "")
 	}
-}
-
-// header lets a propagator read the header of a request. It copies: the memory
-// is used again.
-type header struct{ *fasthttp.RequestHeader }
-
-func (h header) Get(key string) string { return string(h.Peek(key)) }
-
-func (h header) Values(key string) []string {
-	var values []string
-	for _, v := range h.PeekAll(key) {
-		values = append(values, string(v))
-	}
-	return values
-}
-
-func (h header) Keys() []string {
-	var keys []string
-	h.VisitAll(func(key, _ []byte) { keys = append(keys, string(key)) })
-	return keys
 }

@@ -6,7 +6,6 @@ package runtimedir
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -58,24 +58,11 @@ func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
 
 // read reads one file; one that cannot be read is a source with a fault.
 func read(path string) ruleset.Source {
-	content, err := contentOf(path)
+	content, err := boundedfile.Read(path, maxFileSize)
 	if err != nil {
 		return unreadable(path, err)
 	}
 	return parse(path, content)
-}
-
-func contentOf(path string) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator's own directory
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written
-	content, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
-	if err == nil && len(content) > maxFileSize {
-		err = errors.New("the file is larger than 16 MiB")
-	}
-	return content, err
 }
 
 func unreadable(path string, err error) ruleset.Source {

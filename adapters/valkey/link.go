@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -117,7 +118,7 @@ func (l *link) replace(life context.Context) {
 	if err := l.renew(life); err != nil {
 		l.log.WithError(err).Warn("the store takes no writes and no other is there")
 	}
-	pause(life, retryGap)
+	pause.For(life, retryGap)
 }
 
 // renew makes a client and puts it in the place of the one before.
@@ -131,16 +132,6 @@ func (l *link) renew(life context.Context) error {
 	}
 	l.learn(life)
 	return nil
-}
-
-// pause waits, or less when ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 var (
@@ -193,7 +184,7 @@ func (l *link) call(ctx context.Context, n *node, fn func(context.Context, valke
 		case lost(err) && found < maxConnections:
 			found++
 		case moving(err):
-			pause(ctx, moveGap)
+			pause.For(ctx, moveGap)
 		default:
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
@@ -150,7 +151,7 @@ func (w *watch) bring(r *discoverypb.DiscoveryResponse, set digest) {
 
 // refuse tells the reason of a refusal, with the version that stays in force.
 func (w *watch) refuse(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
-	if !sleep(ctx, time.Until(w.told.Add(refusalGap))) {
+	if !pause.For(ctx, time.Until(w.told.Add(refusalGap))) {
 		return ctx.Err()
 	}
 	w.told = time.Now()

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -105,7 +106,7 @@ func (s *Source) Watch(ctx context.Context, apply func([]ruleset.Source) error) 
 		}
 		next := w.pause.NextBackOff()
 		w.sayEnded(ended, next)
-		if !sleep(ctx, next) {
+		if !pause.For(ctx, next) {
 			return nil
 		}
 	}
@@ -116,18 +117,6 @@ func done(ctx context.Context) bool {
 	case <-ctx.Done():
 		return true
 	default:
-		return false
-	}
-}
-
-// sleep returns false when ctx is done first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
 		return false
 	}
 }

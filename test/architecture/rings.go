@@ -63,8 +63,8 @@ func adapterRing(dir string) ring {
 		return pluginBinary
 	case within(dir, drivingAdapters):
 		return driving
-	case within(dir, connectionParts):
-		return connection
+	case within(dir, sharedParts):
+		return part
 	case within(dir, bridgeAdapters):
 		return bridge
 	}

@@ -16,7 +16,7 @@ const (
 	contract     ring = "contract suite"  // what every adapter of a port must pass
 	driving      ring = "driving adapter" // calls the core
 	driven       ring = "driven adapter"  // answers a port
-	connection   ring = "connection part" // what adapters share of connections: knows neither core nor ports
+	part         ring = "shared part"     // what adapters share of connections, files and waiting: knows neither core nor ports
 	bridge       ring = "bridge adapter"  // answers a port of one hexagon from the use cases of another
 	protocol     ring = "plugin protocol" // what host and plugins both speak
 	sdk          ring = "plugin SDK"      // what a plugin's author imports
@@ -35,17 +35,17 @@ var mayImport = map[ring][]ring{
 	useCase:      {kernel, model, useCase, port},
 	port:         {kernel, model},
 	contract:     {kernel, model, port, contract},
-	driving:      {kernel, model, port, useCase, protocol, driving, connection},
-	connection:   {connection},
-	driven:       {kernel, model, port, protocol, driven, connection},
+	driving:      {kernel, model, port, useCase, protocol, driving, part},
+	part:         {part},
+	driven:       {kernel, model, port, protocol, driven, part},
 	bridge:       {kernel, model, port, useCase, bridge},
 	protocol:     {kernel, model, port, protocol},
 	sdk:          {kernel, model, port, contract, protocol, sdk},
 	pluginBinary: {protocol, sdk},
-	wiring:       {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
+	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, connection, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
+		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
 }
 
@@ -70,8 +70,11 @@ var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog", "adapters/prometheus",
 }
 
-// connectionParts are what several adapters need of a listener or a connection.
-var connectionParts = []string{"adapters/certfiles", "adapters/framing", "adapters/clienttls"}
+// sharedParts are what several adapters need of connections, of files and of waiting.
+var sharedParts = []string{
+	"adapters/boundedfile", "adapters/certfiles", "adapters/clienttls", "adapters/filewatch", "adapters/framing", "adapters/pause",
+	"adapters/traceheader",
+}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

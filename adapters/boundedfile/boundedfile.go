@@ -1,0 +1,63 @@
+// Package boundedfile reads files that somebody else writes: ordinary ones, and never more of them than was agreed. What is in
+// them, and who may have written it, is the caller's business.
+package boundedfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+var errNoFile = errors.New("is no file")
+
+// Open opens a file of at most so many bytes. Nothing beyond them is read, whatever is written to the file meanwhile. What is no
+// ordinary file, such as a folder or a pipe, or is too large, is a *fs.PathError like any other.
+func Open(path string, most int64) (io.ReadCloser, error) {
+	f, _, err := open(path, most)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(f, most), f}, nil
+}
+
+// Read returns what is in a file of at most so many bytes. Errors are those of Open.
+func Read(path string, most int64) ([]byte, error) {
+	f, size, err := open(path, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if _, err := content.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+		return nil, err //nolint:wrapcheck // the file has put its name into it
+	}
+	if int64(content.Len()) > most { // it has grown
+		return nil, tooLarge(path, most)
+	}
+	return content.Bytes(), nil
+}
+
+// open looks before it opens, since opening a pipe waits for whoever writes to it.
+func open(path string, most int64) (f *os.File, size int64, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !info.Mode().IsRegular():
+		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: errNoFile}
+	case info.Size() > most:
+		return nil, 0, tooLarge(path, most)
+	}
+	f, err = os.Open(path) // #nosec G304 -- who calls us was told by the operator to read it
+	return f, info.Size(), err
+}
+
+func tooLarge(path string, most int64) error {
+	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d bytes", most)}
+}

@@ -1,0 +1,53 @@
+package traceheader_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tollgate-dev/tollgate/adapters/traceheader"
+)
+
+// TestCarrier wants what propagators look for found: one field, a field on several lines, and nothing in an empty header.
+func TestCarrier(t *testing.T) {
+	var h fasthttp.RequestHeader
+	h.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	h.Add("Baggage", "a=1")
+	h.Add("Baggage", "b=2")
+	carrier := traceheader.Of(&h)
+	ctx := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}).Extract(t.Context(), carrier)
+	if got := trace.SpanContextFromContext(ctx).TraceID().String(); got != "4bf92f3577b34da6a3ce929d0e0e4736" {
+		t.Errorf("trace %s", got)
+	}
+	if b := baggage.FromContext(ctx); b.Member("a").Value() != "1" || b.Member("b").Value() != "2" {
+		t.Errorf("baggage %s", b)
+	}
+	keys, values := carrier.Keys(), carrier.Values("Baggage")
+	h.Reset()
+	h.Add("Traceparent", "00-another") // in the same memory
+	h.Add("Baggage", "c=3")
+	if !slices.Equal(values, []string{"a=1", "b=2"}) {
+		t.Errorf("values %q", values)
+	}
+	for _, name := range []string{"Traceparent", "Baggage"} {
+		if !slices.Contains(keys, name) {
+			t.Errorf("no key %s in %v", name, keys)
+		}
+	}
+	var empty fasthttp.RequestHeader
+	if ctx := (propagation.TraceContext{}).Extract(t.Context(), traceheader.Of(&empty)); trace.SpanContextFromContext(ctx).IsValid() {
+		t.Error("an empty header has a trace")
+	}
+}
+
+func TestSet(t *testing.T) {
+	var h fasthttp.RequestHeader
+	traceheader.Of(&h).Set("Traceparent", "x")
+	if got := string(h.Peek("traceparent")); got != "x" {
+		t.Errorf("set to %q", got)
+	}
+}
