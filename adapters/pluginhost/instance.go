@@ -67,6 +67,9 @@ func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClient
 	return nil, err
 }
 
+// startGrace is how much later than ours the library's own deadline of a start is, so that it is always ours that is told.
+const startGrace = time.Second
+
 func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 	bound := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.limits.message), grpc.MaxCallSendMsgSize(s.limits.message))
 	return &plugin.ClientConfig{
@@ -75,7 +78,7 @@ func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
-		StartTimeout:     s.limits.start,
+		StartTimeout:     s.limits.start + startGrace,
 		GRPCDialOptions:  []grpc.DialOption{bound},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: sockets},
 		Logger:           libraryLog(p.log),
