@@ -12,7 +12,7 @@ import (
 
 const (
 	// pace is how long everybody rests between two pieces of work.
-	pace = 10 * time.Millisecond
+	pace = 25 * time.Millisecond
 	// shown is how many failures are shown.
 	shown = 20
 )
@@ -132,10 +132,7 @@ func (c *crowd) check(t *testing.T) {
 	if n := c.rotation.cut.Load(); n > 0 {
 		t.Errorf("%d connections were closed that their clients would have used again", n)
 	}
-	for _, m := range c.rotation.members {
-		if !m.serves.Load() {
-			continue
-		}
+	for _, m := range c.rotation.serving() {
 		for _, s := range c.signIns {
 			s.check(t, m.service(t))
 		}

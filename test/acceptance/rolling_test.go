@@ -22,6 +22,8 @@ const (
 	// other work to do.
 	drain     = 2 * time.Second
 	lookEvery = 20 * time.Millisecond
+	// patience is how long an instance waits for what it depends on.
+	patience = 20 * time.Second
 	// often is how many times each kind of work is done between two events.
 	often = 10
 )
@@ -103,7 +105,8 @@ func rollingEnvironment(t *testing.T) *environment {
 	write(t, filepath.Join(e.rules, "rolling.yaml"), rollingRules)
 	e.environ = append(e.environ, registryEnviron()...)
 	e.environ = append(e.environ, unhurried...)
-	e.environ = append(e.environ, "SHUTDOWN_DRAIN="+drain.String())
+	// The store and the machine may be busy with other tests; how long an answer takes is not looked at here.
+	e.environ = append(e.environ, "SHUTDOWN_DRAIN="+drain.String(), "KVSTORE_TIMEOUT="+patience.String(), "DATABASE_STATEMENT_TIMEOUT="+patience.String())
 	return e
 }
 
@@ -118,6 +121,9 @@ const (
 type rotation struct {
 	members []*member
 	cut     atomic.Int64 // connections that an instance closed while their client would have used them again
+
+	mu   sync.Mutex
+	last []*member // in rotation
 }
 
 // member is an instance at addresses of its own, which stay the same when it is started again.
@@ -179,18 +185,27 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 	}
 }
 
-// next returns the address of a listener of an instance in rotation, of another one for the next turn.
-func (r *rotation) next(listener string, turn int64) (string, error) {
+// next returns the address of a listener of an instance in rotation, of another one for the next turn. When all of them are
+// slow to say that they are ready, they are better than none.
+func (r *rotation) next(listener string, turn int64) string {
+	serving := r.serving()
+	return serving[turn%int64(len(serving))].addresses[listener]
+}
+
+// serving returns the instances in rotation, and those that were the last time when there are none.
+func (r *rotation) serving() []*member {
 	var serving []*member
 	for _, m := range r.members {
 		if m.serves.Load() {
 			serving = append(serving, m)
 		}
 	}
-	if len(serving) == 0 {
-		return "", errors.New("no instance is in rotation")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(serving) > 0 {
+		r.last = serving
 	}
-	return serving[turn%int64(len(serving))].addresses[listener], nil
+	return r.last
 }
 
 // watch asks the instance whether it is ready, as a balancer does, until the context ends.

@@ -70,10 +70,7 @@ func (v *visitor) get(into any, method, path string, body any, header ...string)
 func (v *visitor) send(method, path string, body any, header ...string) (answer, error) {
 	host := v.listener // dial knows it
 	if v.way == byCall {
-		var err error
-		if host, err = v.next(); err != nil {
-			return answer{}, err
-		}
+		host = v.next()
 	}
 	return tryBy(v.client, method, "http://"+host+path, body, header...)
 }
@@ -89,15 +86,11 @@ func (v *visitor) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // place is dial for connections that tell in another way that they end.
 func (v *visitor) place(ctx context.Context, _ string) (net.Conn, error) {
-	address, err := v.next()
-	if err != nil {
-		return nil, err
-	}
-	return new(net.Dialer).DialContext(ctx, "tcp", address)
+	return new(net.Dialer).DialContext(ctx, "tcp", v.next())
 }
 
 // next returns the address of the instance whose turn it is.
-func (v *visitor) next() (string, error) { return v.rotation.next(v.listener, v.turn.Add(1)) }
+func (v *visitor) next() string { return v.rotation.next(v.listener, v.turn.Add(1)) }
 
 // kept is a connection that counts if the server ends it without having told so: its client does not read any more when it
 // was told, and else may be sending its next request at that moment.
