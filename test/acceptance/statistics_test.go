@@ -1,11 +1,8 @@
 package acceptance
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -176,72 +173,4 @@ func TestStatisticsDisabled(t *testing.T) {
 	if len(d.packets) > 0 || s.process.Output() != "" {
 		t.Errorf("statistics were sent: %q", s.process.Output())
 	}
-}
-
-// TestDashboard: every metric of the dashboard is at /metrics, with the labels
-// that the dashboard asks for.
-func TestDashboard(t *testing.T) {
-	file, err := os.ReadFile("../../docs/dashboards/ratelimit.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-		Templating struct{ List []struct{ Definition string } }
-	}
-	if err := json.Unmarshal(file, &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	var asked []string
-	for _, p := range dashboard.Panels {
-		for _, target := range p.Targets {
-			asked = append(asked, target.Expr)
-		}
-	}
-	for _, v := range dashboard.Templating.List {
-		asked = append(asked, v.Definition)
-	}
-	s := newEnvironment(t, "embedded").start(t)
-	s.pay(t)
-	metrics := "\n" + string(call(t, "GET", s.debug+"/metrics", nil).want(t, http.StatusOK).body)
-	names := 0
-	for _, expr := range asked {
-		for _, name := range regexp.MustCompile(`\bratelimit_\w+`).FindAllString(expr, -1) {
-			names++
-			line := regexp.MustCompile(`\n` + name + `(\{.*\})? `).FindString(metrics)
-			if line == "" {
-				t.Errorf("%s of %q is not at /metrics", name, expr)
-			}
-			for _, label := range labelsIn(expr) {
-				if !strings.Contains(line, label+`="`) {
-					t.Errorf("%s has no label %s, which %q asks for", name, label, expr)
-				}
-			}
-		}
-	}
-	if names < 15 {
-		t.Errorf("the dashboard asks for %d metrics", names)
-	}
-}
-
-// labelsIn returns the labels that an expression of the dashboard groups and
-// chooses by; instance is the scraper's.
-func labelsIn(expr string) []string {
-	var labels []string
-	for _, by := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
-		labels = append(labels, strings.Split(by[1], ", ")...)
-	}
-	for _, chosen := range regexp.MustCompile(`(\w+)=~`).FindAllStringSubmatch(expr, -1) {
-		labels = append(labels, chosen[1])
-	}
-	kept := labels[:0]
-	for _, label := range labels {
-		if label != "instance" {
-			kept = append(kept, label)
-		}
-	}
-	return kept
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestCompose(t *testing.T) {
 		for _, port := range s.Ports {
 			if port.HostIP != "127.0.0.1" {
 				t.Errorf("%s: port %d is open to the network", name, port.Target)
+			}
+			if strconv.Itoa(int(port.Target)) == known(t)["DEBUG_PORT"].Default {
+				t.Errorf("%s: the debug listener is published", name)
 			}
 		}
 		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || !strings.Contains(s.Image, ":") {

@@ -38,6 +38,9 @@ func TestUnit(t *testing.T) {
 	if user := values["User"]; len(user) != 1 || !strings.Contains(read(t, "systemd", "tollgate.sysusers"), "\nu "+user[0]+" ") {
 		t.Errorf("the service runs as %v, which is not the user that is made", user)
 	}
+	if environment["DEBUG_HOST"] != "127.0.0.1" {
+		t.Error("the debug listener is open to the network")
+	}
 	if values["KillMode"][0] != "mixed" {
 		t.Error("plugins are told to end before the service has drained")
 	}

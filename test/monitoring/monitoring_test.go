@@ -1,0 +1,128 @@
+package monitoring
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+)
+
+const docs = "../../docs"
+
+func dashboards(t *testing.T) []Dashboard {
+	t.Helper()
+	all, err := Dashboards(filepath.Join(docs, "dashboards"))
+	if err != nil || len(all) < 4 {
+		t.Fatalf("%d dashboards: %v", len(all), err)
+	}
+	return all
+}
+
+func rules(t *testing.T) Rules {
+	t.Helper()
+	r, err := ReadRules(filepath.Join(docs, "alerts.yaml"))
+	if err != nil || len(r.Alerts()) < 10 {
+		t.Fatalf("%d alerts: %v", len(r.Alerts()), err)
+	}
+	return r
+}
+
+// TestDashboards wants dashboards that any Grafana takes: no data source of
+// somebody's own, no two of one id, and each panel with a unit, and with words
+// that tell what to make of it.
+func TestDashboards(t *testing.T) {
+	uids := map[string]string{}
+	for _, d := range dashboards(t) {
+		if other, taken := uids[d.UID]; taken || d.UID == "" || d.Title == "" {
+			t.Errorf("%s: title %q, uid %q, which %q has too", d.File, d.Title, d.UID, other)
+		}
+		uids[d.UID] = d.File
+		ids := map[int]bool{}
+		for i, p := range d.Panels {
+			if ids[p.ID] || p.Title == "" {
+				t.Errorf("%s: panel %q has the id %d of another, or no title", d.File, p.Title, p.ID)
+			}
+			ids[p.ID] = true
+			checkPlace(t, d, i)
+			if p.Type != "row" {
+				checkPanel(t, d.File, p)
+			}
+		}
+		for _, v := range d.Templating.List {
+			if query, ok := v.Query.(map[string]any); ok && query["query"] != v.Definition {
+				t.Errorf("%s: $%s is defined as %q and asks %q", d.File, v.Name, v.Definition, query["query"])
+			}
+		}
+	}
+}
+
+func checkPanel(t *testing.T, file string, p Panel) {
+	t.Helper()
+	if p.Description == "" || p.FieldConfig.Defaults.Unit == "" {
+		t.Errorf("%s: %s: the description is %q, the unit %q", file, p.Title, p.Description, p.FieldConfig.Defaults.Unit)
+	}
+	if len(p.Targets) == 0 {
+		t.Errorf("%s: %s asks nothing", file, p.Title)
+	}
+	refs := map[string]bool{}
+	for _, target := range p.Targets {
+		if refs[target.RefID] || target.LegendFormat == "" {
+			t.Errorf("%s: %s: two targets are %q, or one has no legend", file, p.Title, target.RefID)
+		}
+		refs[target.RefID] = true
+		for _, from := range []Source{p.Datasource, target.Datasource} {
+			if from != (Source{"prometheus", "${datasource}"}) {
+				t.Errorf("%s: %s asks the data source %v", file, p.Title, from)
+			}
+		}
+	}
+}
+
+// checkPlace wants a panel within the 24 columns, and on none before it.
+func checkPlace(t *testing.T, d Dashboard, i int) {
+	t.Helper()
+	at := d.Panels[i].GridPos
+	if at.X < 0 || at.W < 1 || at.H < 1 || at.X+at.W > 24 {
+		t.Errorf("%s: %s is at %+v", d.File, d.Panels[i].Title, at)
+	}
+	for _, other := range d.Panels[:i] {
+		o := other.GridPos
+		if at.X < o.X+o.W && o.X < at.X+at.W && at.Y < o.Y+o.H && o.Y < at.Y+at.H {
+			t.Errorf("%s: %s lies on %s", d.File, d.Panels[i].Title, other.Title)
+		}
+	}
+}
+
+// TestAlerts wants each alert to tell what is the matter, what to do and how
+// urgently, and to be in docs/monitoring.md.
+func TestAlerts(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(docs, "monitoring.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, there []string
+	for _, heading := range regexp.MustCompile(`(?m)^### (Tollgate\w+)$`).FindAllStringSubmatch(string(page), -1) {
+		told = append(told, heading[1])
+	}
+	for _, a := range rules(t).Alerts() {
+		there = append(there, a.Name)
+		if s := a.Labels["severity"]; len(a.Labels) != 1 || s != "critical" && s != "warning" {
+			t.Errorf("%s has labels %v", a.Name, a.Labels)
+		}
+		if len(a.Annotations) != 2 || a.Annotations["summary"] == "" || !strings.HasSuffix(a.Annotations["description"], ".") {
+			t.Errorf("%s is described by %v", a.Name, a.Annotations)
+		}
+		if _, err := model.ParseDuration(a.For); err != nil && a.For != "" {
+			t.Errorf("%s: for: %v", a.Name, err)
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(there)
+	if !slices.Equal(told, there) {
+		t.Errorf("docs/monitoring.md tells of\n%v, there are\n%v", told, there)
+	}
+}
