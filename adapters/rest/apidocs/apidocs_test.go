@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,9 +23,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 )
 
+// made is the description in its three forms, made once.
+var made = sync.OnceValues(apidocs.New)
+
 func docs(t *testing.T) *apidocs.Docs {
 	t.Helper()
-	d, err := apidocs.New()
+	d, err := made()
 	if err != nil {
 		t.Fatal(err)
 	}

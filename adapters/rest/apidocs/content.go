@@ -62,6 +62,9 @@ func (s *spec) replies(responses ordered[response]) ([]reply, error) {
 // takeCommonHeaders returns the headers that all answers have, and takes them
 // from each.
 func takeCommonHeaders(all []reply) []string {
+	if len(all) == 0 {
+		return nil
+	}
 	var common []string
 	for _, name := range all[0].Headers {
 		if !slices.ContainsFunc(all, func(r reply) bool { return !slices.Contains(r.Headers, name) }) {
