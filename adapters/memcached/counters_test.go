@@ -205,22 +205,5 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 }
 
 func BenchmarkCountersAdd(b *testing.B) {
-	c := open(b, settings(given(b)))
-	key := keys()
-	names := make([]string, 512)
-	for i := range names {
-		names[i] = key(fmt.Sprint(i))
-	}
-	var worker atomic.Int64
-	b.ReportAllocs()
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		hits, after := []counter.Hit{minutely("")}, make([]uint64, 1)
-		for i := int(worker.Add(1)) * 31; pb.Next(); i++ {
-			hits[0].Key = names[i%len(names)]
-			if err := c.Add(b.Context(), hits, after); err != nil {
-				b.Error(err)
-			}
-		}
-	})
+	countertest.BenchmarkAdd(b, open(b, settings(given(b))), keys())
 }

@@ -146,23 +146,7 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	c := open(t, settings(s.address))
-	countertest.Away(t, c)
-	for range 2 {
-		s.start()
-		eventually(t, "counting once the store is there", func() bool {
-			_, err := add(t, c, minutely("k"))
-			return err == nil
-		})
-		if err := c.Ping(t.Context()); err != nil {
-			t.Errorf("Ping: %v", err)
-		}
-		s.kill()
-		eventually(t, "fault.Unavailable once the store is away", func() bool {
-			_, err := add(t, c, minutely("k"))
-			return fault.Is(err, fault.Unavailable)
-		})
-	}
+	countertest.Recovers(t, open(t, settings(s.address)), func() { s.start() }, s.kill)
 }
 
 // TestOneNodeAway: its keys fail, the others' do not, and the store as a whole is there.

@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -136,12 +137,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-func config() rest.Config {
-	return rest.Config{
-		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 30 * time.Second, MaxConnections: 100, ClientIPv6Prefix: 64,
-	}
-}
+func config() rest.Config { return resttest.Config() }
 
 // serve starts the listener with two parts, /auth and /v0.1, and whatever else.
 func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part) *service {
@@ -170,18 +166,7 @@ func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Dependencies)
 	s.server = rest.New(cfg, d)
 	s.address = l.Addr().String()
 	s.url = "http://" + s.address
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(l) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := s.server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	resttest.ServeOn(t, s.server, l)
 	return s
 }
 

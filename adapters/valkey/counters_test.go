@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,23 +232,7 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	c := open(t, settings(s.Address))
-	countertest.Away(t, c)
-	for range 2 {
-		s.start()
-		eventually(t, "counting once the store is there", func() bool {
-			_, err := add(t, c, minutely("k"))
-			return err == nil
-		})
-		if err := c.Ping(t.Context()); err != nil {
-			t.Errorf("Ping: %v", err)
-		}
-		s.Kill()
-		eventually(t, "fault.Unavailable once the store is away", func() bool {
-			_, err := add(t, c, minutely("k"))
-			return fault.Is(err, fault.Unavailable)
-		})
-	}
+	countertest.Recovers(t, open(t, settings(s.Address)), func() { s.start() }, s.Kill)
 }
 
 func TestBrokenConnectionIsMadeAnew(t *testing.T) {
@@ -332,24 +315,7 @@ func TestWrongPassword(t *testing.T) {
 }
 
 func BenchmarkCountersAdd(b *testing.B) {
-	c := open(b, settings(given(b)))
-	key := keys()
-	names := make([]string, 512)
-	for i := range names {
-		names[i] = key(fmt.Sprint(i))
-	}
-	var worker atomic.Int64
-	b.ReportAllocs()
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		hits, after := []counter.Hit{minutely("")}, make([]uint64, 1)
-		for i := int(worker.Add(1)) * 31; pb.Next(); i++ {
-			hits[0].Key = names[i%len(names)]
-			if err := c.Add(b.Context(), hits, after); err != nil {
-				b.Error(err)
-			}
-		}
-	})
+	countertest.BenchmarkAdd(b, open(b, settings(given(b))), keys())
 }
 
 // TestCounterFoundWithoutExpiry: one that is there when it should be made, and counts from zero all the same, as it does

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -212,30 +212,11 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	u, l := &useCases{level: auth.FullTrust}, &tries{}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	server := rest.New(rest.Config{
-		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
-		MaxConnections: 100, TrustedProxies: proxies,
-	}, rest.Dependencies{
+	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
 		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
 		Throttle: l, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return &service{u, "http://" + listener.Addr().String(), l}
+	return &service{u, resttest.Serve(t, server), l}
 }
 
 type answer struct {

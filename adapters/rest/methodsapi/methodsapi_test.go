@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -78,30 +78,11 @@ func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *servic
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	log := logrus.NewEntry(logger)
-	server := rest.New(rest.Config{
-		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
-		MaxConnections: 100, TrustedProxies: proxies,
-	}, rest.Dependencies{
+	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
 		Parts:    []rest.Part{methodsapi.New(cfg, s, s, stoppedClock{}, log)},
 		Throttle: s.tries, Clock: stoppedClock{}, Log: log,
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	s.url = "http://" + l.Addr().String()
+	s.url = resttest.Serve(t, server)
 	return s
 }
 

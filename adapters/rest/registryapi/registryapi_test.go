@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
@@ -115,28 +115,10 @@ func quiet() *logrus.Entry {
 // serve starts the listener with the registry alone and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
-	server := rest.New(rest.Config{
-		ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxConnections: 100,
-	}, rest.Dependencies{
+	server := rest.New(resttest.Config(), rest.Dependencies{
 		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: stoppedClock{}, Log: quiet(),
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + l.Addr().String()
+	return resttest.Serve(t, server)
 }
 
 type answer struct {
