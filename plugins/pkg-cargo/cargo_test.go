@@ -95,13 +95,7 @@ func inPlace(w http.ResponseWriter, r *http.Request, _ string) {
 
 func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	r, err := open(sdktest.Configured(server.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, server.URL
+	return sdktest.Opened(t, handler, open)
 }
 
 func claim(baseURL, identifier, version string) sdk.Claim {
@@ -149,18 +143,13 @@ func TestMisbehaviour(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	r, base := at(t, public(byAddress))
-	for want, c := range map[string]sdk.Claim{
+	sdktest.WantSentences(t, r, map[string]sdk.Claim{
 		"":                            claim(base+"/", "example-weather", "1.3.0"),
 		`there is no crate "no-such"`: claim(base, "no-such", "1.0.0"),
 		`crate "example-weather" has no version "3.0.0"`:                   claim(base, "example-weather", "3.0.0"),
 		`version 1.4.0 does not claim the server: its readme needs "mcp-n`: claim(base, "example-weather", "1.4.0"),
 		`claims "com.example/weather-pro" in its readme, not "com.example`: claim(base, "example-weather", "1.2.0"),
-	} {
-		err := r.Check(t.Context(), c)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("Check(%s %s) = %v, want %q", c.Identifier, c.Version, err, want)
-		}
-	}
+	})
 	if err := r.Check(t.Context(), claim(base, "example-weather", "2.0.0-a.1+b")); err != nil {
 		t.Errorf("version with build metadata: Check = %v, want none", err)
 	}
@@ -236,12 +225,7 @@ func TestTricksAreNotAsked(t *testing.T) {
 	} {
 		tricks = append(tricks, claim(base, "example-weather", version))
 	}
-	for _, c := range tricks {
-		var failure *registryclient.Error
-		if err := r.Check(t.Context(), c); err == nil || errors.As(err, &failure) {
-			t.Errorf("Check(%q %q) = %v, want a refusal", c.Identifier, c.Version, err)
-		}
-	}
+	sdktest.WantRefused(t, r, tricks...)
 }
 
 // The build tells each plugin its version, which operators see in the list of plugins.

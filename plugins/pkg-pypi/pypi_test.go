@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -74,13 +73,7 @@ func answer(w http.ResponseWriter, name, description string) {
 
 func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	r, err := open(sdktest.Configured(server.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, server.URL
+	return sdktest.Opened(t, handler, open)
 }
 
 func claim(baseURL, identifier, version string) sdk.Claim {
@@ -121,18 +114,13 @@ func TestMisbehaviour(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	r, base := at(t, public)
-	for want, c := range map[string]sdk.Claim{
+	sdktest.WantSentences(t, r, map[string]sdk.Claim{
 		"":                                   claim(base+"/", "example-weather", "1.3.0"),
 		`there is no PyPI package "no-such"`: claim(base, "no-such", "1.0.0"),
 		`PyPI package "Example_Weather" has no version "3.0.0"`:                 claim(base, "Example_Weather", "3.0.0"),
 		`version 1.1.0 does not claim the server: its description needs "mcp-n`: claim(base, "example-weather", "1.1.0"),
 		`claims "com.example/weather-pro" in its description, not "com.example`: claim(base, "example-weather", "1.2.0"),
-	} {
-		err := r.Check(t.Context(), c)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("Check(%s %s) = %v, want %q", c.Identifier, c.Version, err, want)
-		}
-	}
+	})
 	for _, c := range []sdk.Claim{claim(base, "Example_Weather", "1.0.0"), claim(base, "example-weather", "2.0rc1+a")} {
 		if err := r.Check(t.Context(), c); err != nil {
 			t.Errorf("Check(%s %s) = %v, want none", c.Identifier, c.Version, err)
@@ -160,12 +148,7 @@ func TestTricksAreNotAsked(t *testing.T) {
 	} {
 		tricks = append(tricks, claim(base, "example-weather", version))
 	}
-	for _, c := range tricks {
-		var failure *registryclient.Error
-		if err := r.Check(t.Context(), c); err == nil || errors.As(err, &failure) {
-			t.Errorf("Check(%q %q) = %v, want a refusal", c.Identifier, c.Version, err)
-		}
-	}
+	sdktest.WantRefused(t, r, tricks...)
 }
 
 func TestPublicRegistryIsTheDefault(t *testing.T) {
