@@ -41,7 +41,7 @@ func Negotiate(c *fiber.Ctx) error {
 	case notModified(c, tag):
 		body = body[:0]
 	case compress:
-		body = appendedOnly(body)
+		body = compressed(body)
 	}
 	response.SwapBody(body)
 	return nil
@@ -67,11 +67,17 @@ func notModified(c *fiber.Ctx, tag []byte) bool {
 	return false
 }
 
-// appendedOnly compresses a body into its own buffer, behind itself, and moves
-// the result to the front. The work is done by as many workers as there are
-// cores.
-func appendedOnly(body []byte) []byte {
+// largeBody is the size in bytes from which on a body and its compressed form do not share a buffer.
+const largeBody = 1 << 20
+
+// compressed returns a body in its compressed form. The work is done by as many workers as there are cores. Where the body is
+// small its buffer, which is used again and again, takes both: the form is written behind it and moved to the front. A large one
+// would have to be moved to a larger buffer for that, and so be held twice.
+func compressed(body []byte) []byte {
 	size := len(body)
+	if size >= largeBody {
+		return fasthttp.AppendGzipBytesLevel(make([]byte, 0, size/8), body, fasthttp.CompressBestSpeed)
+	}
 	all := fasthttp.AppendGzipBytesLevel(slices.Grow(body, size/2), body, fasthttp.CompressBestSpeed)
 	return all[:copy(all, all[size:])]
 }

@@ -19,6 +19,7 @@ import (
 var (
 	short = strings.Repeat("s", representation.MinSize)
 	long  = strings.Repeat("long ", representation.MinSize)
+	huge  = strings.Repeat("huge ", 1<<19)
 )
 
 type answer struct {
@@ -31,7 +32,7 @@ type answer struct {
 // reader answers what the tests ask for, by Negotiate and by Fixed.
 func reader() *fiber.App {
 	app := fiber.New()
-	for path, body := range map[string]string{"/short": short, "/long": long, "/empty": ""} {
+	for path, body := range map[string]string{"/short": short, "/long": long, "/huge": huge, "/empty": ""} {
 		app.Get(path, representation.Negotiate, func(c *fiber.Ctx) error {
 			c.Set("X-Other", "kept")
 			return c.SendString(body)
@@ -102,6 +103,14 @@ func TestCodings(t *testing.T) {
 				t.Errorf("%q %s: headers %v", coding, path, a.header)
 			}
 		}
+	}
+}
+
+// TestHugeBody wants the form that is not made in the body's own buffer to be the same one.
+func TestHugeBody(t *testing.T) {
+	plain, packed := call(t, "GET", "/huge"), call(t, "GET", "/huge", "Accept-Encoding", "gzip")
+	if plain.body != huge || packed.body != huge || packed.raw >= len(huge)/100 {
+		t.Errorf("%d bytes, and %d in %d compressed ones, want %d", len(plain.body), len(packed.body), packed.raw, len(huge))
 	}
 }
 
