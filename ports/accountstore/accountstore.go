@@ -1,4 +1,5 @@
-// Package accountstore is the port to the records of people who sign in.
+// Package accountstore is the port to the records of people who sign in. It
+// keeps passwords as the hashes it is given and compares none.
 package accountstore
 
 import (

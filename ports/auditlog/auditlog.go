@@ -1,4 +1,5 @@
 // Package auditlog is the port to the audit log: append, search and retention.
+// Which act leaves which event is decided where the act is.
 package auditlog
 
 import (

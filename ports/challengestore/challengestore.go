@@ -1,4 +1,6 @@
-// Package challengestore is the port to the records of step-up challenges.
+// Package challengestore is the port to the records of step-up challenges. It
+// keeps codes as the hashes it is given; whether one is right is for the core
+// to say.
 package challengestore
 
 import (

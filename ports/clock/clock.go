@@ -1,4 +1,5 @@
-// Package clock is the port through which the core learns the time.
+// Package clock is the port through which the core learns the time. Nobody
+// waits by it.
 package clock
 
 import "time"

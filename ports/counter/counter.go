@@ -1,4 +1,6 @@
-// Package counter is the port to the counters of fixed windows.
+// Package counter is the port to the counters of fixed windows. What is
+// counted, and what becomes of a caller who is over a limit, is not its
+// business.
 package counter
 
 import (

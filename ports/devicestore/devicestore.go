@@ -1,5 +1,5 @@
 // Package devicestore is the port to the records of devices and the hashes of
-// their tokens.
+// their tokens. Which device is trusted is for the core to say.
 package devicestore
 
 import (

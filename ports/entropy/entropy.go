@@ -1,4 +1,5 @@
-// Package entropy is the port through which the core gets random bytes.
+// Package entropy is the port through which the core gets random bytes. What
+// is merely to be spread out needs none of it.
 package entropy
 
 // Source gives random bytes.

@@ -1,5 +1,5 @@
 // Package grantstore is the port to the grants that let people change the
-// registry.
+// registry. What a pattern covers is for the core to say.
 package grantstore
 
 import (

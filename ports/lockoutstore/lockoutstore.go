@@ -1,4 +1,5 @@
-// Package lockoutstore is the port to the counts of failed sign-ins.
+// Package lockoutstore is the port to the counts of failed sign-ins. What
+// locks, and for how long, is for the core to say.
 package lockoutstore
 
 import (

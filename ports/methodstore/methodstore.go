@@ -1,4 +1,5 @@
-// Package methodstore is the port to the table of methods.
+// Package methodstore is the port to the table of methods. Which method a
+// request means is for the core to say.
 package methodstore
 
 import (

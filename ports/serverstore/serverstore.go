@@ -1,4 +1,6 @@
 // Package serverstore is the port to the records of published server versions.
+// Which documents may be published, and which version is the latest, is for
+// the core to say.
 package serverstore
 
 import (

@@ -1,5 +1,5 @@
 // Package sessionstore is the port to the records of sessions and their
-// refresh tokens.
+// refresh tokens. Whether a session still counts is for the core to say.
 package sessionstore
 
 import (

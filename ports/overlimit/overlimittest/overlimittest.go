@@ -1,4 +1,5 @@
-// Package overlimittest is the contract suite of ports/overlimit.
+// Package overlimittest is the contract suite of ports/overlimit. How a cache
+// bounds its memory is tested beside each.
 package overlimittest
 
 import (
@@ -20,67 +21,81 @@ type Subject struct {
 
 // Run tests a cache against the contract; open returns an empty one.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	tests := map[string]func(*testing.T, Subject){
-		"nothing is over at first": func(t *testing.T, s Subject) {
-			s.want(t, "k", 0, false)
-		},
-		"a verdict is for its limit and lower ones": func(t *testing.T, s Subject) {
-			s.note("k", 10, time.Minute)
-			s.want(t, "k", 10, true)
-			s.want(t, "k", 3, true)
-			s.want(t, "k", 11, false)
-			s.want(t, "other", 10, false)
-			s.note("zero", 0, time.Minute)
-			s.want(t, "zero", 0, true)
-			s.want(t, "zero", 1, false)
-			s.note("greatest", 1<<32-1, time.Minute)
-			s.want(t, "greatest", 1<<32-1, true)
-		},
-		"the last verdict counts": func(t *testing.T, s Subject) {
-			s.note("k", 10, time.Minute)
-			s.note("k", 20, time.Minute)
-			s.want(t, "k", 20, true)
-			s.note("k", 5, time.Minute)
-			s.want(t, "k", 20, false)
-			s.want(t, "k", 5, true)
-		},
-		"a verdict ends with its window": func(t *testing.T, s Subject) {
-			s.note("k", 10, time.Minute)
-			s.note("longer", 10, time.Hour)
-			s.Advance(time.Minute - time.Nanosecond)
-			s.want(t, "k", 10, true)
-			s.Advance(time.Nanosecond)
-			s.want(t, "k", 10, false)
-			s.want(t, "longer", 10, true)
-			s.note("k", 10, time.Minute)
-			s.want(t, "k", 10, true)
-		},
-		"a window that has ended": func(t *testing.T, s Subject) {
-			s.note("k", 10, 0)
-			s.want(t, "k", 10, false)
-			s.note("k", 10, -time.Hour)
-			s.want(t, "k", 10, false)
-		},
-		"forgetting": func(t *testing.T, s Subject) {
-			s.note("k", 10, time.Minute)
-			s.note("other", 10, time.Minute)
-			s.Cache.Forget("k")
-			s.Cache.Forget("never noted")
-			s.want(t, "k", 10, false)
-			s.want(t, "other", 10, true)
-		},
-		"keys are copied": func(t *testing.T, s Subject) {
-			for i := range 100 {
-				s.note(fmt.Sprint("key", i), 10, time.Minute)
-			}
-			for i := range 100 {
-				s.want(t, fmt.Sprint("key", i), 10, true)
-			}
-		},
-		"parallel callers": parallel,
-	}
-	for name, test := range tests {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Subject){
+		"nothing is over at first":                  nothingAtFirst,
+		"a verdict is for its limit and lower ones": forItsLimit,
+		"the last verdict counts":                   lastCounts,
+		"a verdict ends with its window":            endsWithWindow,
+		"a window that has ended":                   endedWindow,
+		"forgetting":                                forgetting,
+		"keys are copied":                           keysAreCopied,
+		"parallel callers":                          parallel,
+	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func nothingAtFirst(t *testing.T, s Subject) {
+	s.want(t, "k", 0, false)
+}
+
+func forItsLimit(t *testing.T, s Subject) {
+	s.note("k", 10, time.Minute)
+	s.want(t, "k", 10, true)
+	s.want(t, "k", 3, true)
+	s.want(t, "k", 11, false)
+	s.want(t, "other", 10, false)
+	s.note("zero", 0, time.Minute)
+	s.want(t, "zero", 0, true)
+	s.want(t, "zero", 1, false)
+	s.note("greatest", 1<<32-1, time.Minute)
+	s.want(t, "greatest", 1<<32-1, true)
+}
+
+func lastCounts(t *testing.T, s Subject) {
+	s.note("k", 10, time.Minute)
+	s.note("k", 20, time.Minute)
+	s.want(t, "k", 20, true)
+	s.note("k", 5, time.Minute)
+	s.want(t, "k", 20, false)
+	s.want(t, "k", 5, true)
+}
+
+func endsWithWindow(t *testing.T, s Subject) {
+	s.note("k", 10, time.Minute)
+	s.note("longer", 10, time.Hour)
+	s.Advance(time.Minute - time.Nanosecond)
+	s.want(t, "k", 10, true)
+	s.Advance(time.Nanosecond)
+	s.want(t, "k", 10, false)
+	s.want(t, "longer", 10, true)
+	s.note("k", 10, time.Minute)
+	s.want(t, "k", 10, true)
+}
+
+func endedWindow(t *testing.T, s Subject) {
+	s.note("k", 10, 0)
+	s.want(t, "k", 10, false)
+	s.note("k", 10, -time.Hour)
+	s.want(t, "k", 10, false)
+}
+
+func forgetting(t *testing.T, s Subject) {
+	s.note("k", 10, time.Minute)
+	s.note("other", 10, time.Minute)
+	s.Cache.Forget("k")
+	s.Cache.Forget("never noted")
+	s.want(t, "k", 10, false)
+	s.want(t, "other", 10, true)
+}
+
+func keysAreCopied(t *testing.T, s Subject) {
+	for i := range 100 {
+		s.note(fmt.Sprint("key", i), 10, time.Minute)
+	}
+	for i := range 100 {
+		s.want(t, fmt.Sprint("key", i), 10, true)
 	}
 }
 

@@ -1,4 +1,6 @@
-// Package signalstest is the contract suite of ports/signals.
+// Package signalstest is the contract suite of ports/signals. Every
+// adapter that knows addresses runs it on the same few; where its data come from
+// is tested beside it.
 package signalstest
 
 import (
