@@ -22,12 +22,13 @@ type eventWriter struct {
 	op     *wiring.Operator
 	out    *bufio.Writer
 	format string
+	width  int // of the terminal; 0 for anything else
 	count  int
 	emails map[auth.UserID]auth.Email
 }
 
 func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, format string) *eventWriter {
-	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, emails: map[auth.UserID]auth.Email{}}
+	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: columns(w), emails: map[auth.UserID]auth.Email{}}
 }
 
 // event is an audit event as it is printed; the names are those of the API.
@@ -88,7 +89,7 @@ func (w *eventWriter) line(e event) (string, error) {
 	if !e.Success {
 		result = "failed"
 	}
-	return w.heading() + eventRow(e.Timestamp, string(e.EventType), result, printable(person), printable(details)), nil
+	return w.heading() + w.row(e.Timestamp, string(e.EventType), result, printable(person), printable(details)), nil
 }
 
 // heading is what the first line of a table begins with.
@@ -96,12 +97,14 @@ func (w *eventWriter) heading() string {
 	if w.count > 0 {
 		return ""
 	}
-	return eventRow("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
+	return w.row("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
 }
 
-// eventRow has columns of a fixed width, since later rows are not known yet.
-func eventRow(at, kind, result, person, details string) string {
-	return fmt.Sprintf("%-24s  %-19s  %-6s  %-24s  %s\n", at, kind, result, person, details)
+// row has columns of a fixed width, since later rows are not known yet. Most
+// terminals have no room for the details beside them.
+func (w *eventWriter) row(at, kind, result, person, details string) string {
+	columns := fmt.Sprintf("%-24s  %-19s  %-6s  %-24s  ", at, kind, result, person)
+	return hang(columns, details, w.width) + "\n"
 }
 
 // close ends the output.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -64,22 +64,12 @@ func (o *output) print(w io.Writer, t table) error {
 	return nil
 }
 
-// printTable keeps every cell printable.
-func printTable(w io.Writer, t table) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{t.header}, t.rows...) {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = printable(cell)
-		}
-		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
+// count writes a number with the word for one or for any other number of things.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return strconv.Itoa(n) + " " + many
 }
 
 // shown writes a time for people and for programs, as the API does; empty for

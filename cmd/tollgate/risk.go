@@ -79,7 +79,7 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 	out := bufio.NewWriter(p.stdout)
 	write := loginlog.Encode(out)
 	if o.format == "table" {
-		write = scoreTable(out)
+		write = scoreTable(out, columns(p.stdout))
 	}
 	err := loginlog.Read(ctx, in, r, write)
 	if errors.Is(err, context.Canceled) {
@@ -92,11 +92,11 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 }
 
 // scoreTable prints a row for each verdict, in columns of fixed width, since no more than one is held at a time.
-func scoreTable(w io.Writer) func(loginlog.Line) error {
-	const row = "%-24s  %5v  %-13s  %s\n"
+func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 	header := true
-	put := func(columns ...any) error {
-		if _, err := fmt.Fprintf(w, row, columns...); err != nil {
+	put := func(id, score, level any, why string) error {
+		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
+		if _, err := io.WriteString(w, hang(columns, why, width)+"\n"); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 		return nil

@@ -8,9 +8,11 @@ import (
 
 func newSettings(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "settings",
-		Short:   "Print every setting with its default, meaning and present value",
-		Long:    "Print every environment variable that the service reads, with its default, its\nmeaning and its present value. Secrets are masked.",
+		Use:   "settings",
+		Short: "Print every setting with its default, meaning and present value",
+		Long: "Print every environment variable that the service reads, with its present value, its\n" +
+			"default where that is another, and its meaning; as JSON also what a value looks\n" +
+			"like. Secrets are masked.",
 		Example: "  tollgate settings\n  tollgate settings --output json",
 		Args:    cobra.NoArgs,
 	}
@@ -22,9 +24,20 @@ func newSettings(p process) *cobra.Command {
 		}
 		rows := make([][]string, 0, len(vars))
 		for _, v := range vars {
-			rows = append(rows, []string{v.Name, v.Default, v.Value, v.Meaning})
+			rows = append(rows, []string{v.Name, v.Value, otherDefault(v), v.Meaning})
 		}
-		return o.print(p.stdout, table{header: []string{"VARIABLE", "DEFAULT", "VALUE", "MEANING"}, rows: rows, value: vars})
+		return o.print(p.stdout, table{header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, rows: rows, value: vars})
 	}
 	return c
+}
+
+// otherDefault returns the default of a variable that has another value.
+func otherDefault(v settings.Variable) string {
+	switch v.Default {
+	case v.Value:
+		return ""
+	case "":
+		return "(none)"
+	}
+	return v.Default
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/creack/pty"
 )
@@ -268,7 +269,12 @@ func (p *publisher) open(t *testing.T, args ...string) *terminal {
 
 func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	f, err := pty.Start(cmd)
+	return openSized(t, cmd, nil)
+}
+
+func openSized(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
+	t.Helper()
+	f, err := pty.StartWithSize(cmd, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,6 +298,28 @@ func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	})
 	return term
 }
+
+// TestTablesAtTheTerminal wants no line wider than the terminal, and everything in one line elsewhere.
+func TestTablesAtTheTerminal(t *testing.T) {
+	e := newEnvironment(t, "embedded")
+	e.newPerson(t, "ada@example.com", "publish com.example/a-rather-long-name-of-a-server-for-one-line-of-a-terminal")
+	for _, args := range [][]string{{"settings"}, {"audit", "search"}, {"grant", "list"}} {
+		cmd := exec.Command(filepath.Join(built, "tollgate"), args...)
+		cmd.Env = e.environ
+		wrapped, whole := openSized(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0), e.tollgate(t, "", args...)
+		for line := range strings.Lines(wrapped) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 72 {
+				t.Errorf("%v: a line has %d columns: %s", args, n, line)
+			}
+		}
+		if squeezed(wrapped) != squeezed(whole) && args[0] != "settings" { // where cells are wrapped beside each other
+			t.Errorf("%v: the terminal shows\n%s\nand a file\n%s", args, wrapped, whole)
+		}
+	}
+}
+
+// squeezed leaves all blanks out.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // await waits until the terminal shows a text that was not waited for before.
 func (c *terminal) await(text string) {
