@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,12 +24,29 @@ var exampleCommands = map[string]string{
 	"tollgate user add":         "rm -r $DATA_DIR",
 	"tollgate user disable-mfa": "tollgate user enrol-mfa --email ada@example.com",
 	"tollgate grant remove":     "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
+	"tollgate registry export":  "rm backup.json",
 	"tollgate methods remove":   "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
+	"tollgate login":            begun,
+	"tollgate logout":           begun,
+	"tollgate publish":          begun + "; " + steppedUp,
+	"tollgate status":           begun + "; " + steppedUp,
+	"tollgate whoami":           begun,
 }
 
-// publishersCommands need a person at a terminal and a service elsewhere: their
-// lines are those of docs/publishing.md, which TestPublishingGuide types.
-var publishersCommands = []string{"tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami"}
+// What brings a publisher to where the examples begin: signed in, with a step-up
+// that waits for its code; and that code.
+const (
+	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
+	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
+
+	steppedUp = "tollgate login --code " + code
+)
+
+// exampleServices are the commands that call a service: one runs for each of
+// their lines.
+var exampleServices = []string{
+	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
+}
 
 // TestCommandExamples runs every line of every command's example as
 // docs/commands.md has it, each on data of its own. Services are started and
@@ -41,15 +59,12 @@ func TestCommandExamples(t *testing.T) {
 	template := newExampleData(t)
 	lines := 0
 	for name, examples := range commandExamples(string(content)) {
-		if slices.Contains(publishersCommands, name) {
-			continue
-		}
 		for _, line := range examples {
 			lines++
 			t.Run(strings.ReplaceAll(line, "/", "∕"), func(t *testing.T) { template.run(t, name, line) })
 		}
 	}
-	if lines < 40 {
+	if lines < 50 {
 		t.Errorf("there are %d lines of examples, want those of all commands", lines)
 	}
 }
@@ -134,60 +149,107 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	}
 }
 
+// example is one line on its way, in a folder of its own.
+type example struct {
+	name    string // of the command
+	line    string
+	dir     string
+	environ []string
+}
+
 // run runs one line in a folder of its own.
 func (e *exampleData) run(t *testing.T, name, line string) {
 	t.Parallel()
-	own := t.TempDir()
+	x := &example{name: name, line: strings.NewReplacer(e.replacements...).Replace(line), dir: t.TempDir()}
 	for _, part := range []string{"data", "files"} {
-		if err := os.CopyFS(filepath.Join(own, part), os.DirFS(filepath.Join(e.dir, part))); err != nil {
+		if err := os.CopyFS(filepath.Join(x.dir, part), os.DirFS(filepath.Join(e.dir, part))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	environ := append(append([]string{}, e.environ...),
-		"DATA_DIR="+filepath.Join(own, "data"), "PATH="+built+":"+os.Getenv("PATH"), "PASSWORD="+password, "LOG_LEVEL=info")
-	line = strings.NewReplacer(e.replacements...).Replace(line)
-	line = servers(t, line)
-	shell := func(commands string) string {
-		cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
-		cmd.Dir, cmd.Env = filepath.Join(own, "files"), environ
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", commands, err, out)
-		}
-		return string(out)
+	x.environ = append(append([]string{}, e.environ...),
+		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+built+":"+os.Getenv("PATH"), "PASSWORD="+password, "LOG_LEVEL=info",
+		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
+	x.line = servers(t, x.line)
+	if slices.Contains(exampleServices, name) {
+		x.serve(t)
 	}
 	if before := exampleCommands[name]; before != "" {
-		shell(before)
+		x.shell(t, before)
 	}
+	x.try(t)
+}
+
+// serve runs a service on the data of the example, in the place of the ones that
+// its line names.
+func (x *example) serve(t *testing.T) {
+	t.Helper()
+	s := launch(t, "serve", x.environ)
+	s.awaitRules()
+	_, port, err := net.SplitHostPort(s.process.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.environ = append(x.environ, "SERVICE="+s.api, "PORT="+port)
+	x.line = strings.NewReplacer("https://tollgate.example.com", s.api, "http://localhost:8080", s.limitAPI).Replace(x.line)
+}
+
+// shell runs commands where the files of the example are.
+func (x *example) shell(t *testing.T, commands string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir, cmd.Env = filepath.Join(x.dir, "files"), x.environ
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	return string(out)
+}
+
+// typed runs the line at a terminal at which the words are typed.
+func (x *example) typed(t *testing.T, words ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("a terminal is made by script(1)")
+	}
+	return x.shell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
+}
+
+// try runs the line itself.
+func (x *example) try(t *testing.T) {
 	switch {
-	case name == "tollgate serve" || name == "tollgate ratelimit" || line == "tollgate serve":
-		service, err := instance.Start("bash", environ, "-c", line)
+	case x.name == "tollgate serve" || x.name == "tollgate ratelimit" || x.line == "tollgate serve":
+		service, err := instance.Start("bash", x.environ, "-c", x.line)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := service.Stop(); err != nil {
 			t.Errorf("%v\n%s", err, service.Log())
 		}
-	case strings.Contains(line, "123456"):
-		shell(strings.Replace(line, "123456", enrolled(t, shell), 1))
-	case name == "tollgate user add" && !strings.Contains(line, "--password-stdin"):
-		if _, err := exec.LookPath("script"); err != nil {
-			t.Skip("a terminal is made by script(1)")
+	case x.name == "tollgate login" && strings.Contains(x.line, "123456"):
+		x.shell(t, strings.Replace(x.line, "123456", code, 1))
+	case strings.Contains(x.line, "123456"):
+		x.shell(t, strings.Replace(x.line, "123456", enrolled(t, x), 1))
+	case x.name == "tollgate login" && strings.Contains(x.line, "--step-up"):
+		x.shell(t, "code=0; { "+x.line+"; } || code=$?; test $code = 3") // the code is brought by the next line
+	case x.name == "tollgate login":
+		if shown := x.typed(t, password, "none"); !strings.Contains(shown, "ada@example.com") {
+			t.Errorf("after the password was typed, there is\n%s", shown)
 		}
-		shell(`printf '%s\n%s\n' "$PASSWORD" "$PASSWORD" | script --quiet --return --command '` + line + `' /dev/null`)
-		if list := shell("tollgate user list"); !strings.Contains(list, "ada@example.com") {
+	case x.name == "tollgate user add" && !strings.Contains(x.line, "--password-stdin"):
+		x.typed(t, password, password)
+		if list := x.shell(t, "tollgate user list"); !strings.Contains(list, "ada@example.com") {
 			t.Errorf("after the passwords were typed, the list is\n%s", list)
 		}
 	default:
-		shell(line)
+		x.shell(t, x.line)
 	}
 }
 
 // enrolled gives the person an authenticator and returns its code.
-func enrolled(t *testing.T, shell func(string) string) string {
+func enrolled(t *testing.T, x *example) string {
 	t.Helper()
 	var told struct{ Secret string }
-	out := shell("tollgate user enrol-mfa --email ada@example.com --output json 2>&-")
+	out := x.shell(t, "tollgate user enrol-mfa --email ada@example.com --output json 2>&-")
 	if err := json.Unmarshal([]byte(out), &told); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

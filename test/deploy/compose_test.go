@@ -61,6 +61,19 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	checkOurs(t, p.Services["tollgate"])
+	checkHealth(t, p.Services["tollgate"].HealthCheck)
+}
+
+// checkHealth wants the service asked by its own program, the only one in the image, and so that the program says what is wrong
+// before it is given up on.
+func checkHealth(t *testing.T, h *types.HealthCheckConfig) {
+	t.Helper()
+	if h == nil || h.Timeout == nil || len(h.Test) != 5 || h.Test[0] != "CMD" || h.Test[1] != executable || h.Test[2] != "health" || h.Test[3] != "--timeout" {
+		t.Fatalf("the service is asked by %+v", h)
+	}
+	if own, err := time.ParseDuration(h.Test[4]); err != nil || own <= 0 || own >= time.Duration(*h.Timeout) {
+		t.Errorf("the program waits %s (%v), and is waited for %v", h.Test[4], err, h.Timeout)
+	}
 }
 
 func checkOurs(t *testing.T, s types.ServiceConfig) {
