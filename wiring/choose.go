@@ -81,10 +81,14 @@ func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
 	if err != nil {
 		return err
 	}
-	if len(pending) > 0 {
-		return fmt.Errorf("%d migrations are missing and MIGRATE_ON_START is false: run 'tollgate migrate'", len(pending))
+	switch n := len(pending); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("a migration is missing and MIGRATE_ON_START is false: run 'tollgate migrate'")
+	default:
+		return fmt.Errorf("%d migrations are missing and MIGRATE_ON_START is false: run 'tollgate migrate'", n)
 	}
-	return nil
 }
 
 // untraced is the tracing of operator commands: none.
@@ -241,26 +245,37 @@ func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log 
 // development plugin, if it is there.
 func chooseCouriers(s settings.Service, a settings.Auth, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
 	couriers := stepup.Couriers{}
-	if s.Environment == settings.Embedded && (a.OTPEmailPlugin == "" || a.OTPSMSPlugin == "") {
-		couriers = developmentCouriers(host, log)
-	}
 	if err := setCourier(&couriers.Email, host, a.OTPEmailPlugin); err != nil {
 		return stepup.Couriers{}, fmt.Errorf("OTP_EMAIL_PLUGIN: %w", err)
 	}
 	if err := setCourier(&couriers.SMS, host, a.OTPSMSPlugin); err != nil {
 		return stepup.Couriers{}, fmt.Errorf("OTP_SMS_PLUGIN: %w", err)
 	}
+	if s.Environment == settings.Embedded && (couriers.Email == nil || couriers.SMS == nil) {
+		developmentCouriers(&couriers, host, log)
+	}
 	return couriers, nil
 }
 
-func developmentCouriers(host *pluginhost.Host, log *logrus.Entry) stepup.Couriers {
-	c, err := host.Courier(settings.DevelopmentCourier)
-	if err != nil {
+// developmentCouriers serves the channels that nobody is named for. Where the
+// plugin is missing, only a service without any courier is worth a warning: one
+// that is named for a channel says what is wanted.
+func developmentCouriers(c *stepup.Couriers, host *pluginhost.Host, log *logrus.Entry) {
+	development, err := host.Courier(settings.DevelopmentCourier)
+	switch {
+	case err != nil && c.Email == nil && c.SMS == nil:
 		log.WithError(err).Warn("one-time codes cannot be delivered")
-		return stepup.Couriers{}
+		return
+	case err != nil:
+		return
 	}
 	log.Warn("one-time codes are written into the log, where no plugin is named for them: for development only")
-	return stepup.Couriers{Email: c, SMS: c}
+	if c.Email == nil {
+		c.Email = development
+	}
+	if c.SMS == nil {
+		c.SMS = development
+	}
 }
 
 // setCourier sets a courier to the plugin of a name, if there is a name.

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -11,10 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -32,16 +36,38 @@ type Operator struct {
 	Trail    *audit.Trail
 	Accounts accountstore.Store
 	Grants   grantstore.Store
+	Permit   *permit.Operator
 	Methods  methodstore.Store
 	Transfer *transfer.Mover
 	Issuer   auth.Issuer // of authenticators
 }
 
-// OpenOperator opens the records, and brings their schema up to date as a
-// start of the service would.
+// OpenOperator opens the records that there are, and brings their schema up to
+// date as a start of the service would. fault.NotFound where the SQLite file is
+// missing: a command in the wrong folder does not make another one.
 func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+	if err := present(s); err != nil {
+		return nil, nil, err
+	}
 	return openOperator(ctx, s, log)
 }
+
+// MakeOperator is OpenOperator for what is done before the service has ever
+// started: it makes the SQLite file that is missing.
+func MakeOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+	return openOperator(ctx, s, log)
+}
+
+// present tells of records that are missing. PostgreSQL tells itself.
+func present(s settings.Settings) error {
+	if s.Postgres.URL != "" {
+		return nil
+	}
+	return sqlite.Present(s.SQLite)
+}
+
+// Missing tells whether MakeOperator would make the SQLite file.
+func Missing(s settings.Settings) bool { return fault.Is(present(s), fault.NotFound) }
 
 // Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
 // returns the names of the migrations that it applied.
@@ -54,8 +80,12 @@ func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 	return db.Migrate(ctx)
 }
 
-// Migrations tells how the schema stands, and changes nothing in it.
+// Migrations tells how the schema stands, and changes nothing in it. fault.NotFound
+// where the SQLite file is missing.
 func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, error) {
+	if err := present(s); err != nil {
+		return nil, err
+	}
 	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
 	if err != nil {
 		return nil, err
@@ -64,14 +94,26 @@ func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, er
 	return db.Steps(ctx)
 }
 
-// Backup writes the records as they are at one moment into a file, which must
-// not be there, while the service may run. It returns the file's size in bytes.
-// PostgreSQL has tools of its own for that.
-func Backup(ctx context.Context, s settings.Settings, file string) (int64, error) {
+// privateMode are the permissions of a backup, which holds secrets.
+const privateMode = 0o600
+
+// Backup writes the records as they are at one moment into a file, while the
+// service may run, and returns the file's size in bytes. One that is there
+// already is fault.Conflict, unless it is to be replaced. PostgreSQL has tools of
+// its own for that.
+func Backup(ctx context.Context, s settings.Settings, file string, replace bool) (int64, error) {
 	if s.Postgres.URL != "" {
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
 	}
-	return sqlite.Backup(ctx, s.SQLite, file)
+	if err := sqlite.Present(s.SQLite); err != nil {
+		return 0, err
+	}
+	if sqlite.Holds(s.SQLite, file) {
+		return 0, errors.New(file + " is the database itself")
+	}
+	return wholefile.Write(file, wholefile.Options{Mode: privateMode, Replace: replace}, func(f *os.File) error {
+		return sqlite.Backup(ctx, s.SQLite, f.Name())
+	})
 }
 
 // dropper is the session cache of an operator command: the command keeps no

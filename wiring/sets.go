@@ -37,6 +37,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
@@ -96,6 +97,11 @@ var recordSet = wire.NewSet(
 
 // peopleSet gives the operator's side of accounts.
 var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), wire.Struct(new(people.Surroundings), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
+
+// permitSet gives the operator's side of grants.
+var permitSet = wire.NewSet(
+	permit.New, wire.Struct(new(permit.Ports), "*"), inprocess.NewGrants, wire.Bind(new(authority.Grants), new(*inprocess.Grants)),
+)
 
 // transferSet gives the operator's side of the registry.
 var transferSet = wire.NewSet(transfer.New, wire.Struct(new(transfer.Ports), "*"))

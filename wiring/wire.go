@@ -22,7 +22,7 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, transferSet, chooseRecords, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, chooseRecords, untraced,
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )

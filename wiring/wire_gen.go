@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -982,16 +983,23 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	devicesService := devices.New(devicesRecords, cache, trail, clock)
 	operator := devices.NewOperator(devicesService)
 	grants := relational.NewGrants(db)
+	inprocessGrants := inprocess.NewGrants(trail)
+	ports := permit.Ports{
+		Transactions: runner,
+		Grants:       grants,
+		Trail:        inprocessGrants,
+	}
+	permitOperator := permit.New(ports)
 	methods := relational.NewMethods(db)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
-	ports := transfer.Ports{
+	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
 		Clock:        clock,
 	}
-	mover := transfer.New(ports)
+	mover := transfer.New(transferPorts)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -1000,6 +1008,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Trail:    trail,
 		Accounts: accounts,
 		Grants:   grants,
+		Permit:   permitOperator,
 		Methods:  methods,
 		Transfer: mover,
 		Issuer:   issuer,
@@ -1018,6 +1027,6 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, transferSet, chooseRecords, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, chooseRecords, untraced,
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -47,8 +48,12 @@ func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.
 	return ruleset.Compile(sources, ruleOptions(s.RateLimit))
 }
 
-// Plugins starts every plugin once and tells how each stands.
+// Plugins starts every plugin once and tells how each stands. A folder that is
+// not there, with which the service does without plugins, is fault.NotFound.
 func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]pluginhost.Status, error) {
+	if s.Plugins.Missing() {
+		return nil, fault.Newf(fault.NotFound, "", "there is no plugin folder %s: PLUGIN_DIR names it", s.Plugins.Dir)
+	}
 	host, cleanup, err := pluginhost.Open(s.Plugins, log)
 	if err != nil {
 		return nil, fmt.Errorf("plugins: %w", err)

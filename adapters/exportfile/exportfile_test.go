@@ -63,6 +63,7 @@ func TestForms(t *testing.T) {
 		"a record":           {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
 		"a list":             {`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
 		"an empty list":      {`{"servers":[]}`, nil},
+		"byte order mark":    {"\ufeff" + `{"servers":[{"server":{"a":1}}]}`, []string{`, record 1 {"a":1}`}},
 		"documents in a row": {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
 		"servers is no list": {`{"servers":{"a":1}}`, []string{` {"servers":{"a":1}}`}},
 		"bad records": {`{"servers":[1,{"server":{"a":1}},{"a" 2},null,{"c":3}]}`, []string{
@@ -189,32 +190,6 @@ func TestWriter(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestWriteFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "export.json")
-	put := func(text string, fails error) error {
-		return WriteFile(path, func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return errors.Join(err, fails)
-		})
-	}
-	if err := put("first", nil); err != nil {
-		t.Fatal(err)
-	}
-	full := errors.New("disk full")
-	if err := put("second", full); !errors.Is(err, full) {
-		t.Errorf("WriteFile = %v, want the writer's error", err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil || string(text) != "first" {
-		t.Errorf("after a failure the file holds %q, %v", text, err)
-	}
-	info, _ := os.Stat(path)
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 || info.Mode().Perm() != publicMode {
-		t.Errorf("left are %v, mode %v", entries, info.Mode())
-	}
-}
 
 // FuzzText: no text panics or loops, and from JSON come the records that are
 // in it.

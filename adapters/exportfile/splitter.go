@@ -27,6 +27,17 @@ func newSplitter(r io.Reader) *splitter {
 	return &splitter{bufio.NewReaderSize(r, 64<<10)}
 }
 
+// byteOrderMark may stand before JSON in a file; a parser may pass over it (RFC
+// 8259, 8.1).
+const byteOrderMark = "\ufeff"
+
+// begin passes over what may stand before JSON.
+func (s *splitter) begin() {
+	if start, err := s.in.Peek(len(byteOrderMark)); err == nil && string(start) == byteOrderMark {
+		_, _ = s.in.Discard(len(byteOrderMark)) // it was just looked at
+	}
+}
+
 // peek returns the next byte that is no blank, and leaves it there.
 func (s *splitter) peek() (byte, error) {
 	for {

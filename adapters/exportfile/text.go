@@ -58,6 +58,7 @@ func (t *text) next() ([]byte, error) {
 }
 
 func (t *text) start() error {
+	t.in.begin()
 	b, err := t.in.peek()
 	if errors.Is(err, io.EOF) {
 		return errors.New("is empty")

@@ -4,18 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
-
-// publicMode are the permissions of an export: all of it is public.
-const publicMode = 0o644
 
 // timeForm is RFC 3339 in UTC with six decimals (decisions 1.1).
 const timeForm = "2006-01-02T15:04:05.000000Z"
@@ -94,25 +88,3 @@ func appendRecord(b []byte, r registry.Record) ([]byte, error) {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(timeForm) }
-
-// WriteFile makes a file of what write writes, whole or not at all: a file
-// that was there before stays until the new one is on disk.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()           // closed already, or not worth keeping
-			_ = os.Remove(f.Name()) // a leftover is all that it would be
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Chmod(publicMode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}

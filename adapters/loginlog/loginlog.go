@@ -41,7 +41,11 @@ func Read(ctx context.Context, in io.Reader, r Replayer, write func(Line) error)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		text := bytes.TrimSpace(lines.Bytes())
+		text := lines.Bytes()
+		if n == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // which a file may begin with (RFC 8259, 8.1)
+		}
+		text = bytes.TrimSpace(text)
 		if len(text) == 0 {
 			continue
 		}

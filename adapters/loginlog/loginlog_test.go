@@ -155,6 +155,16 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark wants what a file may begin with to be passed over there, and there only.
+func TestByteOrderMark(t *testing.T) {
+	for text, good := range map[string]bool{"\ufeff" + with(""): true, "\n\ufeff" + with(""): false} {
+		err := Read(context.Background(), strings.NewReader(text), newReplayer(), func(Line) error { return nil })
+		if (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // FuzzParse wants every line to be refused with the name of a field, or to give an event that can be assessed.
 func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {

@@ -26,7 +26,8 @@ func TestForms(t *testing.T) {
 		"a list in YAML": {
 			"- method_id: 1\n  path: /a/{b}.{format}\n  service_id: 2\n  service_name: s\n", []catalogue.Method{one},
 		},
-		"an empty list": {`[]`, []catalogue.Method{}},
+		"an empty list":   {`[]`, []catalogue.Method{}},
+		"byte order mark": {"\ufeff[]", []catalogue.Method{}},
 		"ids at the path": {
 			`{"openapi": "3.1.0", "paths": {"/a/{b}.{format}": {"x-method-id": 1, "x-service-id": 2, "x-service-name": "s", "get": {}}}}`,
 			[]catalogue.Method{one},

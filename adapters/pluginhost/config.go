@@ -3,6 +3,8 @@ package pluginhost
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,6 +75,12 @@ func (c Config) Validate() error {
 			c.RestartDelayMax, c.RestartDelayMin))
 	}
 	return errors.Join(wrong...)
+}
+
+// Missing tells whether the folder is not there.
+func (c Config) Missing() bool {
+	_, err := os.Stat(c.Dir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // limits bound one plugin.

@@ -3,7 +3,6 @@ package pluginhost
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,11 +37,11 @@ type spec struct {
 // discover lists the plugins of the folder: those of the manifest where there is one, else every executable file whose name
 // tells its kind. A folder that is not there holds none.
 func discover(cfg Config, log *logrus.Entry) ([]spec, error) {
-	info, err := os.Stat(cfg.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if cfg.Missing() {
 		log.WithField("dir", cfg.Dir).Warn("there is no plugin folder, and so no plugin")
 		return nil, nil
 	}
+	info, err := os.Stat(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("PLUGIN_DIR: %w", err)
 	}

@@ -1,6 +1,7 @@
 package ratelimitapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -107,7 +108,7 @@ func (w *web) json(c *fasthttp.RequestCtx) {
 	}
 	var m ratelimitpb.RateLimitRequest
 	if err := protojson.Unmarshal(c.Request.Body(), &m); err != nil {
-		writeError(c, http.StatusBadRequest, "malformed request: "+withoutPrefix(err))
+		writeError(c, http.StatusBadRequest, "malformed request: "+unreadable(c.Request.Body(), err))
 		return
 	}
 	d, err := w.service.decide(contextOf(c), &m)
@@ -117,6 +118,14 @@ func (w *web) json(c *fasthttp.RequestCtx) {
 		return
 	}
 	w.answer(c, &m, &d)
+}
+
+// unreadable tells why a body cannot be read.
+func unreadable(body []byte, err error) string {
+	if bytes.HasPrefix(body, []byte("\ufeff")) {
+		return "it begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)"
+	}
+	return withoutPrefix(err)
 }
 
 // withoutPrefix returns the library's sentence without its own name and without

@@ -340,6 +340,14 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark wants what stands before the JSON to be told by its name.
+func TestByteOrderMark(t *testing.T) {
+	b := open(t, config(), nil)
+	if _, body := b.post(t, "\ufeff{}", 400); !strings.Contains(body, "begins with a byte order mark") {
+		t.Error(body)
+	}
+}
+
 // TestJSONIsTheProtocols compares what is written with what the library reads.
 func TestJSONIsTheProtocols(t *testing.T) {
 	c := config()

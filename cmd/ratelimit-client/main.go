@@ -11,12 +11,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
@@ -40,7 +43,7 @@ func main() {
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	call, err := parse(args, errs)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return exitOK // and help was shown
 	}
 	if err != nil {
 		return fail(errs, err)
@@ -73,27 +76,36 @@ type call struct {
 func parse(args []string, errs io.Writer) (call, error) {
 	c := call{request: &ratelimitpb.RateLimitRequest{}}
 	flags := flag.NewFlagSet("ratelimit-client", flag.ContinueOnError)
-	flags.SetOutput(errs)
-	flags.Usage = func() {
-		_, _ = fmt.Fprint(errs, "Asks a rate limit service whether a request is within its limits.\n\n"+
-			"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n")
-		flags.PrintDefaults()
-	}
-	flags.StringVar(&c.address, "dial_string", "localhost:8081", "address of the service")
-	flags.StringVar(&c.request.Domain, "domain", "", "domain of the request")
+	flags.SetOutput(io.Discard) // wrong use is told in one sentence
+	flags.Usage = func() {}
+	flags.StringVar(&c.address, "dial_string", "localhost:8081", "`address` of the service")
+	flags.StringVar(&c.request.Domain, "domain", "", "`domain` of the request")
 	flags.Func("descriptors", "one descriptor as `name=value,name=value`; may be given several times", func(s string) error {
 		d, err := descriptor(s)
 		c.request.Descriptors = append(c.request.Descriptors, d)
 		return err
 	})
 	c.security.addTo(flags)
-	if err := flags.Parse(args); err != nil {
-		return call{}, fmt.Errorf("flags: %w", err)
-	}
-	if flags.NArg() > 0 {
-		return call{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		help(flags, errs)
+		return call{}, flag.ErrHelp
+	case err != nil:
+		return call{}, fmt.Errorf("%w (see -help)", err)
+	case flags.NArg() > 0:
+		return call{}, fmt.Errorf("unexpected argument %q (see -help)", flags.Arg(0))
 	}
 	return c, nil
+}
+
+func help(flags *flag.FlagSet, out io.Writer) {
+	_, _ = fmt.Fprint(out, "Asks a rate limit service whether a request is within its limits.\n\n"+
+		"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n"+
+		"The exit code is 0 when the answer is OK, 1 when it is OVER_LIMIT, and 2 where there is none\n"+
+		"or the use was wrong; one sentence on standard error tells why.\n\n") // there is nobody left to tell
+	flags.SetOutput(out)
+	flags.PrintDefaults()
 }
 
 func descriptor(s string) (*commonpb.RateLimitDescriptor, error) {
@@ -120,9 +132,38 @@ func (c call) ask(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
 	defer func() { _ = conn.Close() }() // the answer is there or not
 	answer, err := ratelimitpb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, c.request)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.address, err)
+		return nil, c.unanswered(err)
 	}
 	return answer, nil
+}
+
+// unanswered puts a failed call into words: what the service says of it, or how
+// the connection failed, without the library's own.
+func (c call) unanswered(err error) error {
+	failure := status.Convert(err)
+	text := strings.Join(strings.Fields(failure.Message()), " ")
+	switch failure.Code() {
+	case codes.Unavailable:
+		return fmt.Errorf("%s does not answer: %s", c.address, ofConnection(text))
+	case codes.DeadlineExceeded:
+		return fmt.Errorf("%s does not answer within %v", c.address, patience)
+	case codes.Canceled:
+		return errors.New("interrupted")
+	case codes.Unimplemented:
+		return fmt.Errorf("%s is no rate limit service: %s", c.address, text)
+	}
+	return fmt.Errorf("%s refuses the request: %s (%s)", c.address, text, failure.Code())
+}
+
+// ofConnection returns what the system or the other side said, of what the
+// library says of a connection.
+func ofConnection(text string) string {
+	if _, quoted, found := strings.Cut(text, "desc = "); found {
+		if plain, err := strconv.Unquote(quoted); err == nil {
+			text = plain
+		}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
 // show prints the answer as indented proto3 JSON, without the spaces that the

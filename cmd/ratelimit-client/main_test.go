@@ -61,7 +61,9 @@ func TestRun(t *testing.T) {
 	}{
 		"ok":           {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
 		"over":         {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
-		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "no such thing"},
+		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: no such thing (InvalidArgument)"},
+		"no value":     {[]string{"-descriptors"}, exitError, "", "-descriptors"},
+		"nobody there": {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
 		"no pair":      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
 		"no name":      {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
 		"unknown flag": {[]string{"-x"}, exitError, "", "-x"},
@@ -81,6 +83,9 @@ func TestRun(t *testing.T) {
 				if err := json.Compact(&compact, out.Bytes()); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if told := errs.String(); code == exitError && (strings.Count(told, "\n") != 1 || strings.Contains(told, "rpc error") || strings.Contains(told, "desc =")) {
+				t.Errorf("is told as %q, want one sentence", told)
 			}
 			if code != test.code || strings.TrimSpace(compact.String()) != test.out || !strings.Contains(errs.String(), test.errs) {
 				t.Errorf("ended with %d, printed %q and %q", code, out.String(), errs.String())

@@ -84,11 +84,16 @@ func (f *auditFlags) query(now time.Time) (q audit.Query, err error) {
 	if q.After, err = moment("--since", f.since, now); err != nil {
 		return q, err
 	}
+	if q.Before, err = moment("--until", f.until, now); err != nil {
+		return q, err
+	}
+	if !q.Before.IsZero() && !q.After.Before(q.Before) {
+		return q, fmt.Errorf("--since %s is not before --until %s: there is no time between them", f.since, f.until)
+	}
 	if !q.After.IsZero() {
 		q.After = q.After.Add(-time.Microsecond) // the query's bound is not in it, and times have microseconds
 	}
-	q.Before, err = moment("--until", f.until, now)
-	return q, err
+	return q, nil
 }
 
 // moment reads a time, or a duration back from now; the zero time when there is

@@ -14,14 +14,15 @@ func newBackup(p process) *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the SQLite database into a file while the service runs",
 		Long: "Copy the SQLite database, as it is at one moment, into FILE, which must not be\n" +
-			"there. The service goes on reading and writing meanwhile. FILE is a database\n" +
-			"that takes the place of tollgate.db in DATA_DIR to restore it; it holds password\n" +
-			"hashes and sealed secrets, and only its owner may read it. PostgreSQL is backed\n" +
-			"up by pg_dump.",
+			"there unless --force is given. The service goes on reading and writing meanwhile.\n" +
+			"FILE is a database that takes the place of tollgate.db in DATA_DIR to restore it;\n" +
+			"it holds password hashes and sealed secrets, and only its owner may read it.\n" +
+			"PostgreSQL is backed up by pg_dump.",
 		Example: "  tollgate backup tollgate-backup.db",
 		Args:    cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
+	force := addForce(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if args[0] == "" { // which would stand for the folder that the command runs in
 			return errors.New("the name of FILE is empty")
@@ -30,9 +31,9 @@ func newBackup(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		size, err := wiring.Backup(c.Context(), s, args[0])
+		size, err := wiring.Backup(c.Context(), s, args[0], *force)
 		if err != nil {
-			return err
+			return offerForce(err)
 		}
 		return o.print(p.stdout, table{
 			header: []string{"FILE", "BYTES"},

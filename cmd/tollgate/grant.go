@@ -53,13 +53,13 @@ func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Gr
 
 func newGrantAdd(p process) *cobra.Command {
 	return newGrantChange(p, "add", "Let a person publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return op.Grants.Add(c.Context(), g)
+		return op.Permit.Give(c.Context(), g)
 	})
 }
 
 func newGrantRemove(p process) *cobra.Command {
 	return newGrantChange(p, "remove", "Take a grant back", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return notFound(op.Grants.Remove(c.Context(), g), "there is no such grant")
+		return notFound(op.Permit.TakeBack(c.Context(), g), "there is no such grant")
 	})
 }
 

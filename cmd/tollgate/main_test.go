@@ -34,6 +34,16 @@ func command(t *testing.T, dir, stdin string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
+// migrated returns a folder with a database.
+func migrated(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if r := command(t, dir, "", "migrate"); r.code != exitOK {
+		t.Fatalf("migrate: %+v", r)
+	}
+	return dir
+}
+
 const password = "Correct-Horse-7-Battery"
 
 func TestUsersAndGrants(t *testing.T) {
@@ -160,7 +170,7 @@ const noID = "00000000-0000-4000-8000-000000000000"
 
 // TestWrongUse wants one sentence that names what is wrong.
 func TestWrongUse(t *testing.T) {
-	dir := t.TempDir()
+	dir := migrated(t)
 	for _, c := range []struct {
 		stdin string
 		args  []string
@@ -207,6 +217,8 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"audit", "search", "--since", "yesterday"}, "--since"},
 		{"", []string{"audit", "search", "--until", "-5m"}, "--until"},
 		{"", []string{"audit", "search", "--limit", "-1"}, "--limit"},
+		{"", []string{"audit", "search", "--since", "1h", "--until", "2h"}, "--since 1h is not before --until 2h"},
+		{"", []string{"audit", "search", "--since", "2026-01-01", "--until", "2026-01-01"}, "no time between"},
 		{"", []string{"audit", "search", "-o", "xml"}, "jsonl"},
 		{"", []string{"migrate", "nonsense"}, "nonsense"},
 		{"", []string{"backup", dir + "/none/file"}, "none/file"},
@@ -243,7 +255,7 @@ func TestInterrupted(t *testing.T) {
 			})
 			var stderr bytes.Buffer
 			code := run(ctx, process{
-				args: args, environ: []string{"DATA_DIR=" + t.TempDir(), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
+				args: args, environ: []string{"DATA_DIR=" + migrated(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
 				stdin: waits, stdout: io.Discard, stderr: &stderr,
 			})
 			if told := stderr.String(); code != exitFailed || !strings.Contains(told, "tollgate: interrupted") || strings.Count(told, "\n") != 1 {
@@ -261,7 +273,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func TestFullDisk(t *testing.T) {
 	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + t.TempDir()}, stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
+		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + migrated(t)}, stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
 		if told := stderr.String(); code != exitFailed || strings.Count(told, syscall.ENOSPC.Error()) != 1 {
 			t.Errorf("%v: exit code %d, %q", args, code, told)
 		}
@@ -286,7 +298,11 @@ func TestMigrateAndSettings(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &steps); err != nil || len(steps) < 7 || steps[0].State != "applied" || steps[0].AppliedAt == "" {
 		t.Errorf("migrate status: %+v, %v", r, err)
 	}
-	if r := command(t, t.TempDir(), "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
+	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, "tollgate.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, empty, "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
 		t.Errorf("migrate status of an empty database: %+v", r)
 	}
 	if r := command(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMethods(t *testing.T) {
-	dir := t.TempDir()
+	dir := migrated(t)
 	before := command(t, dir, "", "methods", "list", "-o", "json")
 	var listed []map[string]any
 	if err := json.Unmarshal([]byte(before.stdout), &listed); err != nil || len(listed) != 35 {
@@ -44,7 +44,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestWrongMethods(t *testing.T) {
-	dir := t.TempDir()
+	dir := migrated(t)
 	add := func(path string) []string {
 		return []string{"methods", "add", "--id", "7", "--path", path, "--service-id", "5", "--service", "s"}
 	}

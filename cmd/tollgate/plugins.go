@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func newPlugins(p process) *cobra.Command {
 		found, err := wiring.Plugins(c.Context(), s, operatorLog(s, p))
 		if err != nil {
 			return err
+		}
+		if len(found) == 0 {
+			_, _ = fmt.Fprintf(p.stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir) // the empty table says it too
 		}
 		type row struct {
 			Name      string `json:"name"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,12 +68,22 @@ func newRegistryValidate(p process) *cobra.Command {
 		if err := o.print(p.stdout, verdictTable(verdicts)); err != nil {
 			return err
 		}
-		if bad > 0 {
-			return fmt.Errorf("%d of %d documents are not valid", bad, len(names))
-		}
-		return nil
+		return judgeAll(bad, len(names))
 	}
 	return c
+}
+
+// judgeAll is what a check of many documents fails with, of which some are bad.
+func judgeAll(bad, all int) error {
+	switch {
+	case bad == 0:
+		return nil
+	case all == 1:
+		return errors.New("the document is not valid")
+	case bad == 1:
+		return fmt.Errorf("1 of %d documents is not valid", all)
+	}
+	return fmt.Errorf("%d of %d documents are not valid", bad, all)
 }
 
 func verdictTable(verdicts []verdict) table {
@@ -132,5 +143,5 @@ func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
 	if len(text) > maxDocument {
 		return nil, errors.New("the document is larger than 1 MiB")
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // a file may begin with it (RFC 8259, 8.1), a request may not
 }

@@ -3,13 +3,18 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
+
+// publicMode are the permissions of an export: all of it is public.
+const publicMode = 0o644
 
 func newRegistryExport(p process) *cobra.Command {
 	c := &cobra.Command{
@@ -17,13 +22,15 @@ func newRegistryExport(p process) *cobra.Command {
 		Short: "Write every version of every server, deleted ones too",
 		Long: "Write every version of every server, deleted ones too, ordered by name and\n" +
 			"version, in the form that import reads: {\"servers\":[{\"server\",\"_meta\"}]}. Without\n" +
-			"FILE it goes to standard output. FILE is replaced when the export is whole.\n" +
-			"The service may run meanwhile. The same registry makes the same bytes.",
+			"FILE it goes to standard output. FILE, which must not be there unless --force is\n" +
+			"given, gets its name when the export is whole. The service may run meanwhile.\n" +
+			"The same registry makes the same bytes.",
 		Example: "  tollgate registry export backup.json\n" +
 			"  tollgate registry export | gzip > backup.json.gz",
 		Args: cobra.MaximumNArgs(1),
 	}
 	o := addOutput(c)
+	force := addForce(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			if len(args) == 0 || args[0] == exportfile.Stdin {
@@ -31,12 +38,12 @@ func newRegistryExport(p process) *cobra.Command {
 				return err
 			}
 			var n int
-			err := exportfile.WriteFile(args[0], func(w io.Writer) (err error) {
-				n, err = export(c, op, w)
+			_, err := wholefile.Write(args[0], wholefile.Options{Mode: publicMode, Replace: *force}, func(f *os.File) (err error) {
+				n, err = export(c, op, f)
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("export: %w", err)
+				return fmt.Errorf("export: %w", offerForce(err))
 			}
 			return o.print(p.stdout, table{
 				header: []string{"FILE", "VERSIONS"},

@@ -33,7 +33,8 @@ func newRegistryImport(p process) *cobra.Command {
 			"import again changes nothing; one that is here with another document is refused,\n" +
 			"since a version is published once, for ever. A record that is refused does not\n" +
 			"keep the others out. The versions of one server that stand together are stored\n" +
-			"together. Package ownership is not checked. The service may run meanwhile.\n\n" +
+			"together. Package ownership is not checked. The service may run meanwhile; a\n" +
+			"database that is not there is made.\n\n" +
 			"Documents keep the rules of this registry. Other registries hold documents that\n" +
 			"do not: --lenient takes those too, as long as name and version are good and no\n" +
 			"property stands twice in an object. Readers get them as they are, also where that\n" +
@@ -54,7 +55,7 @@ func newRegistryImport(p process) *cobra.Command {
 			return fmt.Errorf("import: %w", err)
 		}
 		defer func() { _ = src.Close() }() // it was only read
-		return withOperator(c, p, func(op *wiring.Operator) error {
+		return withNewOperator(c, p, func(op *wiring.Operator) error {
 			i := &imported{bar: newBar(p.stderr, src)}
 			counts, err := op.Transfer.Import(c.Context(), src, transfer.Options{Lenient: lenient, Observe: i.observe})
 			i.bar.finish()
@@ -71,9 +72,9 @@ func newRegistryImport(p process) *cobra.Command {
 func judge(n transfer.Counts, strict bool) error {
 	switch {
 	case n.Broken > 0:
-		return fmt.Errorf("%d files could not be read to their end", n.Broken)
+		return fmt.Errorf("%s could not be read to the end", count(n.Broken, "file", "files"))
 	case n.Refused > 0 && (strict || n.Taken+n.Skipped == 0):
-		return fmt.Errorf("%d records were refused", n.Refused)
+		return fmt.Errorf("%s refused", count(n.Refused, "record was", "records were"))
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ func newUserAdd(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add --email E --name N",
 		Short: "Add a person",
+		Long: "Add a person who may sign in. A database that is not there is made, so that the\n" +
+			"first person can be added before the service has ever started.",
 		Example: "  tollgate user add --email ada@example.com --name Ada\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate user add --email ada@example.com --name Ada --password-stdin",
 		Args: cobra.NoArgs,
@@ -57,7 +59,7 @@ func newUserAdd(p process) *cobra.Command {
 		if person.Password, err = auth.NewPassword("password", password); err != nil {
 			return err
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
+		return withNewOperator(c, p, func(op *wiring.Operator) error {
 			a, err := op.People.Add(c.Context(), person)
 			if err != nil {
 				return err

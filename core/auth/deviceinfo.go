@@ -12,6 +12,10 @@ import (
 // maxDeviceField is the greatest length of a field of deviceInfo in characters (decisions 2.4).
 const maxDeviceField = 512
 
+// CommandLine is the product that a user agent of the publishing commands begins
+// with.
+const CommandLine = "tollgate-cli"
+
 // DeviceFields are the fields of deviceInfo as they were sent; each is optional.
 type DeviceFields struct {
 	UserAgent        string

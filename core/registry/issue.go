@@ -108,9 +108,16 @@ func (r *report) issues() []Issue {
 		all = append(all, l.Issue)
 	}
 	if r.more > 0 {
-		all = append(all, Issue{IssueSchema, "", fmt.Sprintf("%d more issues are not listed", r.more), SeverityError, "ServerDetail/issues"})
+		all = append(all, Issue{IssueSchema, "", unlisted(r.more), SeverityError, "ServerDetail/issues"})
 	}
 	return all
+}
+
+func unlisted(n int) string {
+	if n == 1 {
+		return "1 more issue is not listed"
+	}
+	return fmt.Sprintf("%d more issues are not listed", n)
 }
 
 // errors returns the issues that are no warnings.

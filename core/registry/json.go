@@ -84,6 +84,9 @@ func parseObject(body []byte) ([]byte, node, error) {
 	if !utf8.Valid(body) {
 		return nil, node{}, malformed("body is not valid UTF-8")
 	}
+	if bytes.HasPrefix(body, []byte("\ufeff")) {
+		return nil, node{}, malformed("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, node{}, malformed("body is empty, a JSON object is needed")
 	}

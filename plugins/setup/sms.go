@@ -30,7 +30,7 @@ const (
 const (
 	defaultForm  = "To=" + toMark + "&From=" + fromMark + "&Body=" + textMark // Twilio, "Create a Message resource"
 	defaultJSON  = `{"to":"` + toMark + `","from":"` + fromMark + `","text":"` + textMark + `"}`
-	defaultWords = "{{.Code}} is your {{.Product}} code, good for {{.Minutes}} minutes. Do not tell it to anyone."
+	defaultWords = "{{.Code}} is your {{.Product}} code, good for {{.Minutes}} minute{{if ne .Minutes 1}}s{{end}}. Do not tell it to anyone."
 )
 
 // SMS holds the settings of otp-sms. Without others than account, token and sender it speaks to Twilio.

@@ -27,6 +27,23 @@ type Act struct {
 	Warning    string // what was let pass when it was done (decisions 1.7); empty = nothing
 }
 
+// GrantChange is a grant that an operator gave or took back, for the audit log
+// of the person who holds it.
+type GrantChange struct {
+	Holder   string // user id
+	Given    bool   // false: taken back
+	Action   string // publish, edit
+	Resource string // the pattern
+}
+
+// Grants keeps account of grants for the authentication hexagon. It is safe for
+// concurrent use.
+type Grants interface {
+	// RecordGrant writes a change to the audit log, in the transaction that the
+	// context carries, if any. fault.Unavailable when the database is away.
+	RecordGrant(ctx context.Context, c GrantChange) error
+}
+
 // Authority answers for the authentication hexagon. All methods are safe for
 // concurrent use.
 type Authority interface {

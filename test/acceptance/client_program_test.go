@@ -34,7 +34,7 @@ func TestClient(t *testing.T) {
 		{1, `"overallCode": "OVER_LIMIT"`, []string{"-domain", "d", "-descriptors", "ten=x", "-descriptors", "blocked=x"}},
 		{2, "rate limit descriptor list must not be empty", []string{"-domain", "d"}},
 		{2, "rate limit domain must not be empty", []string{"-descriptors", "ten=x"}},
-		{2, "ratelimit-client: ask", []string{"-tls", "-domain", "d", "-descriptors", "ten=x"}},
+		{2, "does not answer", []string{"-tls", "-domain", "d", "-descriptors", "ten=x"}},
 	} {
 		if code, printed := s.runClient(t, test.args...); code != test.code || !strings.Contains(printed, test.prints) {
 			t.Errorf("%q ended with %d, want %d, and printed: %s", test.args, code, test.code, printed)

@@ -65,10 +65,14 @@ func TestNotices(t *testing.T) {
 		}
 		await(t, "the notice of a lock", func() bool { return told(ben.email, lock) == 1 })
 		// What comes last has nothing of earlier acts behind it: had there been more notices, they would be there by now.
-		e.newPerson(t, "cleo@example.com").login(t, s)
-		await(t, "the last notice", func() bool { return told("cleo@example.com", device) == 1 })
+		cleo := newPublisher(t, e.newPerson(t, "cleo@example.com"))
+		cleo.run(t, 0, password, "login", "--url", s.api, "--email", cleo.email, "--password-stdin")
+		await(t, "the last notice", func() bool { return told(cleo.email, device) == 1 })
 		if n := len(mail.Letters()); n != 4 {
 			t.Errorf("%d letters, want four: %+v", n, mail.Letters())
+		}
+		if last := mail.Letters()[3].Text; !strings.Contains(last, "tollgate command line on Linux") {
+			t.Errorf("the notice does not name the command line: %s", last)
 		}
 		for _, l := range mail.Letters() {
 			if strings.Contains(l.Text+l.Subject, "555") || strings.Contains(l.Text+l.Subject, "evil") || strings.Contains(l.Text, first) {

@@ -40,7 +40,8 @@ func TestOperatorEndsSessions(t *testing.T) {
 			instances = append(instances, e.start(t))
 		}
 		s := instances[0]
-		ada := e.newPerson(t, "ada@example.com")
+		ada := e.newPerson(t, "ada@example.com", "publish com.example/*")
+		e.tollgate(t, "", "grant", "remove", "--email", ada.email, "--action", "publish", "--resource", "com.example/*")
 		bob := e.newPerson(t, "bob@example.com")
 		bob.login(t, s)
 		type listed struct{ ID, DeviceID, TrustLevel string }
@@ -96,7 +97,7 @@ func (p *person) wantOperatorsEvents(t *testing.T, e *environment, s *service) {
 			t.Fatalf("the operator's search differs from the person's at event %d: %v", i, found)
 		}
 	}
-	if acts["end_sessions"] != 2 || acts["revoke"] != 1 {
+	if acts["end_sessions"] != 2 || acts["revoke"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 {
 		t.Errorf("the operator's acts are %v", acts)
 	}
 }

@@ -291,3 +291,18 @@ func trickle(c io.Writer, begin string, ended <-chan struct{}) {
 		}
 	}
 }
+
+// TestByteOrderMark wants a body that an editor has put a mark before to be
+// refused with a sentence that names it, by every part that reads JSON.
+func TestByteOrderMark(t *testing.T) {
+	e := newEnvironment(t, "embedded")
+	s := e.start(t)
+	ada := e.newPerson(t, "ada@example.com", "publish *")
+	ada.login(t, s)
+	for _, address := range []string{s.api + "/auth/login", s.api + "/v0.1/validate", s.api + "/v0.1/publish", s.limitAPI + "/json"} {
+		a := call(t, "POST", address, "\ufeff{}", ada.bearer()...).want(t, http.StatusBadRequest)
+		if !strings.Contains(string(a.body), "byte order mark") {
+			t.Errorf("%s: %s", address, a.body)
+		}
+	}
+}

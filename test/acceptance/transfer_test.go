@@ -163,7 +163,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 		write(t, filepath.Join(dir, "more", "server.json"), string(alone))
 
 		out, told, code := e.ends(t, "", "registry", "import", dir)
-		if code != 1 || !strings.Contains(told, "1 files could not be read to their end") {
+		if code != 1 || !strings.Contains(told, "1 file could not be read to the end") {
 			t.Errorf("exit %d, %s, want 1 for the file that is cut", code, told)
 		}
 		for _, want := range []string{

@@ -11,59 +11,60 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Backup writes the database as it is at one moment into a file, and returns
-// its size in bytes. Other processes go on reading and writing meanwhile. The
-// file gets its name when it is whole, and nobody else may read it; one that is
-// there already is fault.Conflict and stays. fault.NotFound where there is no
-// database, fault.Unavailable where the file cannot be written.
-func Backup(ctx context.Context, c Config, file string) (size int64, err error) {
+// Present returns fault.NotFound, with a sentence that names the file and its
+// setting, where there is no database yet: only Open makes one.
+func Present(c Config) error {
+	_, err := existing(c.Dir)
+	return err
+}
+
+// Backup writes the database as it is at one moment into a file that is empty.
+// Other processes go on reading and writing meanwhile. fault.NotFound where there
+// is no database, fault.Unavailable where the copy cannot be written.
+func Backup(ctx context.Context, c Config, file string) error {
 	source, err := existing(c.Dir)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if file, err = filepath.Abs(file); err != nil {
-		return 0, unwritable(file, err)
-	}
-	if _, err := os.Lstat(file); err == nil {
-		return 0, fault.New(fault.Conflict, "", file+" is there already, and is not overwritten")
-	}
-	// Beside the file, so that it can be renamed.
-	temp, err := os.CreateTemp(filepath.Dir(file), ".tollgate-backup-*")
+	return c.copyInto(ctx, source, file)
+}
+
+// Holds tells whether a file is one of those that the database is kept in: a
+// copy of it there would be its end.
+func Holds(c Config, file string) bool {
+	of, err := os.Stat(file)
 	if err != nil {
-		return 0, unwritable(file, err)
+		return false
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // a whole backup has another name by then
-	defer func() { _ = temp.Close() }()           // it is on disk by then
-	if err := c.copyInto(ctx, source, temp.Name()); err != nil {
-		return 0, err
+	for _, suffix := range [...]string{"", "-wal", "-shm"} { // https://sqlite.org/tempfiles.html
+		if own, err := os.Stat(filepath.Join(c.Dir, File+suffix)); err == nil && os.SameFile(own, of) {
+			return true
+		}
 	}
-	info, err := temp.Stat()
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return 0, unwritable(file, err)
-	}
-	return info.Size(), nil
+	return false
 }
 
 // existing returns the path of the database in a folder.
 func existing(dir string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(dir, File))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
 	if err != nil {
-		return "", fault.Wrap(fault.NotFound, "", "there is no database "+path+" (DATA_DIR)", err)
+		return "", broken(dir, err)
+	}
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fault.New(fault.NotFound, "", "there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
+	case err != nil:
+		return "", broken(path, err)
 	}
 	return path, nil
 }
 
 // copyInto copies the database, without its free pages, into an empty file.
 func (c Config) copyInto(ctx context.Context, source, target string) error {
+	target, err := filepath.Abs(target) // a name alone may look like an address
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
+	}
 	db, err := pool(source, c, "deferred", 1)
 	if err != nil {
 		return broken(source, err)
@@ -79,12 +80,4 @@ func (c Config) copyInto(ctx context.Context, source, target string) error {
 		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
 	}
 	return nil
-}
-
-func unwritable(file string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return fault.Wrap(fault.Unavailable, "", "cannot write "+file, err)
 }

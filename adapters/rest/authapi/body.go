@@ -44,6 +44,8 @@ func parseBody(text []byte) (body, error) {
 	switch {
 	case !utf8.Valid(text):
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
+	case bytes.HasPrefix(text, []byte("\ufeff")):
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	case !json.Valid(text):
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
 	case text[0] != '{':

@@ -7,7 +7,7 @@ import (
 
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	s := serve(t)
-	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", strings.Repeat("[", 100_000)} {
+	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 100_000)} {
 		for _, e := range endpoints() {
 			if e.body == "" {
 				continue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -62,7 +63,7 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 		if h.Device.UserAgent == "" {
 			id := make([]byte, 8)
 			_, _ = rand.Read(id) // never fails
-			h.Device.UserAgent = fmt.Sprintf("tollgate-cli (%s; %s; %s)", runtime.GOOS, runtime.GOARCH, hex.EncodeToString(id))
+			h.Device.UserAgent = fmt.Sprintf("%s (%s; %s; %s)", auth.CommandLine, system(runtime.GOOS), runtime.GOARCH, hex.EncodeToString(id))
 			if err := h.Save(); err != nil {
 				return err
 			}
@@ -72,6 +73,22 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 		return nil
 	})
 	return m, err
+}
+
+// system returns the word by which user agents name an operating system, so that
+// the service can tell a person which machine signed in.
+func system(goos string) string {
+	switch goos {
+	case "linux":
+		return "Linux"
+	case "darwin":
+		return "Macintosh"
+	case "windows":
+		return "Windows NT"
+	case "freebsd":
+		return "FreeBSD"
+	}
+	return goos
 }
 
 // Keep keeps the session that a login gave, and ends the one before. That one is left to run out when its access

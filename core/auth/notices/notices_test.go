@@ -211,7 +211,7 @@ func TestWhatIsSaid(t *testing.T) {
 func TestNoWordsOfStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "", courier.Email)
-		for browser, system := range map[string]string{"Call 555 now": "Linux", "Firefox": "evil.example", "Go to evil.example": "now"} {
+		for browser, system := range map[string]string{"Call 555 now": "Linux", "Firefox": "evil.example", "Go to evil.example": "now", "tollgate-cli": "Windows"} {
 			h := happening(notices.SignInLocked)
 			h.Browser, h.OS, h.Address = browser, system, netip.MustParseAddr("fe80::1%evil.example")
 			w.run(t, h)
@@ -220,10 +220,10 @@ func TestNoWordsOfStrangers(t *testing.T) {
 		for _, m := range w.mail.messages {
 			all += m.Text
 		}
-		if len(w.mail.messages) != 3 || strings.Contains(all, "evil") || strings.Contains(all, "555") {
+		if len(w.mail.messages) != 4 || strings.Contains(all, "evil") || strings.Contains(all, "555") {
 			t.Errorf("notices are %s", all)
 		}
-		for _, part := range []string{"Device: Firefox\n", "Device: unknown browser on Linux\n", "Device: unknown\n", "fe80::1\n"} {
+		for _, part := range []string{"Device: Firefox\n", "Device: unknown browser on Linux\n", "Device: unknown\n", "Device: tollgate command line on Windows\n", "fe80::1\n"} {
 			if !strings.Contains(all, part) {
 				t.Errorf("notices lack %q: %s", part, all)
 			}

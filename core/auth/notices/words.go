@@ -5,6 +5,7 @@ import (
 
 	"github.com/mileusna/useragent"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
@@ -73,6 +74,9 @@ func (h *Happening) words(product string, channel courier.Channel) (subject, tex
 // as words of the service.
 func (h *Happening) device() string {
 	browser, system := known(browsers(), h.Browser), known(systems(), h.OS)
+	if browser == auth.CommandLine {
+		browser = "tollgate command line"
+	}
 	switch {
 	case browser == "" && system == "":
 		return "unknown"
@@ -96,7 +100,7 @@ func browsers() []string {
 	return []string{
 		useragent.Chrome, useragent.HeadlessChrome, useragent.Firefox, useragent.Safari, useragent.MobileSafari, useragent.Edge,
 		useragent.Opera, useragent.OperaMini, useragent.OperaTouch, useragent.Vivaldi, useragent.SamsungBrowser,
-		useragent.InternetExplorer, "curl",
+		useragent.InternetExplorer, "curl", auth.CommandLine,
 	}
 }
 

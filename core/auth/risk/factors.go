@@ -87,9 +87,9 @@ func ipReputation(c Config, r Reputation) finding {
 func loginVelocity(c Config, v Velocity) finding {
 	switch {
 	case v.LastMinute >= c.VelocitySessions:
-		return finding{c.VelocityMinute, fmt.Sprintf("%d other sessions within one minute", v.LastMinute)}
+		return finding{c.VelocityMinute, fmt.Sprintf("other sessions within one minute: %d", v.LastMinute)}
 	case v.LastFiveMinutes >= c.VelocitySessions:
-		return finding{c.VelocityFiveMinutes, fmt.Sprintf("%d other sessions within five minutes", v.LastFiveMinutes)}
+		return finding{c.VelocityFiveMinutes, fmt.Sprintf("other sessions within five minutes: %d", v.LastFiveMinutes)}
 	}
 	return finding{0, "sessions are not made fast"}
 }

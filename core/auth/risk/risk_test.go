@@ -194,7 +194,7 @@ func TestReasons(t *testing.T) {
 	})
 	want := []string{
 		"no step-up or MFA was passed on the device", "8915 km from the last confirmed sign-in, 1.5 hours before",
-		"the address is that of a Tor exit", "3 other sessions within one minute", "failed sign-ins within 15 minutes: 4",
+		"the address is that of a Tor exit", "other sessions within one minute: 3", "failed sign-ins within 15 minutes: 4",
 	}
 	if got := reasons(a); !slices.Equal(got, want) {
 		t.Errorf("reasons\n%q, want\n%q", got, want)

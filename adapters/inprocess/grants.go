@@ -1,0 +1,33 @@
+package inprocess
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// Grants tells the audit log of grants: authority.Grants. They are changes of a
+// person's account by an operator, so that the person sees them. It is safe for
+// concurrent use.
+type Grants struct{ trail *audit.Trail }
+
+var _ authority.Grants = (*Grants)(nil)
+
+// NewGrants returns what writes to a trail.
+func NewGrants(t *audit.Trail) *Grants { return &Grants{t} }
+
+// RecordGrant answers authority.Grants.
+func (g *Grants) RecordGrant(ctx context.Context, c authority.GrantChange) error {
+	action := "grant_remove"
+	if c.Given {
+		action = "grant_add"
+	}
+	return g.trail.Record(ctx, audit.Entry{
+		Type: auth.AccountChange, UserID: auth.UserID(c.Holder), Success: true,
+		Details: map[string]any{
+			"action": action, "grant": c.Action, "resource": c.Resource, audit.Actor: audit.Operator,
+		},
+	})
+}

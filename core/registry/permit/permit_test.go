@@ -1,0 +1,85 @@
+package permit_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// trail remembers what it is told, unless it is away.
+type trail struct {
+	told []authority.GrantChange
+	away error
+}
+
+func (t *trail) RecordGrant(_ context.Context, c authority.GrantChange) error {
+	if t.away == nil {
+		t.told = append(t.told, c)
+	}
+	return t.away
+}
+
+const ada = registry.Holder("11111111-1111-4111-8111-111111111111")
+
+func grant(t *testing.T) registry.Grant {
+	t.Helper()
+	pattern, err := registry.ParsePattern("com.example/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Grant{Holder: ada, Action: registry.ActionEdit, Pattern: pattern}
+}
+
+func TestEveryChangeIsTold(t *testing.T) {
+	db, told := records.New(), &trail{}
+	grants := records.NewGrants(db)
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: told})
+	for range 2 { // the second time there is nothing to change
+		if err := o.Give(t.Context(), grant(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held, err := grants.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+	if err := o.TakeBack(t.Context(), grant(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.TakeBack(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("taken back again: %v", err)
+	}
+	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
+	back := want
+	back.Given = false
+	if !slices.Equal(told.told, []authority.GrantChange{want, back}) {
+		t.Errorf("told is %+v", told.told)
+	}
+}
+
+// TestNoChangeGoesUntold wants grants to stay as they are when the audit log is away.
+func TestNoChangeGoesUntold(t *testing.T) {
+	db, told := records.New(), &trail{away: fault.New(fault.Unavailable, "", "away")}
+	grants := records.NewGrants(db)
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: told})
+	if err := o.Give(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Give = %v", err)
+	}
+	if held, err := grants.Of(t.Context(), ada); err != nil || len(held) != 0 {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+	if err := grants.Add(t.Context(), grant(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.TakeBack(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("TakeBack = %v", err)
+	}
+	if held, err := grants.Of(t.Context(), ada); err != nil || len(held) != 1 {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+}
