@@ -233,11 +233,15 @@ func chooseSessionCache(ctx context.Context, s sessionCopySettings, c clock.Cloc
 // openPlugins finds the plugins; calls of them are measured, and traced, where
 // that is on.
 func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log *logrus.Entry) (*pluginhost.Host, func(), error) {
-	c.Metrics = r
 	if t.Enabled() {
 		c.Around = t.PluginCall
 	}
-	return pluginhost.Open(c, log)
+	host, cleanup, err := pluginhost.Open(c, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	host.Measure(r)
+	return host, cleanup, nil
 }
 
 // chooseCouriers takes the plugins that the settings name. A channel without

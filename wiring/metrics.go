@@ -48,6 +48,6 @@ func countedHasher(c argon.Config, e entropy.Source, r metrics.Registerer) (*arg
 	if err != nil {
 		return nil, err
 	}
-	r.MustRegister(h.Metrics()...)
+	h.Measure(r)
 	return h, nil
 }

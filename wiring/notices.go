@@ -22,7 +22,8 @@ import (
 func noticeDesk(
 	a settings.Auth, b setup.Brand, c stepup.Couriers, r notices.Records, outside noticeSurroundings,
 ) *notices.Desk {
-	reporter, desk := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics), (*notices.Desk)(nil)
+	reporter := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics)
+	var desk *notices.Desk
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
 		desk = notices.New(b.Name, r, notices.Surroundings{
 			Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: reporter,

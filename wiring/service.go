@@ -95,7 +95,7 @@ func newService(ctx context.Context, parts Parts, l limiter, a api) (*Service, f
 // and of the rate limit part, where that is to run.
 func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, func(), error) {
 	s := &Service{settings: l.Settings, log: l.Log}
-	closeDebug, err := s.addDebug(ctx, l)
+	closeDebug, err := s.addDebug(ctx, parts, l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,11 +116,15 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 	return s, func() { closeLimits(); closeSinks(); closeDebug() }, nil
 }
 
-// addDebug takes the address of the debug listener.
-func (s *Service) addDebug(ctx context.Context, l limiter) (func(), error) {
-	debug, cleanup, err := debugapi.Open(ctx, l.Debug, debugapi.Dependencies{
-		Rules: l.Rules, Statistics: l.Statistics, Metrics: l.Metrics.Handler(),
-	})
+// addDebug takes the address of the debug listener. Rules and statistics are of
+// the rate limit part: where it does not run, zeros of it would only mislead.
+func (s *Service) addDebug(ctx context.Context, parts Parts, l limiter) (func(), error) {
+	shown := debugapi.Dependencies{Metrics: l.Metrics.Handler()}
+	if parts.RateLimit {
+		l.Statistics.Measure(l.Metrics)
+		shown.Rules, shown.Statistics = l.Rules, l.Statistics
+	}
+	debug, cleanup, err := debugapi.Open(ctx, l.Debug, shown)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
@@ -455,7 +455,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
@@ -871,7 +871,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics, prometheusRegisterer)
+	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
 	statsdConfig := s.Statsd
 	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{

@@ -41,13 +41,13 @@ func (m *metrics) finished(waited, took time.Duration) {
 	m.done.Inc()
 }
 
-// Metrics tells how many hashes were asked for, how long they waited and took, and how many wait.
-func (h *Hasher) Metrics() []prometheus.Collector {
+// Measure adds to the metrics of r how many hashes were asked for, how long they waited and took, and how many wait.
+func (h *Hasher) Measure(r prometheus.Registerer) {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tollgate_password_hashes_waiting",
 		Help: "Password hashes that wait for a core.",
 	}, func() float64 { return float64(h.waiting()) })
-	return []prometheus.Collector{h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting}
+	r.MustRegister(h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting)
 }
 
 // waiting returns how many hashes wait. The two are not read at once, so that one which ends in between might make it less than none.

@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := measured{t, prometheus.NewRegistry()}
-	m.registry.MustRegister(h.Metrics()...)
+	h.Measure(m.registry)
 	m.want(0, 0, 0)
 	if err := h.VerifyNone(t.Context(), auth.Password{}); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,8 @@ func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
 	metrics := prometheus.NewRegistry()
-	b.statistics = debugapi.NewStatistics(statistics.New(b.rules, b.decisions, statistics.Options{}), metrics)
+	b.statistics = debugapi.NewStatistics(statistics.New(b.rules, b.decisions, statistics.Options{}))
+	b.statistics.Measure(metrics)
 	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{
 		Rules: b.rules, Statistics: b.statistics, Metrics: promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})

@@ -17,11 +17,12 @@ import (
 // for, as text and as metrics. It is safe for concurrent use.
 type Statistics struct {
 	statistics *statistics.Statistics
+	times      *prometheus.HistogramVec
 	took       prometheus.Observer
 }
 
-// NewStatistics shows statistics, and has them among the metrics of r.
-func NewStatistics(s *statistics.Statistics, r prometheus.Registerer) *Statistics {
+// NewStatistics shows statistics.
+func NewStatistics(s *statistics.Statistics) *Statistics {
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "ratelimit_service_response_time_seconds",
 		Help: "How long rate limit calls took.",
@@ -30,10 +31,11 @@ func NewStatistics(s *statistics.Statistics, r prometheus.Registerer) *Statistic
 			.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
 		},
 	}, []string{"grpc_method"})
-	shown := &Statistics{statistics: s, took: times.WithLabelValues("ShouldRateLimit")}
-	r.MustRegister(shown, times)
-	return shown
+	return &Statistics{statistics: s, times: times, took: times.WithLabelValues("ShouldRateLimit")}
 }
+
+// Measure adds the statistics to the metrics of r.
+func (s *Statistics) Measure(r prometheus.Registerer) { r.MustRegister(s, s.times) }
 
 // Answered counts a call of ShouldRateLimit.
 func (s *Statistics) Answered(took time.Duration) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
@@ -39,8 +38,6 @@ type Config struct {
 	Env map[string][]string `env:"-"`
 	// Around surrounds every call of a plugin; nil for nothing.
 	Around grpc.UnaryClientInterceptor `env:"-"`
-	// Metrics takes the metrics of the plugins; nil to show none.
-	Metrics prometheus.Registerer `env:"-"`
 }
 
 // DefaultConfig returns the defaults of the tags above, for the plugins in dir.

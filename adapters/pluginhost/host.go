@@ -51,6 +51,7 @@ type Host struct {
 	dir     string
 	sockets string // folder of the plugins' sockets, only the host's
 	plugins []*supervisor
+	metrics measures
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
@@ -70,7 +71,7 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 	}
 	warnUnused(cfg, specs, log)
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &Host{dir: cfg.Dir, cancel: cancel}
+	h := &Host{dir: cfg.Dir, metrics: newMeasures(), cancel: cancel}
 	if len(specs) > 0 {
 		if h.sockets, err = socketFolder(os.TempDir()); err != nil {
 			cancel()
@@ -78,14 +79,8 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 		}
 	}
 	slices.SortFunc(specs, func(a, b spec) int { return strings.Compare(a.name, b.name) })
-	m := newMeasures()
 	for _, s := range specs {
-		v := h.supervise(ctx, s, cfg, log)
-		v.calls = m.of(s.name)
-		h.plugins = append(h.plugins, v)
-	}
-	if cfg.Metrics != nil {
-		cfg.Metrics.MustRegister(m.calls, m.times, newStates(h))
+		h.plugins = append(h.plugins, h.supervise(ctx, s, cfg, log))
 	}
 	return h, h.Close, nil
 }
@@ -113,7 +108,7 @@ func socketFolder(temporary string) (string, error) {
 
 func (h *Host) supervise(ctx context.Context, s spec, cfg Config, log *logrus.Entry) *supervisor {
 	v := &supervisor{
-		spec: s, cfg: cfg, sockets: h.sockets, state: Idle, settled: make(chan struct{}),
+		spec: s, cfg: cfg, sockets: h.sockets, calls: h.metrics.of(s.name), state: Idle, settled: make(chan struct{}),
 		log: log.WithFields(logrus.Fields{fieldPlugin: s.name, fieldKind: string(s.kind)}),
 	}
 	v.begin = sync.OnceFunc(func() { h.start(ctx, v) })

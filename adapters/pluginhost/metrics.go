@@ -65,6 +65,11 @@ func (m *callMeter) ended(ctx context.Context, began time.Time, err error) {
 	}
 }
 
+// Measure adds to the metrics of r how calls of the plugins fare, and how the plugins stand.
+func (h *Host) Measure(r prometheus.Registerer) {
+	r.MustRegister(h.metrics.calls, h.metrics.times, newStates(h))
+}
+
 // states tells how the plugins of a host stand, whenever it is asked.
 type states struct {
 	host         *Host

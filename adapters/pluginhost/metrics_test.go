@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -42,7 +41,8 @@ func metric(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) 
 func TestCallsAreMeasured(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
-	host := misbehaving(t, "ownership", "pkg-test", func(cfg *pluginhost.Config) { cfg.Metrics = metrics })
+	host := misbehaving(t, "ownership", "pkg-test", asIs)
+	host.Measure(metrics)
 	for _, outcome := range []string{"done", "refused", "unavailable", "canceled"} {
 		if got := metric(t, metrics, "tollgate_plugin_calls_total", "pkg-test", outcome); got != 0 {
 			t.Errorf("%v calls are %s before the first", got, outcome)
@@ -69,7 +69,8 @@ func TestCallsAreMeasured(t *testing.T) {
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
-	_, c := testCourier(t, func(cfg *pluginhost.Config) { cfg.Metrics = metrics })
+	host, c := testCourier(t, asIs)
+	host.Measure(metrics)
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if err := c.Deliver(left, couriertest.Code(courier.Email, "1")); err == nil {
@@ -88,12 +89,13 @@ func TestStatesAreShown(t *testing.T) {
 	t.Parallel()
 	dir, metrics := folder(t), prometheus.NewRegistry()
 	cfg := quick(dir)
-	cfg.Metrics, cfg.Env = metrics, map[string][]string{}
+	cfg.Env = map[string][]string{}
 	for name, mode := range map[string]string{"otp-broken": "exit", "otp-idle": "exit", "otp-sound": "courier"} {
 		install(t, dir, "testplugin", name)
 		cfg.Env[name] = []string{"MODE=" + mode}
 	}
 	host := open(t, cfg, silent())
+	host.Measure(metrics)
 	for _, name := range []string{"otp-broken", "otp-sound"} {
 		c, err := host.Courier(name)
 		if err != nil {

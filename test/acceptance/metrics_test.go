@@ -91,12 +91,14 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	return all
 }
 
-// grpcTLS makes the gRPC listener speak TLS, of which there is a metric too.
-func (e *environment) grpcTLS(t *testing.T) []string {
+// allMeasured turns on what has metrics only where it is on: TLS, and checks of packages.
+func (e *environment) allMeasured(t *testing.T) []string {
 	t.Helper()
 	files := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
 	files.put(t, signed(t, "authority", nil))
-	return []string{"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.cert, "GRPC_SERVER_TLS_KEY=" + files.key}
+	return []string{
+		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.cert, "GRPC_SERVER_TLS_KEY=" + files.key, "PACKAGE_CHECKS=enforce",
+	}
 }
 
 // TestMetricsAreDocumented wants each metric of docs/metrics.md at /metrics of a
@@ -104,7 +106,7 @@ func (e *environment) grpcTLS(t *testing.T) []string {
 // and on the page each metric of ours that is there.
 func TestMetricsAreDocumented(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
-		live, documented := e.start(t, e.grpcTLS(t)...).metrics(), documentedMetrics(t)
+		live, documented := e.start(t, e.allMeasured(t)...).metrics(), documentedMetrics(t)
 		for _, name := range slices.Sorted(maps.Keys(documented)) {
 			family, want := live[name], documented[name]
 			if family == nil {
@@ -185,9 +187,9 @@ func TestRequestsMoveMetrics(t *testing.T) {
 // others, at the listener for Prometheus, whichever parts those are.
 func TestMetricsOfSomeParts(t *testing.T) {
 	for _, c := range []struct{ args, there, absent string }{
-		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth"`},
-		{"serve --only ratelimit", "ratelimit_service_config_load_error 0", "tollgate_http_"},
-		{"ratelimit", `tollgate_log_entries_total{level="error"} 0`, "tollgate_http_"},
+		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_`},
+		{"serve --only ratelimit", "ratelimit_service_config_load_error 0", "tollgate_http_ tollgate_logins_"},
+		{"ratelimit", `tollgate_log_entries_total{level="error"} 0`, "tollgate_http_ tollgate_logins_"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
@@ -200,12 +202,22 @@ func TestMetricsOfSomeParts(t *testing.T) {
 			s := &service{t: t, process: process}
 			t.Cleanup(s.stop)
 			undescribed.Store(process.Prometheus, nil)
+			undescribed.Store(process.Debug, nil)
 			shown := string(call(t, "GET", "http://"+process.Prometheus+"/metrics", nil).want(t, http.StatusOK).body)
 			if !strings.Contains(shown, "\n"+c.there+"\n") {
 				t.Errorf("%s is not there", c.there)
 			}
-			if strings.Contains(shown, c.absent) {
-				t.Errorf("%s is there", c.absent)
+			for absent := range strings.FieldsSeq(c.absent) {
+				if strings.Contains(shown, absent) {
+					t.Errorf("%s is there", absent)
+				}
+			}
+			limits := http.StatusOK
+			if strings.Contains(c.args, "methods") {
+				limits = http.StatusNotFound
+			}
+			for _, page := range []string{"/stats", "/rlconfig"} {
+				call(t, "GET", "http://"+process.Debug+page, nil).want(t, limits)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 func TestDashboardsAndAlerts(t *testing.T) {
 	expressions := documentedExpressions(t)
 	each(t, func(t *testing.T, e *environment) {
-		s := e.start(t, e.grpcTLS(t)...)
+		s := e.start(t, e.allMeasured(t)...)
 		call(t, "GET", s.api+"/ready", nil).want(t, http.StatusOK)
 		shown := monitoring.Shown(s.metrics())
 		for _, x := range expressions {
