@@ -151,13 +151,12 @@ func publishConfig(r settings.Registry, p settings.Packages) publish.Config {
 }
 
 // packageChecks asks the ownership plugins, which are not started where checks
-// are off.
-func packageChecks(p settings.Packages, host *pluginhost.Host, r metrics.Registerer) ownership.Checker {
-	checks := prometheus.NewOwnership(host.Ownership(), r)
-	if p.Level() == publish.ChecksOff {
+// are off or nothing is published.
+func packageChecks(p settings.Packages, parts Parts, host *pluginhost.Host, r metrics.Registerer) ownership.Checker {
+	if p.Level() == publish.ChecksOff || !parts.Registry {
 		return nil
 	}
-	return checks
+	return prometheus.NewOwnership(host.Ownership(), r)
 }
 
 // methodsSet gives the methods listing.

@@ -166,7 +166,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	ownershipChecker := packageChecks(packages, host, prometheusRegisterer)
+	ownershipChecker := packageChecks(packages, parts, host, prometheusRegisterer)
 	publishPorts := publish.Ports{
 		Transactions: prometheusTransactions,
 		Writer:       servers,
@@ -564,7 +564,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	ownershipChecker := packageChecks(packages, host, prometheusRegisterer)
+	ownershipChecker := packageChecks(packages, parts, host, prometheusRegisterer)
 	publishPorts := publish.Ports{
 		Transactions: prometheusTransactions,
 		Writer:       servers,
