@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -61,13 +62,10 @@ func setSecurityHeaders(c *fiber.Ctx) {
 // Proxies are the networks whose forwarding headers count.
 type Proxies []netip.Prefix
 
-func (p Proxies) trusts(a netip.Addr) bool {
-	for _, prefix := range p {
-		if prefix.Contains(a) {
-			return true
-		}
-	}
-	return false
+func (p Proxies) trusts(a netip.Addr) bool { return within(p, a) }
+
+func within(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // setAddress finds who really sent the request: the peer of the connection,
@@ -129,17 +127,18 @@ func Address(c *fiber.Ctx) netip.Addr {
 	return a
 }
 
-// translated is the prefix of IPv4 addresses that a translator writes as IPv6
-// ones (RFC 6052, 2.1): the last 32 bits are the client, the others are
-// everybody's.
-var translated = netip.PrefixFrom(netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}), 96)
+// translated are the prefixes of IPv4 addresses that a translator writes as IPv6
+// ones: the one that all know (RFC 6052, 2.1), and those for a site's own use
+// (RFC 8215), from which nobody sends outside of it. The last bits are the
+// client, the others are everybody's.
+var translated = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48")}
 
 // limitKey returns what the requests of a client are counted by: an IPv4
 // address as it is, of an IPv6 address its first bits. A site is given a whole
 // /64 at least (RFC 6177, 2), so whoever has one address can send each request
 // from another.
 func limitKey(client netip.Addr, bits int) string {
-	if client.Is4() || translated.Contains(client) {
+	if client.Is4() || within(translated, client) {
 		return client.String()
 	}
 	network, _ := client.Prefix(bits) // Config.Validate knows how many bits there are
