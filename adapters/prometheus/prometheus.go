@@ -54,7 +54,12 @@ func known(s string) string {
 	return s
 }
 
-// Handler answers each request with all metrics as they stand.
+// maxReaders is how many may read the metrics at once. Of many rules that takes
+// work and memory, and the listener asks nobody who they are.
+const maxReaders = 5
+
+// Handler answers each request with all metrics as they stand; with 503 while
+// as many as may are being answered.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r})
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r, MaxRequestsInFlight: maxReaders})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
@@ -41,6 +42,51 @@ func TestBuildAndProcess(t *testing.T) {
 		if !strings.Contains(got, name) {
 			t.Errorf("%q is not there", name)
 		}
+	}
+}
+
+// TestReadersAreBounded wants one reader too many turned away while the others
+// wait, and let in again afterwards.
+func TestReadersAreBounded(t *testing.T) {
+	const most = 5
+	r := prometheus.New(prometheus.Build{})
+	began, leave := make(chan struct{}, most), make(chan struct{})
+	r.MustRegister(metrics.NewGaugeFunc(metrics.GaugeOpts{Name: "slow", Help: "Waits."}, func() float64 {
+		began <- struct{}{}
+		<-leave
+		return 1
+	}))
+	h := r.Handler()
+	read := func() int {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return answer.Code
+	}
+	codes := make(chan int, most)
+	for range most {
+		go func() { codes <- read() }()
+	}
+	for range most {
+		<-began
+	}
+	oneMore := make(chan int, 1)
+	go func() { oneMore <- read() }()
+	select {
+	case code := <-oneMore:
+		if code != http.StatusServiceUnavailable {
+			t.Errorf("one more is answered %d", code)
+		}
+	case <-began:
+		t.Error("one more is let in")
+	}
+	close(leave)
+	for range most {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("one who waited is answered %d", code)
+		}
+	}
+	if code := read(); code != http.StatusOK {
+		t.Errorf("afterwards one is answered %d", code)
 	}
 }
 

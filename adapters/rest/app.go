@@ -114,9 +114,15 @@ func New(cfg Config, d Dependencies) *Server {
 	for _, p := range d.Parts {
 		p.Mount(s.app)
 	}
-	s.meter = newMeter(d.Metrics, func() float64 { return float64(s.app.Server().GetOpenConnectionsCount()) })
+	s.meter = newMeter(d.Metrics, s.connections)
 	s.meter.know(s.app, d.Parts)
 	return s
+}
+
+// connections returns how many connections are open. The server counts its
+// listener as one and takes it off again, also while there is none.
+func (s *Server) connections() float64 {
+	return float64(max(0, s.app.Server().GetOpenConnectionsCount()))
 }
 
 // Route is a method, and a path as Fiber writes it.

@@ -149,6 +149,15 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
+// TestNoConnections before there is a listener are none, not less.
+func TestNoConnections(t *testing.T) {
+	r := prometheus.NewRegistry()
+	rest.New(config(), rest.Dependencies{Metrics: r, Throttle: &tries{}, Clock: stoppedClock{}})
+	if got, there := (measured{metrics: r}).samples(t, "tollgate_http_connections")[""]; got != 0 || !there {
+		t.Errorf("%v connections are open (there: %v), want 0", got, there)
+	}
+}
+
 // TestDurationsAreSeconds since the request arrived, not since some other time.
 func TestDurationsAreSeconds(t *testing.T) {
 	s := serveMeasured(t)
