@@ -246,9 +246,14 @@ func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log 
 
 // chooseCouriers takes the plugins that the settings name. A channel without
 // one is not offered. Where none is named, the embedded environment takes the
-// development plugin, if it is there.
-func chooseCouriers(s settings.Service, a settings.Auth, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
+// development plugin, if it is there. Where nobody signs in, none is started.
+func chooseCouriers(
+	s settings.Service, a settings.Auth, parts Parts, host *pluginhost.Host, log *logrus.Entry,
+) (stepup.Couriers, error) {
 	couriers := stepup.Couriers{}
+	if !parts.Auth {
+		return couriers, nil
+	}
 	if err := setCourier(&couriers.Email, host, a.OTPEmailPlugin); err != nil {
 		return stepup.Couriers{}, fmt.Errorf("OTP_EMAIL_PLUGIN: %w", err)
 	}

@@ -33,21 +33,10 @@ func TestChooseCouriers(t *testing.T) {
 		"production":            {settings.Production, "otp-log", settings.Auth{}, false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, plugin := range strings.Fields(c.plugins) {
-				if err := os.WriteFile(filepath.Join(dir, plugin), nil, 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			quiet := logrus.New()
-			quiet.SetOutput(io.Discard)
-			host, cleanup, err := pluginhost.Open(pluginhost.DefaultConfig(dir), logrus.NewEntry(quiet))
-			if err != nil {
-				t.Fatal(err)
-			}
+			host, cleanup := pluginsNamed(t, strings.Fields(c.plugins)...)
 			defer cleanup()
 			log, heard := logtest.NewNullLogger()
-			got, err := chooseCouriers(settings.Service{Environment: c.environment}, c.named, host, logrus.NewEntry(log))
+			got, err := chooseCouriers(settings.Service{Environment: c.environment}, c.named, Parts{Auth: true}, host, logrus.NewEntry(log))
 			if err != nil || (got.Email != nil) != c.email || (got.SMS != nil) != c.sms {
 				t.Errorf("e-mail %v, SMS %v (%v)", got.Email, got.SMS, err)
 			}
@@ -60,4 +49,39 @@ func TestChooseCouriers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCouriersOfOtherParts wants no courier's process, and nobody warned of one,
+// where nobody signs in.
+func TestCouriersOfOtherParts(t *testing.T) {
+	host, cleanup := pluginsNamed(t, "otp-log")
+	log, heard := logtest.NewNullLogger()
+	got, err := chooseCouriers(
+		settings.Service{Environment: settings.Embedded}, settings.Auth{OTPSMSPlugin: "otp-log"},
+		Parts{Registry: true, Methods: true, RateLimit: true}, host, logrus.NewEntry(log))
+	if err != nil || got.Email != nil || got.SMS != nil || len(heard.AllEntries()) > 0 {
+		t.Errorf("e-mail %v, SMS %v (%v), told %v", got.Email, got.SMS, err, heard.AllEntries())
+	}
+	cleanup()
+	if state := host.Status()[0].State; state != pluginhost.Idle { // else it is closed now
+		t.Errorf("the courier is %s", state)
+	}
+}
+
+// pluginsNamed returns a host with plugins of these names, which do nothing.
+func pluginsNamed(t *testing.T, names ...string) (*pluginhost.Host, func()) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	host, cleanup, err := pluginhost.Open(pluginhost.DefaultConfig(dir), logrus.NewEntry(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, cleanup
 }

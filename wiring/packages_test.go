@@ -1,13 +1,9 @@
 package wiring
 
 import (
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
-	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -27,16 +23,7 @@ func TestPackageChecks(t *testing.T) {
 		"nothing is published": {"enforce", Parts{Auth: true, Methods: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "pkg-test"), nil, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			log := logrus.New()
-			log.SetOutput(io.Discard)
-			host, cleanup, err := pluginhost.Open(pluginhost.DefaultConfig(dir), logrus.NewEntry(log))
-			if err != nil {
-				t.Fatal(err)
-			}
+			host, cleanup := pluginsNamed(t, "pkg-test")
 			checker := packageChecks(settings.Packages{Checks: c.level}, c.parts, host, metrics.NewRegistry())
 			cleanup()
 			// What was started is closed now; what was not is as it was.

@@ -227,7 +227,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	geography := wiringAddressSignals.Geography
 	reputation := wiringAddressSignals.Reputation
 	setupBrand := brand(s)
-	couriers, err := chooseCouriers(service, auth, host, log)
+	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -629,7 +629,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	geography := wiringAddressSignals.Geography
 	reputation := wiringAddressSignals.Reputation
 	setupBrand := brand(s)
-	couriers, err := chooseCouriers(service, auth, host, log)
+	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
 		cleanup8()
 		cleanup7()
