@@ -34,15 +34,29 @@ import (
 )
 
 // sqliteRecords opens the embedded database.
-func sqliteRecords(ctx context.Context, s settings.Service, c sqlite.Config, t otlp.Tracing) (*relational.DB, func(), error) {
-	db, cleanup, err := openRecords(ctx, postgres.Config{}, c, t)
-	return upToDate(ctx, s, db, cleanup, err)
+func sqliteRecords(ctx context.Context, s settings.Service, c sqlite.Config, t otlp.Tracing, log *logrus.Entry) (*relational.DB, func(), error) {
+	return chooseRecords(ctx, recordSettings{Service: s, SQLite: c, Tracing: t}, log)
 }
 
-// chooseRecords opens the database of the settings.
-func chooseRecords(ctx context.Context, s settings.Service, p postgres.Config, l sqlite.Config, t otlp.Tracing) (*relational.DB, func(), error) {
-	db, cleanup, err := openRecords(ctx, p, l, t)
-	return upToDate(ctx, s, db, cleanup, err)
+// recordSettings say where the records are, and how they are watched.
+type recordSettings struct {
+	Service  settings.Service
+	Postgres postgres.Config
+	SQLite   sqlite.Config
+	Tracing  otlp.Tracing
+}
+
+// chooseRecords opens the database of the settings, and brings it up to date.
+func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*relational.DB, func(), error) {
+	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, s.Tracing)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := upToDate(ctx, s.Service, db, log); err != nil {
+		cleanup()
+		return nil, nil, fmt.Errorf("database schema: %w", err)
+	}
+	return db, cleanup, nil
 }
 
 // openRecords opens PostgreSQL where DATABASE_URL is set, else the embedded
@@ -59,22 +73,14 @@ func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp
 	return db, cleanup, err
 }
 
-// upToDate brings a database that was opened up to date, or, where that is not
-// to happen at start, fails if it is not.
-func upToDate(ctx context.Context, s settings.Service, db *relational.DB, cleanup func(), err error) (*relational.DB, func(), error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := migrate(ctx, s, db); err != nil {
-		cleanup()
-		return nil, nil, fmt.Errorf("database schema: %w", err)
-	}
-	return db, cleanup, nil
-}
-
-func migrate(ctx context.Context, s settings.Service, db *relational.DB) error {
+// upToDate brings a database up to date and tells the log what that took, or,
+// where that is not to happen at start, fails if it is not.
+func upToDate(ctx context.Context, s settings.Service, db *relational.DB, log *logrus.Entry) error {
 	if s.MigrateOnStart {
-		_, err := db.Migrate(ctx)
+		applied, err := db.Migrate(ctx)
+		if len(applied) > 0 { // also those before one that failed
+			log.WithField("migrations", applied).Info("migrations are applied to the database")
+		}
 		return err
 	}
 	pending, err := db.Pending(ctx)

@@ -104,7 +104,9 @@ var permitSet = wire.NewSet(
 )
 
 // transferSet gives the operator's side of the registry.
-var transferSet = wire.NewSet(transfer.New, wire.Struct(new(transfer.Ports), "*"))
+var transferSet = wire.NewSet(
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.NewImports, wire.Bind(new(authority.Imports), new(*inprocess.Imports)),
+)
 
 // authSet gives the use cases of authentication.
 var authSet = wire.NewSet(

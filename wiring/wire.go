@@ -22,7 +22,8 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, chooseRecords, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, untraced,
+	chooseRecords, wire.Struct(new(recordSettings), "*"),
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )
@@ -35,7 +36,10 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 
 // openProduction keeps records and counts where the settings say.
 func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
-	wire.Build(serviceSet, chooseRecords, wire.Struct(new(sessionCopySettings), "*"), chooseSessionCache, chooseCounters)
+	wire.Build(
+		serviceSet, chooseRecords, wire.Struct(new(recordSettings), "*"), chooseCounters,
+		chooseSessionCache, wire.Struct(new(sessionCopySettings), "*"),
+	)
 	return nil, nil, nil
 }
 

@@ -112,7 +112,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	restConfig := s.REST
 	registry := s.Registry
 	sqliteConfig := s.SQLite
-	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing)
+	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing, log)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -492,7 +492,13 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	registry := s.Registry
 	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
-	db, cleanup4, err := chooseRecords(ctx, service, postgresConfig, sqliteConfig, tracing)
+	wiringRecordSettings := recordSettings{
+		Service:  service,
+		Postgres: postgresConfig,
+		SQLite:   sqliteConfig,
+		Tracing:  tracing,
+	}
+	db, cleanup4, err := chooseRecords(ctx, wiringRecordSettings, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -925,7 +931,13 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	config := s.Postgres
 	sqliteConfig := s.SQLite
 	tracing := untraced()
-	db, cleanup, err := chooseRecords(ctx, service, config, sqliteConfig, tracing)
+	wiringRecordSettings := recordSettings{
+		Service:  service,
+		Postgres: config,
+		SQLite:   sqliteConfig,
+		Tracing:  tracing,
+	}
+	db, cleanup, err := chooseRecords(ctx, wiringRecordSettings, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -993,10 +1005,12 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	methods := relational.NewMethods(db)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
+	imports := inprocess.NewImports(trail)
 	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
+		Trail:        imports,
 		Clock:        clock,
 	}
 	mover := transfer.New(transferPorts)
@@ -1027,6 +1041,6 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, chooseRecords, untraced,
-	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, untraced,
+	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -50,6 +50,20 @@ func rate(r *Reputation, address string) risk.Reputation {
 	return r.Rate(context.Background(), netip.MustParseAddr(address))
 }
 
+// TestByteOrderMark takes the mark that may begin a file, and no other.
+func TestByteOrderMark(t *testing.T) {
+	for _, begins := range []string{"", "# ", "\r\n"} {
+		if r := open(t, Config{Lists: []string{file(t, "\ufeff"+begins+"203.0.113.7", "203.0.113.8")}}); rate(r, "203.0.113.8").Class != risk.Listed {
+			t.Errorf("%q: the second line is not listed", begins)
+		} else if listed := rate(r, "203.0.113.7").Class == risk.Listed; listed != (begins != "# ") {
+			t.Errorf("%q: the first line is listed: %v", begins, listed)
+		}
+	}
+	if _, err := Open(Config{Lists: []string{file(t, "203.0.113.7", "\ufeff203.0.113.8")}}); err == nil || !strings.Contains(err.Error(), ":2: ") {
+		t.Errorf("a mark within: %v", err)
+	}
+}
+
 func TestLines(t *testing.T) {
 	r := open(t, Config{Lists: []string{file(t,
 		"# a comment", "", "  203.0.113.7 # another\r", "198.51.100.9/24", "::ffff:192.0.2.0/120", "::ffff:192.0.3.1", "2001:DB8::/32")}})

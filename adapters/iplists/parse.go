@@ -40,7 +40,11 @@ func parse(in io.Reader) (*bart.Lite, error) {
 	n, entries := 0, 0
 	for lines.Scan() {
 		n++
-		text, _, _ := bytes.Cut(lines.Bytes(), []byte{'#'})
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // as editors on Windows put before a text
+		}
+		text, _, _ := bytes.Cut(line, []byte{'#'})
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}

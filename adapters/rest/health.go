@@ -41,8 +41,12 @@ func (h *Health) mount(r fiber.Router) {
 }
 
 type healthAnswer struct {
+	Status string `json:"status"`
+}
+
+type readyAnswer struct {
 	Status       string            `json:"status"`
-	Dependencies map[string]string `json:"dependencies,omitempty"`
+	Dependencies map[string]string `json:"dependencies"` // none while draining
 }
 
 func (h *Health) alive(c *fiber.Ctx) error {
@@ -55,16 +59,16 @@ func (h *Health) alive(c *fiber.Ctx) error {
 
 func (h *Health) ready(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	answer := healthAnswer{Status: "ok", Dependencies: map[string]string{}}
+	if h.drains() { // whatever the dependencies say
+		return c.Status(http.StatusServiceUnavailable).JSON(readyAnswer{"terminating", map[string]string{}})
+	}
+	answer := readyAnswer{"ok", map[string]string{}}
 	for name, err := range h.look(c.UserContext()) {
 		answer.Dependencies[name] = "ok"
 		if err != nil {
 			answer.Dependencies[name] = "down"
 			answer.Status = "unavailable"
 		}
-	}
-	if h.drains() {
-		answer.Status = "terminating"
 	}
 	if answer.Status != "ok" {
 		c.Status(http.StatusServiceUnavailable)

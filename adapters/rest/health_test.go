@@ -13,8 +13,9 @@ import (
 
 func TestHealth(t *testing.T) {
 	var broken error
+	asked := 0
 	health := rest.NewHealth(
-		rest.Probe{Name: "database", Check: func(context.Context) error { return nil }},
+		rest.Probe{Name: "database", Check: func(context.Context) error { asked++; return nil }},
 		rest.Probe{Name: "store", Check: func(context.Context) error { return broken }},
 	)
 	s := serve(t, config(), health)
@@ -34,8 +35,12 @@ func TestHealth(t *testing.T) {
 
 	broken = nil
 	health.Drain()
+	before := asked
 	expect("/health", 503, `{"status":"terminating"}`)
-	expect("/ready", 503, `{"status":"terminating","dependencies":{"database":"ok","store":"ok"}}`)
+	expect("/ready", 503, `{"status":"terminating","dependencies":{}}`)
+	if asked != before {
+		t.Error("while draining, /ready asks the dependencies")
+	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
 		t.Errorf("while draining, a call: %d", a.status)
 	}

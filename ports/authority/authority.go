@@ -44,6 +44,18 @@ type Grants interface {
 	RecordGrant(ctx context.Context, c GrantChange) error
 }
 
+// ImportedVersion is a version of a server that an operator's import stored, for
+// the audit log.
+type ImportedVersion struct{ ServerName, Version string }
+
+// Imports keeps account of imports for the authentication hexagon. It is safe
+// for concurrent use.
+type Imports interface {
+	// RecordImport writes versions to the audit log, in the transaction that the
+	// context carries, if any. fault.Unavailable when the database is away.
+	RecordImport(ctx context.Context, versions ...ImportedVersion) error
+}
+
 // Authority answers for the authentication hexagon. All methods are safe for
 // concurrent use.
 type Authority interface {

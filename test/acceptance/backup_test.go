@@ -99,7 +99,7 @@ func TestInstancesStartTogether(t *testing.T) {
 			t.Errorf("without a schema the service ends with %v", err)
 		}
 		const instances = 3
-		started := make(chan error, instances)
+		started, logs := make(chan error, instances), make(chan string, instances)
 		for range instances {
 			go func() {
 				one, err := instance.Start(filepath.Join(built, "tollgate"), e.environ, e.command)
@@ -109,6 +109,7 @@ func TestInstancesStartTogether(t *testing.T) {
 						listErr = fmt.Errorf("a list of servers is %d", list.status)
 					}
 					err = errors.Join(listErr, one.Stop())
+					logs <- one.Log()
 				}
 				started <- err
 			}()
@@ -117,6 +118,14 @@ func TestInstancesStartTogether(t *testing.T) {
 			if err := <-started; err != nil {
 				t.Error(err)
 			}
+		}
+		close(logs)
+		applied := 0
+		for log := range logs {
+			applied += strings.Count(log, `"0001_registry"`)
+		}
+		if applied != 1 {
+			t.Errorf("%d logs tell of the first migration, want one", applied)
 		}
 		if status := e.tollgate(t, "", "migrate", "status"); strings.Contains(status, "pending") || !strings.Contains(status, "0001_registry") {
 			t.Errorf("afterwards the migrations are\n%s", status)

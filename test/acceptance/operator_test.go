@@ -97,7 +97,7 @@ func (p *person) wantOperatorsEvents(t *testing.T, e *environment, s *service) {
 			t.Fatalf("the operator's search differs from the person's at event %d: %v", i, found)
 		}
 	}
-	if acts["end_sessions"] != 2 || acts["revoke"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 {
+	if acts["add"] != 1 || acts["end_sessions"] != 2 || acts["revoke"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 {
 		t.Errorf("the operator's acts are %v", acts)
 	}
 }

@@ -96,6 +96,7 @@ func TestTransferRoundTrip(t *testing.T) {
 			e.importing(t, "--strict", file).want(t, 150, 0, 0)
 			first := e.tollgate(t, "", "registry", "export")
 			e.importing(t, "--strict", file).want(t, 0, 150, 0)
+			e.wantImportAudited(t, 150)
 			if again := e.tollgate(t, "", "registry", "export", "-"); again != first {
 				t.Error("a second import changed the registry")
 			}
@@ -112,6 +113,25 @@ func TestTransferRoundTrip(t *testing.T) {
 				t.Error("the export of an import differs from what was imported")
 			}
 		})
+	}
+}
+
+// wantImportAudited wants an event of each of the versions that were taken, by
+// the operator.
+func (e *environment) wantImportAudited(t *testing.T, versions int) {
+	t.Helper()
+	var events []struct {
+		Details struct{ Action, Actor, ServerName, Version string }
+	}
+	e.tells(t, &events, "audit", "search", "--type", "REGISTRY_CHANGE", "--limit", "0")
+	seen := map[string]bool{}
+	for _, event := range events {
+		if d := event.Details; d.Action == "import" && d.Actor == "operator" {
+			seen[d.ServerName+"@"+d.Version] = true
+		}
+	}
+	if len(events) != versions || len(seen) != versions || !seen["org.example/server-3@3.3.0"] {
+		t.Errorf("the audit log has %d events, of %d versions", len(events), len(seen))
 	}
 }
 

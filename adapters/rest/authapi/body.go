@@ -42,6 +42,8 @@ func parseBody(text []byte) (body, error) {
 	b := body{faults: &faults{unreadable: map[string]string{}, broken: map[string]string{}}}
 	text = bytes.TrimLeft(text, " \t\r\n")
 	switch {
+	case len(text) == 0:
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is empty, a JSON object is needed")
 	case !utf8.Valid(text):
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
 	case bytes.HasPrefix(text, []byte("\ufeff")):

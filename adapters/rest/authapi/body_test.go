@@ -12,7 +12,11 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			if e.body == "" {
 				continue
 			}
-			s.signedIn(t, e.method, e.path, body).refusal(t, 400, "invalid_input")
+			a := s.signedIn(t, e.method, e.path, body)
+			a.refusal(t, 400, "invalid_input")
+			if said := strings.Contains(a.body, "body is empty"); said != (strings.TrimSpace(body) == "") {
+				t.Errorf("%q: %s", body, a.body)
+			}
 		}
 	}
 	if len(s.calls) != 0 {

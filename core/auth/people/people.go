@@ -99,7 +99,12 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		ID: entropy.UUID[auth.UserID](s.world.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
 		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
 	}
-	err = s.records.Accounts.Create(ctx, a)
+	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.records.Accounts.Create(ctx, a); err != nil {
+			return err
+		}
+		return s.record(ctx, auth.AccountChange, a.ID, map[string]any{"action": "add"})
+	})
 	if fault.Is(err, fault.Conflict) {
 		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)
 	}

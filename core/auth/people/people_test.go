@@ -248,6 +248,16 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 	const email = "anna@example.com"
 	w, ctx := newWorld(t), context.Background()
 	user := w.add().ID
+	if found, _, err := w.log.Search(ctx, auditlog.Query{Limit: 2}); err != nil || len(found) != 1 ||
+		found[0].Type != auth.AccountChange || found[0].UserID != user || found[0].Details["action"] != "add" || found[0].Details["actor"] != "operator" {
+		t.Errorf("add: events %+v, error %v", found, err)
+	}
+	if _, err := w.service.Add(ctx, w.anna()); !fault.Is(err, fault.Conflict) {
+		t.Errorf("add again: %v", err)
+	}
+	if _, total, err := w.log.Search(ctx, auditlog.Query{Limit: 1}); err != nil || total != 1 {
+		t.Errorf("add again: %d events, error %v", total, err)
+	}
 	for _, c := range []struct {
 		action string
 		event  auth.EventType

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
@@ -138,12 +139,14 @@ func (m *Mover) save(ctx context.Context, l *registry.Lineage, fresh []candidate
 	}
 	_, errs := l.Import(releases, m.ports.Clock.Now())
 	outcomes := make([]Outcome, 0, len(fresh))
+	var taken []authority.ImportedVersion
 	for i, c := range fresh {
 		if errs[i] != nil {
 			outcomes = append(outcomes, c.outcome(Refused, sentence(errs[i])))
 			continue
 		}
 		outcomes = append(outcomes, c.outcome(Taken, ""))
+		taken = append(taken, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
 	}
 	var changes []serverstore.Change
 	for _, r := range l.Changes() {
@@ -156,7 +159,10 @@ func (m *Mover) save(ctx context.Context, l *registry.Lineage, fresh []candidate
 	if len(changes) == 0 {
 		return outcomes, nil
 	}
-	return outcomes, m.ports.Writer.Save(ctx, changes)
+	if err := m.ports.Writer.Save(ctx, changes); err != nil {
+		return nil, err
+	}
+	return outcomes, m.ports.Trail.RecordImport(ctx, taken...)
 }
 
 // errProbe takes a transaction back that was only to see whether it would pass.

@@ -1,13 +1,15 @@
 // Package transfer holds the use cases that move whole registries: import from
 // files and other registries, and export of everything there is. It acts for
 // an operator, so it asks for no permission and checks no package ownership;
-// it reads no file and writes none itself.
+// it reads no file and writes none itself. Every version that it stores leaves
+// its trace in the audit log.
 package transfer
 
 import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -18,6 +20,7 @@ type Ports struct {
 	Transactions transaction.Runner
 	Writer       serverstore.Writer
 	Reader       serverstore.Reader
+	Trail        authority.Imports
 	Clock        clock.Clock
 }
 

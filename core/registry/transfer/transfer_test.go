@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
@@ -31,12 +32,26 @@ type world struct {
 	*transfer.Mover
 	servers *records.Servers
 	runner  *runner
+	trail   *trail
+}
+
+// trail is what the audit log was told; a transaction that fails is told too.
+type trail struct {
+	told []string
+	away error
+}
+
+func (t *trail) RecordImport(_ context.Context, versions ...authority.ImportedVersion) error {
+	for _, v := range versions {
+		t.told = append(t.told, v.ServerName+"@"+v.Version)
+	}
+	return t.away
 }
 
 func newWorld() *world {
 	db := records.New()
-	w := &world{servers: records.NewServers(db, true), runner: &runner{db: db}}
-	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Clock: clock{}})
+	w := &world{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &trail{}}
+	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Trail: w.trail, Clock: clock{}})
 	return w
 }
 
@@ -167,6 +182,28 @@ func TestImportTwice(t *testing.T) {
 	if w.runner.n != transactions {
 		t.Error("an import that has nothing to do locks")
 	}
+}
+
+// TestImportIsRecorded wants every version that is stored in the audit log, none
+// that is not, and none stored that the audit log was not told of.
+func TestImportIsRecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	entries := []recordsource.Entry{
+		of(1, document("com.example/a", "1.0.0")), of(2, document("com.example/a", "1.1.0")), alone("{}"), of(3, document("com.example/b", "1.0.0")),
+	}
+	want := []string{"com.example/a@1.0.0", "com.example/a@1.1.0", "com.example/b@1.0.0"}
+	for range 2 { // the second time there is nothing to take
+		if w.run(t, false, entries...); !slices.Equal(w.trail.told, want) {
+			t.Errorf("told is %v, want %v", w.trail.told, want)
+		}
+	}
+	w = newWorld()
+	w.trail.away = errAway
+	if _, err := w.Import(t.Context(), &source{entries: entries[:1]}, transfer.Options{}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Import without an audit log = %v", err)
+	}
+	requireEqual(t, w.all(t), nil)
 }
 
 func TestImportRefuses(t *testing.T) {
