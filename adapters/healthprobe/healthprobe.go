@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,7 +33,7 @@ type Target struct {
 	TLS *tls.Config // how an https address is checked; nil for the system's authorities
 }
 
-// Ask returns nil when the answer is 200. Anything else is fault.Unavailable with
+// Ask returns nil when the answer is 200, and of /ready also says so. Anything else is fault.Unavailable with
 // a sentence that names the address and what is down there; the context's error
 // when it ended first.
 func Ask(ctx context.Context, t Target) error {
@@ -53,8 +54,18 @@ func Ask(ctx context.Context, t Target) error {
 		return t.silent(ctx, err)
 	case answer.StatusCode != http.StatusOK:
 		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), why(answer.StatusCode, text))
+	case path.Base(t.URL.Path) == "ready" && !saysReady(text):
+		return fault.Newf(fault.Unavailable, "", "%s answers as no tollgate service does: is the address right?", t.URL.Redacted())
 	}
 	return nil
+}
+
+// saysReady tells whether an answer of /ready says that all is well, which a web server that answers everything does not.
+func saysReady(text []byte) bool {
+	var ready struct {
+		Status string `json:"status"`
+	}
+	return json.Unmarshal(text, &ready) == nil && ready.Status == "ok"
 }
 
 // silent tells of a service that did not answer.

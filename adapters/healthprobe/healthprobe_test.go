@@ -34,7 +34,6 @@ func TestAsk(t *testing.T) {
 		told   string // what follows the address; empty where all is well
 	}{
 		"ready":        {200, `{"status":"ok","dependencies":{"database":"ok"}}`, ""},
-		"OK":           {200, "OK", ""},
 		"one down":     {503, `{"status":"unavailable","dependencies":{"database":"down","valkey":"ok","otp-log":"down"}}`, "database is down, otp-log is down"},
 		"draining":     {503, `{"status":"terminating","dependencies":{"database":"ok"}}`, "it is terminating"},
 		"both":         {503, `{"status":"terminating","dependencies":{"database":"down"}}`, "it is terminating, database is down"},
@@ -60,6 +59,22 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestStrangers wants what answers everything with 200 not to be taken for a service, where /ready is asked.
+func TestStrangers(t *testing.T) {
+	for _, body := range []string{"OK", "", "<html>", `{"hello":1}`, `{"status":"unavailable"}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		asked := target(t, s.URL)
+		if err := healthprobe.Ask(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is the address right?") {
+			t.Errorf("%q at /ready: %v", body, err)
+		}
+		asked.URL.Path = "/healthcheck" // which has words of its own
+		if err := healthprobe.Ask(t.Context(), asked); err != nil {
+			t.Errorf("%q at /healthcheck: %v", body, err)
+		}
+		s.Close()
+	}
+}
+
 func TestNoAnswer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	gone := target(t, s.URL)
@@ -77,7 +92,7 @@ func TestNoAnswer(t *testing.T) {
 
 // TestTLS wants a certificate to be checked against what is trusted.
 func TestTLS(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
 	defer s.Close()
 	to := target(t, s.URL)
 	if err := healthprobe.Ask(t.Context(), to); !fault.Is(err, fault.Unavailable) {

@@ -55,10 +55,10 @@ type refusalBody struct {
 }
 
 // refusal returns what an answer says that is no success.
-func refusal(resp *http.Response, text []byte) error {
+func (c *Client) refusal(resp *http.Response, text []byte) error {
 	var b refusalBody
 	if json.Unmarshal(text, &b) != nil || b.Error == "" {
-		return fault.Newf(kind(resp.StatusCode), "", "the service answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return c.foreign(resp.StatusCode)
 	}
 	f := fault.New(kind(resp.StatusCode), "", plain(b.Error))
 	if b.Message != "" {
@@ -75,6 +75,15 @@ func refusal(resp *http.Response, text []byte) error {
 		f.Message += fmt.Sprintf(": try again in %s", f.RetryAfter)
 	}
 	return f
+}
+
+// foreign tells of an answer that is no tollgate service's: a proxy's before it, or that of something else.
+func (c *Client) foreign(status int) error {
+	hint := ""
+	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
+		hint = ", as no tollgate service does: is the address right?"
+	}
+	return fault.Newf(kind(status), "", "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
 // kind returns the kind of failure that a status stands for.

@@ -25,7 +25,7 @@ type Verdict struct {
 // Validate asks what publishing would say of a document's form. It needs no session.
 func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error) {
 	var v Verdict
-	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document)}, &v)
+	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), holds: "valid"}, &v)
 	return v, err
 }
 
@@ -45,6 +45,12 @@ type Standing struct {
 	UpdatedAt       string `json:"updatedAt"`
 	IsLatest        bool   `json:"isLatest"`
 }
+
+// The members that answers about servers have.
+const (
+	oneServer   = "server"
+	manyServers = "servers"
+)
 
 // recordAnswer is a ServerResponse (registry document).
 type recordAnswer struct {
@@ -76,21 +82,25 @@ func (a listAnswer) records() []Record {
 // Publish publishes a document.
 func (c *Client) Publish(ctx context.Context, token string, document []byte) (Record, error) {
 	var a recordAnswer
-	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document)}, &a)
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document), holds: oneServer,
+	}, &a)
 	return a.record(), err
 }
 
 // Versions returns all versions of a server, newest publication first, deleted ones too.
 func (c *Client) Versions(ctx context.Context, name string) ([]Record, error) {
 	var a listAnswer
-	_, err := c.do(ctx, call{method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), max: maxList}, &a)
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), max: maxList, holds: manyServers,
+	}, &a)
 	return a.records(), err
 }
 
 // Version returns one version of a server, a deleted one too; latest stands for the latest.
 func (c *Client) Version(ctx context.Context, name, version string) (Record, error) {
 	var a recordAnswer
-	_, err := c.do(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted()}, &a)
+	_, err := c.do(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), holds: oneServer}, &a)
 	return a.record(), err
 }
 
@@ -108,14 +118,14 @@ func (c *Client) SetStatus(ctx context.Context, token string, s StatusChange) ([
 	if s.Message != "" {
 		body["statusMessage"] = s.Message
 	}
-	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, max: maxList}
+	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, max: maxList, holds: manyServers}
 	if s.Version == "" {
 		var all listAnswer
 		_, err := c.do(ctx, in, &all)
 		return all.records(), err
 	}
 	var one recordAnswer
-	in.path = versionPath(s.Name, s.Version) + "/status"
+	in.path, in.holds = versionPath(s.Name, s.Version)+"/status", oneServer
 	if _, err := c.do(ctx, in, &one); err != nil {
 		return nil, err
 	}
@@ -139,6 +149,6 @@ type Readiness struct {
 // Ready looks at the service. One that answers that it is not ready is no failure of the call.
 func (c *Client) Ready(ctx context.Context) (Readiness, error) {
 	var r Readiness
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/ready", also: http.StatusServiceUnavailable}, &r)
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/ready", also: http.StatusServiceUnavailable, holds: "status"}, &r)
 	return r, err
 }

@@ -128,7 +128,7 @@ type Session struct {
 // Session returns the session of an access token.
 func (c *Client) Session(ctx context.Context, token string) (Session, error) {
 	var s Session
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/auth/session", token: token}, &s)
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/auth/session", token: token, holds: "id"}, &s)
 	return s, err
 }
 
@@ -149,7 +149,7 @@ func (c *Client) TrustDevice(ctx context.Context, token, identity string) error 
 			Revoked  bool   `json:"revoked"`
 		} `json:"devices"`
 	}
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/devices", token: token}, &a); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/devices", token: token, holds: "devices"}, &a); err != nil {
 		return err
 	}
 	for _, d := range a.Devices {

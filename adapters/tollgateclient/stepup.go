@@ -17,7 +17,7 @@ type Challenge struct {
 func (c *Client) StepUp(ctx context.Context, token, method string) (Challenge, error) {
 	var a Challenge
 	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/auth/step-up/initiate", token: token, body: map[string]string{"method": method},
+		method: http.MethodPost, path: "/auth/step-up/initiate", token: token, body: map[string]string{"method": method}, holds: "challengeId",
 	}, &a)
 	return a, err
 }

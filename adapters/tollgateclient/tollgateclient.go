@@ -112,6 +112,7 @@ type call struct {
 	body   any               // sent as JSON; json.RawMessage as it is
 	max    int64             // bytes of the answer; 0 for maxAnswer
 	also   int               // a status besides 200 whose body is an answer
+	holds  string            // a member that every answer of a tollgate service has; empty for none
 }
 
 // do sends a request and reads the answer's body into into, unless that is nil. It returns the answer's header.
@@ -136,15 +137,25 @@ func (c *Client) do(ctx context.Context, in call, into any) (http.Header, error)
 	case int64(len(text)) > most:
 		return nil, fault.Newf(fault.Internal, "", "the answer of %s is larger than %d bytes", c.base, most)
 	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.also:
-		return resp.Header, refusal(resp, text)
+		return resp.Header, c.refusal(resp, text)
 	}
 	if into == nil {
 		return resp.Header, nil
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if json.Unmarshal(text, into) != nil || !holds(text, in.holds) {
 		return nil, fault.Newf(fault.Internal, "", "%s answered what no tollgate service does: is the address right?", c.base)
 	}
 	return resp.Header, nil
+}
+
+// holds tells whether a JSON object has a member, so that another service's object is not taken for an empty answer.
+func holds(object []byte, name string) bool {
+	if name == "" {
+		return true
+	}
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(object, &members)
+	return err == nil && members[name] != nil
 }
 
 func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {

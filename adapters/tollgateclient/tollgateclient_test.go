@@ -65,6 +65,7 @@ func TestRequests(t *testing.T) {
 		got = fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("X-Device-Token"), body)
 		w.Header().Set("X-Device-Token", "new proof")
 		_, _ = io.WriteString(w, `{"accessToken":"a","refreshToken":"r","expiresIn":900,"trustLevel":"FULL_TRUST","newTrustLevel":"FULL_TRUST",
+			"id":"s","challengeId":"c","valid":true,"server":{},"servers":[],
 			"devices":[{"id":"gone","identity":"me","revoked":true},{"id":"d1","identity":"me"}]}`)
 	})
 	ctx := t.Context()
@@ -143,7 +144,9 @@ func TestRefusals(t *testing.T) {
 		"not here":   {404, nil, `{"error":"no such server"}`, fault.NotFound, "", "no such server"},
 		"taken":      {409, nil, `{"error":"taken"}`, fault.Conflict, "", "taken"},
 		"off":        {501, nil, `{"error":"off"}`, fault.Unsupported, "", "off"},
-		"a proxy":    {502, nil, `<html>`, fault.Unavailable, "", "the service answered 502 Bad Gateway"},
+		"a proxy":    {502, nil, `<html>`, fault.Unavailable, "", " answered 502 Bad Gateway"},
+		"no page":    {404, nil, `<html>`, fault.NotFound, "", " answered 404 Not Found, as no tollgate service does: is the address right?"},
+		"a stranger": {200, nil, `{"hello":1}`, fault.Internal, "", "is the address right?"},
 		"no service": {200, nil, `<html>`, fault.Internal, "", "is the address right?"},
 		"a terminal": {400, nil, `{"error":"red \u001b[31m\nalert"}`, fault.Invalid, "", "red  [31m alert"},
 		"too much":   {200, nil, `"` + strings.Repeat("x", maxAnswer) + `"`, fault.Internal, "", "larger than"},
@@ -202,6 +205,27 @@ func TestReadiness(t *testing.T) {
 	})
 	if r, err := c.Ready(t.Context()); err != nil || r.Status != "unavailable" || r.Dependencies["records"] != "down" {
 		t.Errorf("a service that is not ready: %+v, %v", r, err)
+	}
+}
+
+// TestStrangers wants the JSON of another service to be no answer of any call that has one.
+func TestStrangers(t *testing.T) {
+	c, ctx := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"hello":1}`) }), t.Context()
+	for name, ask := range map[string]func() error{
+		"validate":   func() error { _, err := c.Validate(ctx, []byte("{}")); return err },
+		"publish":    func() error { _, err := c.Publish(ctx, "t", []byte("{}")); return err },
+		"versions":   func() error { _, err := c.Versions(ctx, "a/b"); return err },
+		"version":    func() error { _, err := c.Version(ctx, "a/b", "1"); return err },
+		"status":     func() error { _, err := c.SetStatus(ctx, "t", StatusChange{"a/b", "1", "active", ""}); return err },
+		"all status": func() error { _, err := c.SetStatus(ctx, "t", StatusChange{Name: "a/b", Status: "active"}); return err },
+		"ready":      func() error { _, err := c.Ready(ctx); return err },
+		"session":    func() error { _, err := c.Session(ctx, "t"); return err },
+		"devices":    func() error { return c.TrustDevice(ctx, "t", "me") },
+		"step up":    func() error { _, err := c.StepUp(ctx, "t", "EMAIL_OTP"); return err },
+	} {
+		if err := ask(); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "is the address right?") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

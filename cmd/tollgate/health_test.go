@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -43,6 +44,8 @@ func TestHealth(t *testing.T) {
 			return
 		case "/down":
 			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/ready":
+			_, _ = io.WriteString(w, `{"status":"ok","dependencies":{}}`) // a client that went away is not waited for
 		}
 		asked <- r.URL.Path
 	})
