@@ -8,28 +8,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
 )
-
-// manual is a clock that moves when it is told to.
-type manual struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (m *manual) Now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now
-}
-
-func (m *manual) Advance(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.now = m.now.Add(d)
-}
 
 // tally counts in a map and keeps the hits it got; err is what it answers instead.
 type tally struct {
@@ -62,9 +45,9 @@ func (s *tally) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []u
 
 func (s *tally) Ping(context.Context) error { return s.err }
 
-func newThrottle(t *testing.T, store counter.Store) (*inprocess.Throttle, *manual) {
+func newThrottle(t *testing.T, store counter.Store) (*inprocess.Throttle, *clocktest.Manual) {
 	t.Helper()
-	c := &manual{now: time.Date(2030, time.May, 6, 7, 8, 9, 10, time.UTC)}
+	c := clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 10, time.UTC))
 	th, err := inprocess.NewThrottle(inprocess.ThrottleConfig{Prefix: "p_", Limits: map[throttle.Scope]inprocess.Limit{
 		throttle.AuthAddress: {Requests: 5, Window: 15 * time.Minute},
 		throttle.StepUpUser:  {Requests: 5, Window: time.Hour},
@@ -154,7 +137,7 @@ func TestThrottleRefusesBadSettings(t *testing.T) {
 		"zero":     {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1}}},
 		"prefix":   {Prefix: "a b"},
 	} {
-		if _, err := inprocess.NewThrottle(cfg, new(tally), &manual{}); err == nil {
+		if _, err := inprocess.NewThrottle(cfg, new(tally), clocktest.NewManual(time.Time{})); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -33,7 +34,7 @@ func openDistant(t *testing.T, d *distant) *inprocess.Throttle {
 	t.Helper()
 	th, err := inprocess.NewThrottle(inprocess.ThrottleConfig{
 		Limits: map[throttle.Scope]inprocess.Limit{throttle.APIAddress: {Requests: 60, Window: time.Hour}},
-	}, d, &manual{now: time.Unix(1_000_000, 0)})
+	}, d, clocktest.NewManual(time.Unix(1_000_000, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/tokens/tokenstest"
 )
@@ -32,7 +33,7 @@ func quiet() *logrus.Entry {
 	return logrus.NewEntry(l)
 }
 
-func open(t *testing.T, c Config, ring keyring.Ring, clk *tokenstest.Clock) *Issuer {
+func open(t *testing.T, c Config, ring keyring.Ring, clk *clocktest.Manual) *Issuer {
 	t.Helper()
 	c.Issuer, c.Audience = "tollgate", "tollgate"
 	i, cleanup, err := Open(context.Background(), c, ring, clk, quiet())
@@ -46,7 +47,7 @@ func open(t *testing.T, c Config, ring keyring.Ring, clk *tokenstest.Clock) *Iss
 func ring() keyring.Ring { return records.NewKeyring(records.New()) }
 
 func TestContract(t *testing.T) {
-	tokenstest.Run(t, func(t *testing.T, c *tokenstest.Clock) tokenstest.Subject {
+	tokenstest.Run(t, func(t *testing.T, c *clocktest.Manual) tokenstest.Subject {
 		i := open(t, Config{DataDir: t.TempDir()}, ring(), c)
 		return tokenstest.Subject{Signer: i, Verifier: i, Published: i}
 	})

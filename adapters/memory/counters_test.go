@@ -3,7 +3,6 @@ package memory_test
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,28 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 )
 
-// manual is a clock that moves when it is told to.
-type manual struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newManual() *manual { return &manual{now: time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC)} }
-
-func (m *manual) Now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now
-}
-
-func (m *manual) Advance(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.now = m.now.Add(d)
+func newManual() *clocktest.Manual {
+	return clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC))
 }
 
 func TestCountersContract(t *testing.T) {

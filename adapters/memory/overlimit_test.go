@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/overlimit/overlimittest"
 )
 
-func newOverLimit(t testing.TB, c *manual, bytes int64) *memory.OverLimit {
+func newOverLimit(t testing.TB, c *clocktest.Manual, bytes int64) *memory.OverLimit {
 	t.Helper()
 	o, err := memory.NewOverLimit(c, memory.Config{OverLimitBytes: bytes})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,33 +19,17 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 )
-
-type manual struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (m *manual) Now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now
-}
-
-func (m *manual) Advance(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.now = m.now.Add(d)
-}
 
 // TestCountersContract counts through the decorator.
 func TestCountersContract(t *testing.T) {
 	tracing, cleanup, _ := open(t, config(otlptest.Start(t).HTTP))
 	defer cleanup()
 	countertest.Run(t, func(*testing.T) countertest.Subject {
-		clock := &manual{now: time.Unix(1_900_000_000, 0)}
+		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
 		store := memory.NewCounters(clock, memory.Config{MaxCounters: 100_000})
 		return countertest.Subject{Store: tracing.Counters(store, "valkey"), Advance: clock.Advance, Key: func(name string) string { return name }}
 	})
@@ -62,7 +45,7 @@ func (away) Add(context.Context, []counter.Hit, []uint64) error {
 func TestCountersHaveSpans(t *testing.T) {
 	collector := otlptest.Start(t)
 	tracing, cleanup, _ := open(t, config(collector.HTTP))
-	store := memory.NewCounters(&manual{now: time.Unix(1_900_000_000, 0)}, memory.Config{MaxCounters: 100})
+	store := memory.NewCounters(clocktest.NewManual(time.Unix(1_900_000_000, 0)), memory.Config{MaxCounters: 100})
 	hits := []counter.Hit{{Key: "a", Addend: 1, Window: time.Minute, TTL: time.Minute}, {Key: "b", Addend: 1, Window: time.Minute, TTL: time.Minute}}
 	parent := call(tracing, func(ctx context.Context) {
 		if err := tracing.Counters(store, "valkey").AddUnlessOver(ctx, hits, make([]uint64, 2)); err != nil {

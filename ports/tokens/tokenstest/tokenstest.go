@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
@@ -24,31 +25,13 @@ type Subject struct {
 	keyring.Published
 }
 
-// Clock is a clock that stands until it is moved. It is safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
 // NewClock returns a clock at a whole second.
-func NewClock() *Clock { return &Clock{now: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)} }
-
-// Now returns the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Advance moves the clock.
-func (c *Clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+func NewClock() *clocktest.Manual {
+	return clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
 }
 
 // Claims returns good claims, issued now and good for a minute.
-func Claims(c *Clock) tokens.Claims {
+func Claims(c *clocktest.Manual) tokens.Claims {
 	return tokens.Claims{
 		ID:        "0b0e6d8a-5c3e-4f0c-9d1a-2b3c4d5e6f70",
 		UserID:    "11111111-2222-4333-8444-555555555555",
@@ -58,9 +41,9 @@ func Claims(c *Clock) tokens.Claims {
 }
 
 // Run runs the suite. open returns an adapter that goes by the clock.
-func Run(t *testing.T, open func(t *testing.T, c *Clock) Subject) {
+func Run(t *testing.T, open func(t *testing.T, c *clocktest.Manual) Subject) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject, c *Clock){
+	for name, test := range map[string]func(t *testing.T, s Subject, c *clocktest.Manual){
 		"returns the claims":      returnsClaims,
 		"tells expired":           tellsExpired,
 		"refuses what is altered": refusesAltered,
@@ -92,7 +75,7 @@ func WantCode(t *testing.T, what string, err error, code fault.Code) {
 	}
 }
 
-func returnsClaims(t *testing.T, s Subject, c *Clock) {
+func returnsClaims(t *testing.T, s Subject, c *clocktest.Manual) {
 	want := Claims(c)
 	token := sign(t, s, want)
 	for range 2 { // the second may come from a memory
@@ -107,7 +90,7 @@ func returnsClaims(t *testing.T, s Subject, c *Clock) {
 	}
 }
 
-func tellsExpired(t *testing.T, s Subject, c *Clock) {
+func tellsExpired(t *testing.T, s Subject, c *clocktest.Manual) {
 	seen, unseen := sign(t, s, Claims(c)), sign(t, s, Claims(c))
 	if _, err := s.Verify(context.Background(), seen); err != nil {
 		t.Fatalf("verify: %v", err)
@@ -119,7 +102,7 @@ func tellsExpired(t *testing.T, s Subject, c *Clock) {
 	WantCode(t, "a token that was not", err, auth.CodeTokenExpired)
 }
 
-func refusesAltered(t *testing.T, s Subject, c *Clock) {
+func refusesAltered(t *testing.T, s Subject, c *clocktest.Manual) {
 	token := sign(t, s, Claims(c))
 	for i := range len(token) {
 		altered := []byte(token)
@@ -134,14 +117,14 @@ func refusesAltered(t *testing.T, s Subject, c *Clock) {
 	}
 }
 
-func refusesNone(t *testing.T, s Subject, _ *Clock) {
+func refusesNone(t *testing.T, s Subject, _ *clocktest.Manual) {
 	for _, text := range []string{"", ".", "..", "x.y.z", "\x00", strings.Repeat("a", 1<<20), strings.Repeat(".", 10000)} {
 		_, err := s.Verify(context.Background(), auth.AccessToken(text))
 		WantCode(t, "what is no token", err, auth.CodeInvalidToken)
 	}
 }
 
-func namesKeys(t *testing.T, s Subject, _ *Clock) {
+func namesKeys(t *testing.T, s Subject, _ *clocktest.Manual) {
 	keys, err := s.PublicKeys(context.Background())
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("keys %v, error %v; want at least one", keys, err)
@@ -151,7 +134,7 @@ func namesKeys(t *testing.T, s Subject, _ *Clock) {
 	}
 }
 
-func parallel(t *testing.T, s Subject, c *Clock) {
+func parallel(t *testing.T, s Subject, c *clocktest.Manual) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {

@@ -1,0 +1,57 @@
+package prometheus
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/auditlog/auditlogtest"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
+	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
+)
+
+// What counts a port keeps the port's contract, as what it stands before does.
+
+func TestCountersContract(t *testing.T) {
+	countertest.Run(t, func(*testing.T) countertest.Subject {
+		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
+		store := memory.NewCounters(clock, memory.Config{MaxCounters: 100_000})
+		return countertest.Subject{
+			Store: NewCounters(store, prometheus.NewRegistry()), Advance: clock.Advance, Key: func(name string) string { return name },
+		}
+	})
+}
+
+func TestSessionCacheContract(t *testing.T) {
+	sessioncachetest.Run(t, func(*testing.T) sessioncachetest.Subject {
+		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
+		cache := memory.NewSessions(clock, memory.Config{MaxSessions: 10_000})
+		var last atomic.Int64
+		return sessioncachetest.Subject{
+			Cache: NewSessionCache(cache, prometheus.NewRegistry()), Now: clock.Now, Advance: clock.Advance,
+			ID: func() auth.SessionID { return auth.SessionID(fmt.Sprint("session-", last.Add(1))) },
+		}
+	})
+}
+
+func TestAuditLogContract(t *testing.T) {
+	auditlogtest.Run(t, func(*testing.T) auditlogtest.Subject {
+		db, a := records.New(), NewAudit(prometheus.NewRegistry())
+		return auditlogtest.Subject{Log: a.Log(records.NewAuditLog(db)), Runner: a.Transactions(db)}
+	})
+}
+
+func TestTransactionsContract(t *testing.T) {
+	transactiontest.Run(t, func(*testing.T) transactiontest.Opened {
+		db := records.New()
+		return transactiontest.Opened{Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: records.NewGrants(db)}
+	})
+}
