@@ -54,6 +54,9 @@ type refusalBody struct {
 	} `json:"details"`
 }
 
+// endOfTime is the year until which an account is locked that only an operator unlocks.
+const endOfTime = "9999-"
+
 // refusal returns what an answer says that is no success.
 func (c *Client) refusal(resp *http.Response, text []byte) error {
 	var b refusalBody
@@ -67,8 +70,11 @@ func (c *Client) refusal(resp *http.Response, text []byte) error {
 	if strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_user_authentication"`) { // RFC 9470
 		f.Code = auth.CodeInsufficientTrust
 	}
-	if b.Details.LockoutUntil != "" {
-		f.Message += ", until " + plain(b.Details.LockoutUntil)
+	switch until := b.Details.LockoutUntil; {
+	case strings.HasPrefix(until, endOfTime):
+		f.Message += ", until an operator unlocks it"
+	case until != "":
+		f.Message += ", until " + plain(until)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
 		f.RetryAfter = time.Duration(s) * time.Second

@@ -136,6 +136,7 @@ func TestRefusals(t *testing.T) {
 		"fields":     {400, nil, `{"error":"invalid_input","message":"email is missing","details":{"fields":{"email":"is missing"}}}`, fault.Invalid, auth.CodeInvalidInput, "email is missing"},
 		"rules":      {422, nil, `{"error":"version must not be a range"}`, fault.Invalid, "", "version must not be a range"},
 		"locked":     {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"2026-01-01T00:00:00Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until 2026-01-01T00:00:00Z"},
+		"for ever":   {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"9999-12-31T23:59:59.000Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until an operator unlocks it"},
 		"step up":    {403, []string{"WWW-Authenticate", `Bearer error="insufficient_user_authentication"`}, `{"error":"step up"}`, fault.Forbidden, auth.CodeInsufficientTrust, "step up"},
 		"forbidden":  {403, nil, `{"error":"no grant"}`, fault.Forbidden, "", "no grant"},
 		"token":      {401, []string{"WWW-Authenticate", "Bearer"}, `{"error":"expired"}`, fault.Unauthenticated, "", "expired"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -93,6 +94,9 @@ func (s submission) validate(ctx context.Context, o *output) error {
 func (v verdict) err() error {
 	if v.Valid {
 		return nil
+	}
+	if v.File == exportfile.Stdin {
+		return errors.New("the document on standard input is not valid")
 	}
 	return fmt.Errorf("%s is not valid", v.File)
 }

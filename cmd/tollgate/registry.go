@@ -138,7 +138,7 @@ func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+		return nil, err // which names the file
 	}
 	if len(text) > maxDocument {
 		return nil, errors.New("the document is larger than 1 MiB")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,14 +23,32 @@ func explainUse(root *cobra.Command) {
 	})
 }
 
-// explained returns the check with a failure that shows how the command is used.
+// explained returns the check with a failure that shows how the command is used. Flags that are missing are told first, as Cobra
+// would do only afterwards.
 func explained(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if check(c, args) == nil {
-			return nil
+		missing := missingFlags(c)
+		switch {
+		case len(missing) == 1:
+			return fmt.Errorf("%s is missing: use '%s'", missing[0], c.UseLine())
+		case len(missing) > 1:
+			last := len(missing) - 1
+			return fmt.Errorf("%s and %s are missing: use '%s'", strings.Join(missing[:last], ", "), missing[last], c.UseLine())
+		case check(c, args) != nil:
+			return fmt.Errorf("wrong number of arguments (%d): use '%s'", len(args), c.UseLine())
 		}
-		return fmt.Errorf("wrong number of arguments (%d): use '%s'", len(args), c.UseLine())
+		return nil
 	}
+}
+
+// missingFlags names the flags that a command cannot do without and was not given.
+func missingFlags(c *cobra.Command) (names []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
 }
 
 // wrongValue tells of a number that is none by its flag.

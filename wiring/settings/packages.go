@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"net/url"
 	"os"
@@ -77,16 +78,26 @@ func (p Packages) environment() (map[string][]string, error) {
 func readRegistries(path string) (map[string][]privateRegistry, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.New("cannot be read")
+		return nil, unreadable(err)
 	}
 	if info.Size() > maxRegistriesFile {
 		return nil, fmt.Errorf("is larger than %d bytes", maxRegistriesFile)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errors.New("cannot be read")
+		return nil, unreadable(err)
 	}
 	return parseRegistries(content)
+}
+
+// unreadable says why a file cannot be read, without its path, which stands
+// before it.
+func unreadable(err error) error {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
 }
 
 // parseRegistries reads YAML, and so JSON. Its errors never show a value,

@@ -53,7 +53,7 @@ func TestWrongPackageRegistries(t *testing.T) {
 			t.Errorf("%s: %q", content, text)
 		}
 	}
-	if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=/none"}); err == nil || !strings.Contains(err.Error(), "/none") {
+	if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=/none"}); err == nil || !strings.Contains(err.Error(), "/none: cannot be read: no such file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := settings.Read([]string{"PACKAGE_CHECKS=maybe"}); err == nil || !strings.Contains(err.Error(), "PACKAGE_CHECKS") {

@@ -95,7 +95,7 @@ func (f *File) Locked(ctx context.Context, do func(*Held) error) error {
 		if ctx.Err() == nil && waiting.Err() != nil {
 			return fmt.Errorf("another command has held %s for %s", lock.Path(), lockTimeout)
 		}
-		return fmt.Errorf("lock %s: %w", lock.Path(), err)
+		return fmt.Errorf("lock the credentials: %w", err) // which names the file
 	}
 	defer func() { _ = lock.Unlock() }() // the end of the process unlocks it as well
 	contents, err := f.Read()
