@@ -24,6 +24,7 @@ type Checker struct {
 	sessions sessionstore.Store
 	cache    sessioncache.Cache
 	clock    clock.Clock
+	reading  reading
 }
 
 // NewChecker returns a checker of tokens against the records of sessions.
@@ -43,11 +44,9 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 		return auth.Session{}, err
 	}
 	now := c.clock.Now()
-	s, cached := c.cache.Get(ctx, claims.SessionID)
-	if !cached {
-		if s, err = c.load(ctx, claims.SessionID, now); err != nil {
-			return auth.Session{}, err
-		}
+	s, err := c.session(ctx, claims.SessionID)
+	if err != nil {
+		return auth.Session{}, err
 	}
 	if s.UserID != claims.UserID {
 		return auth.Session{}, errEnded()
@@ -58,8 +57,31 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 	return s, nil
 }
 
-// load reads a session, notes that it is in use, and keeps a copy for the next requests. now is before the reading.
-func (c *Checker) load(ctx context.Context, id auth.SessionID, now time.Time) (auth.Session, error) {
+// session returns the copy of a session, or reads it where there is none. Of the checks that find none at once, one reads and
+// leaves a copy to the others: a busy session would be read by all its callers each time that its copy has aged. They do not
+// take what was read from each other, since it may have begun before the session ended; the cache knows which copies count.
+func (c *Checker) session(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	if s, ok := c.cache.Get(ctx, id); ok {
+		return s, nil
+	}
+	end, other := c.reading.begin(id)
+	if other == nil {
+		defer end()
+		return c.load(ctx, id)
+	}
+	select {
+	case <-other:
+	case <-ctx.Done(): // as the reading will tell
+	}
+	if s, ok := c.cache.Get(ctx, id); ok {
+		return s, nil
+	}
+	return c.load(ctx, id)
+}
+
+// load reads a session, notes that it is in use, and keeps a copy for the next requests.
+func (c *Checker) load(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	now := c.clock.Now()
 	s, err := c.sessions.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return auth.Session{}, errEnded()

@@ -1,0 +1,124 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+)
+
+// held is a store that has read a session and keeps the caller waiting for it.
+type held struct {
+	sessionstore.Store
+	release chan struct{}
+	err     error // of the first reading
+
+	mu    sync.Mutex
+	reads int
+}
+
+func (h *held) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	h.mu.Lock()
+	h.reads++
+	first := h.reads == 1
+	h.mu.Unlock()
+	s, err := h.Store.Get(ctx, id)
+	if first {
+		<-h.release
+		if h.err != nil {
+			return auth.Session{}, h.err
+		}
+	}
+	return s, err
+}
+
+// crowd checks one token several times at once, while the first reading is held.
+type crowd struct {
+	*world
+	held    *held
+	checker *access.Checker
+	errs    []error
+	done    sync.WaitGroup
+}
+
+func gather(ctx context.Context, t *testing.T, callers int) *crowd {
+	t.Helper()
+	w := newWorld(t)
+	c := &crowd{world: w, held: &held{Store: w.store.Store, release: make(chan struct{})}, errs: make([]error, callers)}
+	c.checker = access.NewChecker(verifier{user}, c.held, w.cache, w.clock)
+	for i := range callers {
+		c.done.Go(func() { _, c.errs[i] = c.checker.Check(ctx, auth.AccessToken(id)) })
+		synctest.Wait()
+	}
+	return c
+}
+
+func (c *crowd) finish() {
+	close(c.held.release)
+	c.done.Wait()
+}
+
+func TestChecksAtOnceReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := gather(context.Background(), t, 10)
+		c.finish()
+		if err := errors.Join(c.errs...); err != nil {
+			t.Error(err)
+		}
+		if c.held.reads != 1 {
+			t.Errorf("%d readings, want one", c.held.reads)
+		}
+	})
+}
+
+// TestFailureOfAnotherIsNotShared wants the checks that waited to read for themselves.
+func TestFailureOfAnotherIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := gather(context.Background(), t, 5)
+		c.held.err = fault.New(fault.Unavailable, "", "the records are away")
+		c.finish()
+		if !fault.Is(c.errs[0], fault.Unavailable) {
+			t.Errorf("the check whose reading failed: %v", c.errs[0])
+		}
+		if err := errors.Join(c.errs[1:]...); err != nil {
+			t.Errorf("those that waited: %v", err)
+		}
+	})
+}
+
+// TestSessionThatEndsDuringTheReading wants the checks that waited to see the end, though what was read lies before it.
+func TestSessionThatEndsDuringTheReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		c := gather(ctx, t, 5)
+		c.clock.now = c.clock.now.Add(time.Millisecond)
+		if _, err := c.store.End(ctx, sessionstore.Filter{UserID: user}, c.clock.now, auth.EndSignOut); err != nil {
+			t.Fatal(err)
+		}
+		c.cache.Drop(ctx, id)
+		c.finish()
+		for _, err := range c.errs[1:] {
+			wantFault(t, "a check that waited", err, auth.CodeInvalidToken)
+		}
+	})
+}
+
+func TestCallerGoesAwayWhileAnotherReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(context.Background())
+		c := gather(ctx, t, 2)
+		leave()
+		synctest.Wait() // the one that waited has read for itself and is gone
+		if c.held.reads != 2 || c.errs[1] == nil {
+			t.Errorf("%d readings, error %v, want that of a caller who has gone", c.held.reads, c.errs[1])
+		}
+		c.finish()
+	})
+}
