@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -65,7 +66,7 @@ import (
 // settingsSet gives each part its own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "Tracing", "REST", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
+		"Service", "Tracing", "REST", "Answers", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention", "Limits", "Passwords", "Tokens", "Plugins", "Postgres",
 		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
 )
 
@@ -260,6 +261,6 @@ func (l *ruleLog) Refused(err error) {
 // apiSet gives those parts of the API that need more than one set.
 var apiSet = wire.NewSet(newRegistryAPI)
 
-func newRegistryAPI(r settings.Registry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
-	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn()}, b, p)
+func newRegistryAPI(r settings.Registry, answers representation.Config, log *logrus.Entry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
+	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn(), Answers: answers, Log: log}, b, p)
 }

@@ -111,6 +111,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	restConfig := s.REST
 	registry := s.Registry
+	representationConfig := s.Answers
 	sqliteConfig := s.SQLite
 	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing, log)
 	if err != nil {
@@ -178,7 +179,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	publisher := publish.New(config3, publishPorts)
 	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
-	registryapiAPI := newRegistryAPI(registry, browser, prometheusPublisher)
+	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)
@@ -490,6 +491,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	restConfig := s.REST
 	registry := s.Registry
+	representationConfig := s.Answers
 	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
 	wiringRecordSettings := recordSettings{
@@ -582,7 +584,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	publisher := publish.New(config3, publishPorts)
 	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
-	registryapiAPI := newRegistryAPI(registry, browser, prometheusPublisher)
+	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)

@@ -24,6 +24,14 @@ var (
 // at returns a time for a row or for the argument of a query.
 func at(t time.Time) instant { return instant{t} }
 
+// argument returns a time for the argument of a query that Bun does not see.
+func (d *DB) argument(t time.Time) any {
+	if d.dialect.Name == PostgreSQL {
+		return t.UTC()
+	}
+	return t.UnixMicro()
+}
+
 // IsZero tells Bun what counts as NULL for a nullzero column.
 func (i instant) IsZero() bool { return i.Time.IsZero() }
 

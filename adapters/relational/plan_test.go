@@ -57,7 +57,7 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *relational.Se
 	list := func(q serverstore.Query) func(ctx context.Context, s *relational.Servers) error {
 		return func(ctx context.Context, s *relational.Servers) error {
 			found, err := s.List(ctx, q)
-			if err == nil && len(found) == 0 {
+			if err == nil && len(found.Records) == 0 {
 				t.Errorf("%+v selects nothing", q)
 			}
 			return err
@@ -82,7 +82,15 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *relational.Se
 			return err
 		},
 		"versions": func(ctx context.Context, s *relational.Servers) error {
-			_, err := s.Versions(ctx, name, false)
+			_, err := s.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: 4 << 20})
+			return err
+		},
+		"versions, next page": func(ctx context.Context, s *relational.Servers) error {
+			_, err := s.Versions(ctx, serverstore.VersionsQuery{Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20})
+			return err
+		},
+		"outline": func(ctx context.Context, s *relational.Servers) error {
+			_, err := s.Outline(ctx, name, false)
 			return err
 		},
 	}

@@ -198,7 +198,7 @@ func TestSearchGoesPastNamesWithoutRows(t *testing.T) {
 			}
 			for _, text := range []string{"SERVER", "r-"} {
 				got, err := servers.List(t.Context(), serverstore.Query{Search: text, Limit: 2})
-				if err != nil || len(got) != 1 || got[0].Name.String() != "com.example/server-8" {
+				if err != nil || len(got.Records) != 1 || got.Records[0].Name.String() != "com.example/server-8" {
 					t.Errorf("%q finds %+v, %v", text, got, err)
 				}
 			}

@@ -36,29 +36,30 @@ func NewServers(db *DB, c Config) *Servers {
 }
 
 // List answers serverstore.Reader.
-func (s *Servers) List(ctx context.Context, q serverstore.Query) ([]registry.Record, error) {
+func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
 	db := s.db.read(ctx)
 	found, err := s.search(ctx, db, q)
 	if err != nil {
-		return nil, err
+		return serverstore.Page{}, err
 	}
-	// A page needs no more names than it has rows, as long as each has one.
-	names := q.Limit + 1
-	records, err := s.list(ctx, db, q, found.first(names))
-	if err != nil || !found.byName || len(records) == q.Limit {
-		return records, err
+	// A page needs no more names than it has rows, as long as each has one. Its
+	// last row is the one that tells whether there are more.
+	names := q.Limit + 2
+	p, err := s.list(ctx, db, q, found.first(names))
+	if err != nil || !found.byName || p.More {
+		return p, err
 	}
 	if more, err := s.exceeds(ctx, db, found.rows, found.args, names); err != nil || !more {
-		return records, err
+		return p, err
 	}
 	return s.list(ctx, db, q, found.first(math.MaxInt32))
 }
 
 // list returns the page of a listing whose names meet a condition.
-func (s *Servers) list(ctx context.Context, db bun.IDB, q serverstore.Query, c condition) ([]registry.Record, error) {
+func (s *Servers) list(ctx context.Context, db bun.IDB, q serverstore.Query, c condition) (serverstore.Page, error) {
 	w, err := s.selection(ctx, db, q)
 	if err != nil {
-		return nil, err
+		return serverstore.Page{}, err
 	}
 	if c.text != "" {
 		w.and(c.text, c.args...)
@@ -68,18 +69,47 @@ func (s *Servers) list(ctx context.Context, db bun.IDB, q serverstore.Query, c c
 	if q.LatestOnly {
 		order = " ORDER BY v.name"
 	}
-	// SQLite prepares a statement anew for each value of a limit that is nothing
-	// but a placeholder.
-	limit := " LIMIT CAST(? AS bigint)"
-	return s.page(ctx, query{w.String() + order + limit, append(w.args, q.Limit), w.fixed}, q.Limit)
+	return s.page(ctx, query{w.String() + order, w.args, w.fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
 }
 
 // someVersions is how many versions of a server are made room for at first.
 const someVersions = 8
 
 // Versions answers serverstore.Reader.
-func (s *Servers) Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error) {
-	return s.records(ctx, query{visible("v.name = ?", deleted) + " ORDER BY v.published_at DESC", []any{name.String()}, true}, someVersions)
+func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+	condition, args := visible("v.name = ?", q.Deleted), []any{q.Name.String()}
+	if !q.Before.IsZero() {
+		condition += " AND v.published_at < ?"
+		args = append(args, s.db.argument(q.Before))
+	}
+	return s.page(ctx, query{condition + newestFirst, args, true}, extent{rows: q.Limit, bytes: q.Bytes, room: someVersions})
+}
+
+const newestFirst = " ORDER BY v.published_at DESC"
+
+// Outline answers serverstore.Reader. Neither database reads a document to tell
+// how large it is.
+func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
+	text := "SELECT v.facts, " + s.size("v.document") + " FROM versions AS v WHERE " + visible("v.name = ?", deleted) + newestFirst
+	rows, err := s.db.rows(ctx, query{text, []any{name.String()}, true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	var all []registry.Edition
+	var facts string
+	var size int
+	for rows.Next() {
+		if err := rows.Scan(&facts, &size); err != nil {
+			return nil, s.db.fault(err)
+		}
+		r, err := parseFacts(facts)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, registry.Edition{Release: r, Size: size})
+	}
+	return all, s.db.fault(rows.Err())
 }
 
 // Version answers serverstore.Reader.
@@ -100,14 +130,14 @@ func visible(condition string, deleted bool) string {
 }
 
 func (s *Servers) one(ctx context.Context, condition string, args ...any) (registry.Record, error) {
-	found, err := s.records(ctx, query{condition, args, true}, 1)
+	found, err := s.records(ctx, query{condition, args, true}, extent{room: 1})
 	if err != nil {
 		return registry.Record{}, err
 	}
-	if len(found) == 0 {
+	if len(found.Records) == 0 {
 		return registry.Record{}, fault.New(fault.NotFound, "", "no such version of a server")
 	}
-	return found[0], nil
+	return found.Records[0], nil
 }
 
 // selection is the condition of a listing with its arguments.

@@ -24,5 +24,12 @@ type Record struct {
 	Document []byte // compact JSON of the document as it was sent
 }
 
+// Edition is a release with the size of its document in bytes, for what needs
+// to know of a document without holding it.
+type Edition struct {
+	Release
+	Size int
+}
+
 // MaxVersions is the most versions that one server may have (decisions 1.4).
 const MaxVersions = 10_000

@@ -15,12 +15,15 @@ import (
 // fault.Unavailable when the database is away. Where deleted is false,
 // versions of status deleted are as if they were not there.
 type Reader interface {
-	// List returns the records that the query selects, ordered by name, then
-	// version, both bytewise.
-	List(ctx context.Context, q Query) ([]registry.Record, error)
-	// Versions returns all versions of a server, newest publication first. No
-	// such server is an empty answer.
-	Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error)
+	// List returns a page of the records that the query selects, ordered by
+	// name, then version, both bytewise.
+	List(ctx context.Context, q Query) (Page, error)
+	// Versions returns a page of the versions of a server, newest publication
+	// first. No such server is an empty page.
+	Versions(ctx context.Context, q VersionsQuery) (Page, error)
+	// Outline returns all versions of a server in the order of Versions, with
+	// the sizes of their documents instead of these.
+	Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error)
 	// Version returns one version, or fault.NotFound.
 	Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error)
 	// Latest returns the version that holds the latest flag, or
@@ -51,15 +54,34 @@ type Change struct {
 	Remotes  []registry.RemoteURL // of Document; counts only when that is set
 }
 
+// Page is a part of a listing. A record is in it as long as the page has fewer
+// than the most records that were asked for, and the documents before it have
+// fewer bytes than were asked for. So a page has one record at least, if there
+// is any, and no store holds more than the bound and one document.
+type Page struct {
+	Records []registry.Record
+	More    bool // there are records behind the last one
+}
+
 // Query selects a page of the listing (decisions 1.2).
 type Query struct {
 	AfterName    string // the page begins behind this name and version; empty = at the start
 	AfterVersion string
-	Limit        int // 1 and more
+	Limit        int // most records, 1 and more
+	Bytes        int // of documents, with which the page ends; 0 = however many
 
 	Search       string           // case-insensitive (Unicode simple folding not required beyond ASCII) substring of the name; empty = all
 	UpdatedSince time.Time        // strictly after; zero = all
 	Version      registry.Version // exact; zero = all
 	LatestOnly   bool
 	Deleted      bool // deleted versions too
+}
+
+// VersionsQuery selects a page of the versions of a server.
+type VersionsQuery struct {
+	Name    registry.Name
+	Before  time.Time // the page begins with the newest publication before this; zero = with the newest
+	Limit   int       // most records; 0 = however many
+	Bytes   int       // of documents, with which the page ends; 0 = however many
+	Deleted bool      // deleted versions too
 }

@@ -27,6 +27,7 @@ func TestRegistry(t *testing.T) {
 		{"filters", checkFilters},
 		{"cursors", checkCursors},
 		{"paging", checkPaging},
+		{"large answers", checkLarge},
 		{"order of versions", checkOrder},
 		{"latest", checkLatest},
 		{"replace", checkReplace},

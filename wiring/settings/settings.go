@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
@@ -37,6 +38,7 @@ import (
 type Settings struct {
 	Service      Service                   `part:"Service"`
 	REST         rest.Config               `part:"API"`
+	Answers      representation.Config     `part:"API"`
 	Methods      methodsapi.Config         `part:"Methods listing"`
 	Registry     Registry                  `part:"Registry"`
 	Servers      relational.Config         `part:"Registry"`

@@ -31,19 +31,52 @@ func NewServers(db *Database, uniqueURLs bool) *Servers {
 	return &Servers{db: db, uniqueURLs: uniqueURLs}
 }
 
-// List returns the records that the query selects.
-func (s *Servers) List(ctx context.Context, q serverstore.Query) ([]registry.Record, error) {
+// List returns a page of the records that the query selects.
+func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
 	found, err := s.selected(ctx, func(r registry.Record) bool { return selects(q, r) })
+	if err != nil {
+		return serverstore.Page{}, err
+	}
+	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
+	return page(found, q.Limit, q.Bytes), nil
+}
+
+// page returns the first page of records, within bounds of which 0 is none.
+func page(all []registry.Record, limit, most int) serverstore.Page {
+	n, held := 0, 0
+	for n < len(all) && (limit == 0 || n < limit) && (most == 0 || held < most) {
+		held += len(all[n].Document)
+		n++
+	}
+	return serverstore.Page{Records: all[:n:n], More: n < len(all)}
+}
+
+// Versions returns a page of the versions of a server, newest publication first.
+func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+	found, err := s.newestFirst(ctx, func(r registry.Record) bool {
+		return r.Name == q.Name && visible(r, q.Deleted) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
+	})
+	if err != nil {
+		return serverstore.Page{}, err
+	}
+	return page(found, q.Limit, q.Bytes), nil
+}
+
+// Outline returns all versions of a server without their documents.
+func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
+	found, err := s.newestFirst(ctx, func(r registry.Record) bool { return r.Name == name && visible(r, deleted) })
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
-	return found[:min(q.Limit, len(found))], nil
+	editions := make([]registry.Edition, 0, len(found))
+	for _, r := range found {
+		editions = append(editions, registry.Edition{Release: r.Release, Size: len(r.Document)})
+	}
+	return editions, nil
 }
 
-// Versions returns all versions of a server, newest publication first.
-func (s *Servers) Versions(ctx context.Context, name registry.Name, deleted bool) ([]registry.Record, error) {
-	found, err := s.selected(ctx, func(r registry.Record) bool { return r.Name == name && visible(r, deleted) })
+func (s *Servers) newestFirst(ctx context.Context, wanted func(registry.Record) bool) ([]registry.Record, error) {
+	found, err := s.selected(ctx, wanted)
 	slices.SortFunc(found, func(a, b registry.Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
 	return found, err
 }

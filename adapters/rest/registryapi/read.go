@@ -14,7 +14,7 @@ import (
 // there.
 type Reader interface {
 	List(ctx context.Context, q browse.Query) (browse.Page, error)
-	Versions(ctx context.Context, serverName, includeDeleted string) ([]registry.Record, error)
+	Versions(ctx context.Context, serverName, includeDeleted string) (browse.History, error)
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 }
 
@@ -36,11 +36,14 @@ func (a *API) versions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	records, err := a.reader.Versions(c.UserContext(), name, query(c, includeDeleted))
-	if err != nil {
+	history, err := a.reader.Versions(c.UserContext(), name, query(c, includeDeleted))
+	switch {
+	case err != nil:
 		return err
+	case history.Long != nil:
+		return a.sendLong(c, history.Long)
 	}
-	return send(c, func(b []byte) []byte { return appendList(b, records, "") })
+	return send(c, func(b []byte) []byte { return appendList(b, history.Records, "") })
 }
 
 func (a *API) version(c *fiber.Ctx) error {

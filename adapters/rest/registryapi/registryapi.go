@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -35,25 +36,29 @@ type Config struct {
 	// WritesOff must equal publish.Config.WritesOff: the registry then answers
 	// 501 to publish, replace and delete, whatever else is wrong with them.
 	WritesOff bool
+	Answers   representation.Config
+	// Log hears of answers that broke off when their status was sent already.
+	Log *logrus.Entry
 }
 
 // API is the registry's part of the API.
 type API struct {
 	config Config
+	forms  *representation.Forms
 	reader Reader
 	writer Writer
 }
 
 // New returns the registry's part of the API.
 func New(cfg Config, r Reader, w Writer) *API {
-	return &API{config: cfg, reader: r, writer: w}
+	return &API{config: cfg, forms: representation.New(cfg.Answers), reader: r, writer: w}
 }
 
 // Mount adds the routes of the document's table, and validate.
 func (a *API) Mount(r fiber.Router) {
 	for _, prefix := range prefixes() {
 		for path, read := range map[string]fiber.Handler{servers: a.list, versions: a.versions, version: a.version} {
-			r.Get(prefix+path, forBrowsers, representation.Negotiate, read)
+			r.Get(prefix+path, forBrowsers, a.forms.Negotiate, read)
 			r.Options(prefix+path, forBrowsers, preflight)
 		}
 		r.Put(prefix+version, a.replace)

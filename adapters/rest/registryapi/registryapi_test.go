@@ -58,9 +58,10 @@ func (s *registryStub) List(_ context.Context, q browse.Query) (browse.Page, err
 	return s.page, err
 }
 
-func (s *registryStub) Versions(_ context.Context, name, deleted string) ([]registry.Record, error) {
+func (s *registryStub) Versions(_ context.Context, name, deleted string) (browse.History, error) {
 	s.target, s.deleted = publish.Target{Name: name}, deleted
-	return s.called("versions")
+	records, err := s.called("versions")
+	return browse.History{Records: records}, err
 }
 
 func (s *registryStub) Version(_ context.Context, name, version, deleted string) (registry.Record, error) {

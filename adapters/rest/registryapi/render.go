@@ -25,6 +25,11 @@ func send(c *fiber.Ctx, write func([]byte) []byte) error {
 func appendList(b []byte, records []registry.Record, nextCursor string) []byte {
 	b = append(b, `{"servers":`...)
 	b = appendRecords(b, records)
+	return appendListEnd(b, nextCursor, len(records))
+}
+
+// appendListEnd appends what follows the records of a ServerList.
+func appendListEnd(b []byte, nextCursor string, count int) []byte {
 	b = append(b, `,"metadata":{`...)
 	if nextCursor != "" {
 		b = append(b, `"nextCursor":`...)
@@ -32,7 +37,7 @@ func appendList(b []byte, records []registry.Record, nextCursor string) []byte {
 		b = append(b, ',')
 	}
 	b = append(b, `"count":`...)
-	b = strconv.AppendInt(b, int64(len(records)), 10)
+	b = strconv.AppendInt(b, int64(count), 10)
 	return append(b, "}}"...)
 }
 

@@ -17,7 +17,7 @@ func BenchmarkNegotiate(b *testing.B) {
 	app := fiber.New()
 	send := func(c *fiber.Ctx) error { return c.SendString(body) }
 	app.Get("/plain", send)
-	app.Get("/form", representation.Negotiate, send)
+	app.Get("/form", representation.New(representation.Config{}).Negotiate, send)
 	handle := app.Handler()
 	for name, request := range map[string]struct{ path, coding string }{
 		"neither": {"/plain", "gzip"}, "validator": {"/form", ""}, "compressed": {"/form", "gzip"},

@@ -1,15 +1,18 @@
 // Package representation sends an answer to a read in the form that its caller
 // can use: not at all where the caller has it already, and compressed where
-// that is worth it (RFC 9110, 8.8.3, 12.5.3 and 13.1.2). It knows nothing of
-// what the answers say, and it touches no failures.
+// that is worth it (RFC 9110, 8.8.3, 12.5.3 and 13.1.2). It bounds what large
+// answers take of the memory until slow callers have taken them. It knows
+// nothing of what the answers say, and it touches no failures.
 package representation
 
 import (
+	"math"
 	"net/http"
 	"slices"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/semaphore"
 )
 
 // MinSize is the size in bytes from which on answers are compressed. Shorter
@@ -23,18 +26,35 @@ const (
 	cacheControl = "no-cache"
 )
 
+// Forms gives answers their form, and counts the large ones. It is safe for
+// concurrent use.
+type Forms struct{ memory *semaphore.Weighted }
+
+// New returns the forms of a service, which share one memory.
+func New(cfg Config) *Forms {
+	if cfg.InFlight == 0 {
+		cfg.InFlight = math.MaxInt
+	}
+	return &Forms{semaphore.NewWeighted(int64(cfg.InFlight))}
+}
+
 // Negotiate is for before the handlers of a read. It gives an answer of 200 its
 // validator and turns it into 304 where the caller has it, or compresses it.
-// HEAD gets the headers of GET.
-func Negotiate(c *fiber.Ctx) error {
+// HEAD gets the headers of GET. A large answer beyond what may be in flight is
+// fault.Unavailable.
+func (f *Forms) Negotiate(c *fiber.Ctx) error {
 	if err := c.Next(); err != nil {
 		return err
 	}
 	response := c.Response()
-	if response.StatusCode() != http.StatusOK {
+	if response.StatusCode() != http.StatusOK || response.IsBodyStream() {
 		return nil
 	}
 	body := response.SwapBody(nil)
+	held, err := f.hold(len(body))
+	if err != nil {
+		return err
+	}
 	compress := worthCompressing(len(body)) && acceptsGzip(c)
 	tag := appendTag(make([]byte, 0, tagSize), body, compress)
 	switch {
@@ -43,7 +63,12 @@ func Negotiate(c *fiber.Ctx) error {
 	case compress:
 		body = compressed(body)
 	}
-	response.SwapBody(body)
+	held.keep(len(body))
+	if held == nil || len(body) == 0 {
+		response.SwapBody(body)
+	} else {
+		response.SetBodyStream(&pieces{next: once(body), held: held}, len(body))
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 var (
@@ -31,16 +32,16 @@ type answer struct {
 
 // reader answers what the tests ask for, by Negotiate and by Fixed.
 func reader() *fiber.App {
-	app := fiber.New()
+	app, forms := fiber.New(), representation.New(representation.Config{})
 	for path, body := range map[string]string{"/short": short, "/long": long, "/huge": huge, "/empty": ""} {
-		app.Get(path, representation.Negotiate, func(c *fiber.Ctx) error {
+		app.Get(path, forms.Negotiate, func(c *fiber.Ctx) error {
 			c.Set("X-Other", "kept")
 			return c.SendString(body)
 		})
 		app.Get("/fixed"+path, representation.NewFixed("text/plain; charset=utf-8", []byte(body)).Send)
 	}
-	app.Get("/failing", representation.Negotiate, func(*fiber.Ctx) error { return errors.New("a failure") })
-	app.Get("/missing", representation.Negotiate, func(c *fiber.Ctx) error { return c.Status(404).SendString(long) })
+	app.Get("/failing", forms.Negotiate, func(*fiber.Ctx) error { return errors.New("a failure") })
+	app.Get("/missing", forms.Negotiate, func(c *fiber.Ctx) error { return c.Status(404).SendString(long) })
 	return app
 }
 
@@ -218,4 +219,64 @@ func FuzzHeaders(f *testing.F) {
 			t.Errorf("%q names an answer", tags)
 		}
 	})
+}
+
+// TestLargeAnswersAreCounted wants large answers to take memory while they are
+// sent, as much as their form has, and to give it back.
+func TestLargeAnswersAreCounted(t *testing.T) {
+	forms := representation.New(representation.Config{InFlight: len(huge) + 1<<20})
+	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
+		if !fault.Is(err, fault.Unavailable) {
+			t.Errorf("an answer fails with %v", err)
+		}
+		return c.SendStatus(503)
+	}})
+	body := func(text string) fiber.Handler { return func(c *fiber.Ctx) error { return c.SendString(text) } }
+	app.Get("/huge", forms.Negotiate, body(huge))
+	app.Get("/huger", forms.Negotiate, body(huge+huge))
+	app.Get("/long", forms.Negotiate, body(long))
+	handle := app.Handler()
+	answer := func(path, coding string) (*fasthttp.RequestCtx, int) {
+		c := &fasthttp.RequestCtx{}
+		c.Request.SetRequestURI(path)
+		c.Request.Header.Set("Accept-Encoding", coding)
+		handle(c)
+		return c, c.Response.StatusCode()
+	}
+	send := func(c *fasthttp.RequestCtx, want string) {
+		t.Helper()
+		if got := string(c.Response.Body()); got != want { // reads the body to its end and closes it
+			t.Errorf("%d bytes, want %d", len(got), len(want))
+		}
+	}
+	first, status := answer("/huge", "")
+	if _, second := answer("/huge", ""); status != 200 || second != 503 {
+		t.Errorf("two at once are %d and %d, want one refused", status, second)
+	}
+	if _, small := answer("/long", ""); small != 200 {
+		t.Errorf("a small one beside it is %d", small)
+	}
+	send(first, huge)
+	if _, status := answer("/huger", "gzip"); status != 503 {
+		t.Errorf("one that is greater than the memory is %d", status)
+	}
+	one, _ := answer("/huge", "gzip")
+	if two, status := answer("/huge", "gzip"); status != 200 {
+		t.Errorf("a second one beside a compressed one is %d", status)
+	} else if two.Response.Body(); one.Response.Body() == nil {
+		t.Error("a compressed one is empty")
+	}
+	last, _ := answer("/huge", "")
+	send(last, huge)
+}
+
+func TestConfig(t *testing.T) {
+	if err := (representation.Config{InFlight: 256 << 20}).Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []int{-1, 0, 16<<20 - 1} {
+		if err := (representation.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
 }

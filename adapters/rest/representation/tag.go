@@ -20,8 +20,13 @@ const (
 // rests on it. The compressed form has other bytes, so it has another tag (RFC
 // 9110, 8.8.3.3).
 func appendTag(b, body []byte, compressed bool) []byte {
+	return appendSum(b, xxhash.Sum64(body), compressed)
+}
+
+// appendSum appends the tag of a body that has the hash given.
+func appendSum(b []byte, hash uint64, compressed bool) []byte {
 	var sum [hashSize]byte
-	binary.BigEndian.PutUint64(sum[:], xxhash.Sum64(body))
+	binary.BigEndian.PutUint64(sum[:], hash)
 	b = append(b, '"')
 	b = hex.AppendEncode(b, sum[:])
 	if compressed {

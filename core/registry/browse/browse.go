@@ -31,9 +31,15 @@ type Page struct {
 	NextCursor string // empty on the last page
 }
 
+// pageBytes bounds the documents of a page: it ends early, with the document
+// that reaches this many bytes. A few documents of the greatest size fit, and a
+// hundred of the usual.
+const pageBytes = 4 << 20
+
 // List returns a page of the versions that the query selects, ordered by name,
-// then version, both bytewise. A parameter that breaks a rule is
-// fault.Invalid, and the sentence names it.
+// then version, both bytewise. It has fewer than the limit where documents are
+// large; only NextCursor tells whether it is the last. A parameter that breaks
+// a rule is fault.Invalid, and the sentence names it.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	limit, err := parseLimit(q.Limit)
 	if err != nil {
@@ -48,40 +54,14 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 		return Page{Records: []registry.Record{}}, nil
 	}
 	selection.AfterName, selection.AfterVersion = from.name, from.version
-	selection.Limit = limit + 1 // one more tells whether there is a next page
-	records, err := b.servers.List(ctx, selection)
-	if err != nil {
-		return Page{}, err
+	selection.Limit, selection.Bytes = limit, pageBytes
+	found, err := b.servers.List(ctx, selection)
+	if err != nil || !found.More {
+		return Page{Records: found.Records}, err
 	}
-	if len(records) <= limit {
-		return Page{Records: records}, nil
-	}
-	last := records[limit-1]
+	last := found.Records[len(found.Records)-1]
 	next := position{from.filters, last.Name.String(), last.Version.String()}
-	return Page{records[:limit], b.cursors.Seal(next.bytes())}, nil
-}
-
-// Versions returns all versions of a server, newest publication first.
-// includeDeleted is true, false or empty, which is false; anything else is
-// fault.Invalid. No such server, or only deleted versions where they are not
-// asked for, is fault.NotFound (decisions 1.2).
-func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted string) ([]registry.Record, error) {
-	deleted, err := parseFlag("include_deleted", includeDeleted)
-	if err != nil {
-		return nil, err
-	}
-	name, err := registry.ParseName(serverName)
-	if err != nil {
-		return nil, errNoServer()
-	}
-	records, err := b.servers.Versions(ctx, name, deleted)
-	if err != nil {
-		return nil, err
-	}
-	if len(records) == 0 {
-		return nil, errNoServer()
-	}
-	return records, nil
+	return Page{found.Records, b.cursors.Seal(next.bytes())}, nil
 }
 
 // Version returns one version of a server, or the latest for "latest".

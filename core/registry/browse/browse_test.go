@@ -64,6 +64,12 @@ func (s *shelf) add(t testing.TB, entries ...string) *shelf {
 
 func (s *shelf) change(t testing.TB, name registry.Name, decide func(*registry.Lineage) error) {
 	t.Helper()
+	s.changeTo(t, name, []byte("{}"), decide)
+}
+
+// changeTo gives all versions that are changed a document.
+func (s *shelf) changeTo(t testing.TB, name registry.Name, document []byte, decide func(*registry.Lineage) error) {
+	t.Helper()
 	s.now = s.now.Add(time.Minute)
 	err := s.db.Atomically(context.Background(), func(ctx context.Context) error {
 		releases, err := s.servers.Lock(ctx, name)
@@ -76,7 +82,7 @@ func (s *shelf) change(t testing.TB, name registry.Name, decide func(*registry.L
 		}
 		var changes []serverstore.Change
 		for _, r := range l.Changes() {
-			changes = append(changes, serverstore.Change{Release: r, Document: []byte("{}")})
+			changes = append(changes, serverstore.Change{Release: r, Document: document})
 		}
 		return s.servers.Save(ctx, changes)
 	})
@@ -144,9 +150,9 @@ type asked struct {
 	query serverstore.Query
 }
 
-func (a *asked) List(_ context.Context, q serverstore.Query) ([]registry.Record, error) {
+func (a *asked) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
 	a.query = q
-	return nil, nil
+	return serverstore.Page{}, nil
 }
 
 // TestFarTimesStayNearForStores wants no store to meet a time that it may not
@@ -339,8 +345,8 @@ func TestVersions(t *testing.T) {
 		"false": {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
 		"true":  {"com.a/One_x@3.0.0", "com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
 	} {
-		if got, err := b.Versions(t.Context(), "com.a/One_x", deleted); err != nil || !slices.Equal(ids(got), want) {
-			t.Errorf("include_deleted %q: %v, %v, want %v", deleted, ids(got), err, want)
+		if got, err := b.Versions(t.Context(), "com.a/One_x", deleted); err != nil || !slices.Equal(ids(got.Records), want) || got.Long != nil {
+			t.Errorf("include_deleted %q: %v, %v, want %v", deleted, ids(got.Records), err, want)
 		}
 	}
 	for _, name := range []string{"com.c/gone", "com.a/none", "com.a/one_x", "not a name", ""} {
@@ -348,8 +354,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("versions of %q: %v, want server not found", name, err)
 		}
 	}
-	if got, err := b.Versions(t.Context(), "com.c/gone", "true"); err != nil || len(got) != 1 {
-		t.Errorf("deleted ones asked for: %v, %v, want one", ids(got), err)
+	if got, err := b.Versions(t.Context(), "com.c/gone", "true"); err != nil || len(got.Records) != 1 {
+		t.Errorf("deleted ones asked for: %v, %v, want one", ids(got.Records), err)
 	}
 	if _, err := b.Versions(t.Context(), "com.a/none", "perhaps"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("include_deleted perhaps: %v, want a fault of kind Invalid", err)

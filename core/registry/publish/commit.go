@@ -108,12 +108,12 @@ func (p *Publisher) withDocuments(ctx context.Context, releases []registry.Relea
 		stored, err := p.ports.Reader.Version(ctx, r.Name, r.Version, true)
 		return []registry.Record{{Release: r, Document: stored.Document}}, lost(err)
 	}
-	all, err := p.ports.Reader.Versions(ctx, releases[0].Name, true)
+	all, err := p.ports.Reader.Versions(ctx, serverstore.VersionsQuery{Name: releases[0].Name, Deleted: true})
 	if err != nil {
 		return nil, err
 	}
-	documents := make(map[registry.Version][]byte, len(all))
-	for _, stored := range all {
+	documents := make(map[registry.Version][]byte, len(all.Records))
+	for _, stored := range all.Records {
 		documents[stored.Version] = stored.Document
 	}
 	records := make([]registry.Record, 0, len(releases))

@@ -71,8 +71,12 @@ func (c *Counts) add(o Outcome) {
 	}
 }
 
-// exportPage is how many records are read, and held in memory, at once.
-const exportPage = 100
+// exportPage and exportBytes bound how many records, and how many bytes of
+// documents, are read and held in memory at once.
+const (
+	exportPage  = 100
+	exportBytes = 4 << 20
+)
 
 // Export hands every version of every server to write, deleted ones too,
 // ordered by name, then version, both bytewise, and returns how many there
@@ -80,22 +84,22 @@ const exportPage = 100
 // meanwhile may or may not be among them. An error of write ends the export
 // and is returned.
 func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (int, error) {
-	q := serverstore.Query{Limit: exportPage, Deleted: true}
+	q := serverstore.Query{Limit: exportPage, Bytes: exportBytes, Deleted: true}
 	for n := 0; ; {
-		records, err := m.ports.Reader.List(ctx, q)
+		page, err := m.ports.Reader.List(ctx, q)
 		if err != nil {
 			return n, err
 		}
-		for _, r := range records {
+		for _, r := range page.Records {
 			if err := write(r); err != nil {
 				return n, err
 			}
 			n++
 		}
-		if len(records) < exportPage {
+		if !page.More {
 			return n, nil
 		}
-		last := records[len(records)-1]
+		last := page.Records[len(page.Records)-1]
 		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
 	}
 }

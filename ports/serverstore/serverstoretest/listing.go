@@ -3,6 +3,8 @@ package serverstoretest
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,21 +72,114 @@ func pages(t *testing.T, o opened) {
 				t.Errorf("pages of %d of %+v give\n%q, want\n%q", size, q, got, want)
 			}
 		}
+		for _, q.Bytes = range []int{1, 50, 100, 1000} {
+			if got := o.walk(t, q, 3); !slices.Equal(got, want) {
+				t.Errorf("pages of %d bytes of %+v give\n%q, want\n%q", q.Bytes, q, got, want)
+			}
+		}
 	}
 }
 
-// walk reads all pages of a size.
+// walk reads all pages of a size. Each but the last one ends for a reason.
 func (o opened) walk(t *testing.T, q serverstore.Query, size int) []string {
 	t.Helper()
 	var all []string
 	for q.Limit = size; ; {
-		page := o.list(t, q)
-		all = append(all, keys(page)...)
-		if len(page) < size {
+		page, held := o.page(t, q), 0
+		for i, r := range page.Records {
+			if i == size || q.Bytes > 0 && held >= q.Bytes {
+				t.Errorf("%+v has %d records of %d bytes before its record %d", q, i, held, i)
+			}
+			held += len(r.Document)
+		}
+		if page.More && len(page.Records) < size && (q.Bytes == 0 || held < q.Bytes) {
+			t.Fatalf("%+v ends with %d records of %d bytes and tells of more", q, len(page.Records), held)
+		}
+		all = append(all, keys(page.Records)...)
+		if !page.More {
 			return all
 		}
-		last := page[len(page)-1]
+		last := page.Records[len(page.Records)-1]
 		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
+	}
+}
+
+// versionPages reads the versions of a server, whose documents have 30 bytes
+// and 15 characters, in pages of each kind.
+func versionPages(t *testing.T, o opened) {
+	t.Helper()
+	const n = 7
+	for i := range n {
+		r := release(t, "com.example/a", strconv.Itoa(i), i)
+		if i == 3 {
+			r = status(r, registry.StatusDeleted, "", i)
+		}
+		o.saved(t, serverstore.Change{Release: r, Document: []byte(strings.Repeat("ü", 15))})
+	}
+	o.saved(t, published(release(t, "com.example/b", "1", n)))
+	for q, want := range map[serverstore.VersionsQuery][]string{
+		{}:                             {"6 5 4 2 1 0"},
+		{Deleted: true}:                {"6 5 4 3 2 1 0"},
+		{Limit: 4}:                     {"6 5 4 2", "1 0"},
+		{Limit: 6}:                     {"6 5 4 2 1 0"},
+		{Bytes: 1}:                     {"6", "5", "4", "2", "1", "0"},
+		{Bytes: 60, Deleted: true}:     {"6 5", "4 3", "2 1", "0"},
+		{Bytes: 61}:                    {"6 5 4", "2 1 0"},
+		{Bytes: 1000}:                  {"6 5 4 2 1 0"},
+		{Bytes: 61, Limit: 2}:          {"6 5", "4 2", "1 0"},
+		{Before: hour(4), Limit: 2}:    {"2 1", "0"},
+		{Before: hour(0), Bytes: 1000}: {""},
+	} {
+		q.Name = name(t, "com.example/a")
+		if got := o.walkVersions(t, q); !slices.Equal(got, want) {
+			t.Errorf("%+v gives the pages %q, want %q", q, got, want)
+		}
+	}
+}
+
+// walkVersions returns the versions of each page.
+func (o opened) walkVersions(t *testing.T, q serverstore.VersionsQuery) []string {
+	t.Helper()
+	var pages []string
+	for {
+		page := o.versionsPage(t, q)
+		var versions []string
+		for _, r := range page.Records {
+			versions = append(versions, r.Version.String())
+			q.Before = r.PublishedAt
+		}
+		pages = append(pages, strings.Join(versions, " "))
+		if !page.More {
+			return pages
+		}
+	}
+}
+
+func outlines(t *testing.T, o opened) {
+	t.Helper()
+	if got, err := o.Reader.Outline(t.Context(), name(t, "com.example/a"), true); err != nil || len(got) != 0 {
+		t.Errorf("the outline of no server is %v, %v", got, err)
+	}
+	for i, size := range []int{2, 1 << 20, 30} {
+		r := release(t, "com.example/a", strconv.Itoa(i), i)
+		if i == 0 {
+			r = status(r, registry.StatusDeleted, "gone", 5)
+		}
+		o.saved(t, serverstore.Change{Release: r, Document: []byte(strings.Repeat("ü", size/2))})
+	}
+	o.saved(t, published(release(t, "com.example/b", "1", 9)))
+	for _, deleted := range []bool{false, true} {
+		got, err := o.Reader.Outline(t.Context(), name(t, "com.example/a"), deleted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []registry.Edition
+		for _, r := range o.versions(t, "com.example/a", deleted) {
+			want = append(want, registry.Edition{Release: r.Release, Size: len(r.Document)})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the outline is\n%v, want\n%v", got, want)
+		}
 	}
 }
 

@@ -92,13 +92,13 @@ func (o opened) watch(t *testing.T) {
 		return
 	}
 	flags := 0
-	for _, r := range got {
+	for _, r := range got.Records {
 		if r.Latest {
 			flags++
 		}
 	}
-	if len(got) > 0 && flags != 1 {
-		t.Errorf("%d of %d versions are latest at once", flags, len(got))
+	if len(got.Records) > 0 && flags != 1 {
+		t.Errorf("%d of %d versions are latest at once", flags, len(got.Records))
 	}
 }
 

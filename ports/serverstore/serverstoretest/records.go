@@ -174,11 +174,12 @@ func endedContext(t *testing.T, o opened) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, list := o.Reader.List(ctx, serverstore.Query{Limit: 10})
-	_, versions := o.Reader.Versions(ctx, r.Name, true)
+	_, versions := o.Reader.Versions(ctx, serverstore.VersionsQuery{Name: r.Name, Deleted: true})
+	_, outline := o.Reader.Outline(ctx, r.Name, true)
 	_, one := o.Reader.Version(ctx, r.Name, r.Version, true)
 	_, last := o.Reader.Latest(ctx, r.Name, true)
 	for call, err := range map[string]error{
-		"list": list, "versions": versions, "version": one, "latest": last, "save": o.save(ctx, published(r)),
+		"list": list, "versions": versions, "outline": outline, "version": one, "latest": last, "save": o.save(ctx, published(r)),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v", call, err)

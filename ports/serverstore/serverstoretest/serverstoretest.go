@@ -24,6 +24,8 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"what was stored comes back":              comesBack,
 		"documents keep their bytes":              documentsKeepTheirBytes,
 		"versions are listed newest first":        newestFirst,
+		"versions page by page":                   versionPages,
+		"an outline has no documents":             outlines,
 		"locked releases are listed oldest first": oldestFirst,
 		"a state changes without its document":    stateChanges,
 		"a document is replaced":                  documentReplaced,

@@ -110,6 +110,11 @@ func (o opened) publish(ctx context.Context, r registry.Release, taken func([]re
 
 func (o opened) list(t *testing.T, q serverstore.Query) []registry.Record {
 	t.Helper()
+	return o.page(t, q).Records
+}
+
+func (o opened) page(t *testing.T, q serverstore.Query) serverstore.Page {
+	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 1000
 	}
@@ -138,7 +143,16 @@ func keys(records []registry.Record) []string {
 
 func (o opened) versions(t *testing.T, server string, deleted bool) []registry.Record {
 	t.Helper()
-	got, err := o.Reader.Versions(t.Context(), name(t, server), deleted)
+	got := o.versionsPage(t, serverstore.VersionsQuery{Name: name(t, server), Deleted: deleted})
+	if got.More {
+		t.Errorf("there are more than all versions of %s", server)
+	}
+	return got.Records
+}
+
+func (o opened) versionsPage(t *testing.T, q serverstore.VersionsQuery) serverstore.Page {
+	t.Helper()
+	got, err := o.Reader.Versions(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
