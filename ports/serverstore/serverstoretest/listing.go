@@ -155,6 +155,32 @@ func (o opened) walkVersions(t *testing.T, q serverstore.VersionsQuery) []string
 	}
 }
 
+// manyVersions wants none of many left out, whatever bounds a page.
+func manyVersions(t *testing.T, o opened) {
+	t.Helper()
+	const n = 300
+	changes := make([]serverstore.Change, n)
+	for i := range changes {
+		changes[i] = published(release(t, "com.example/a", strconv.Itoa(i), i))
+	}
+	o.saved(t, changes...)
+	for _, q := range []serverstore.VersionsQuery{{}, {Bytes: 1 << 20}, {Limit: n}, {Limit: 100}, {Bytes: 5000}} {
+		q.Name = name(t, "com.example/a")
+		got := strings.Fields(strings.Join(o.walkVersions(t, q), " "))
+		for i, v := range got {
+			if v != strconv.Itoa(n-1-i) {
+				t.Fatalf("%+v gives %s as number %d", q, v, i)
+			}
+		}
+		if len(got) != n {
+			t.Errorf("%+v gives %d versions, want %d", q, len(got), n)
+		}
+	}
+	if got, err := o.Reader.Outline(t.Context(), name(t, "com.example/a"), false); err != nil || len(got) != n {
+		t.Errorf("the outline has %d versions, %v, want %d", len(got), err, n)
+	}
+}
+
 func outlines(t *testing.T, o opened) {
 	t.Helper()
 	if got, err := o.Reader.Outline(t.Context(), name(t, "com.example/a"), true); err != nil || len(got) != 0 {

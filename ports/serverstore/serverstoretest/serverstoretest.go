@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"documents keep their bytes":              documentsKeepTheirBytes,
 		"versions are listed newest first":        newestFirst,
 		"versions page by page":                   versionPages,
+		"a server with many versions":             manyVersions,
 		"an outline has no documents":             outlines,
 		"locked releases are listed oldest first": oldestFirst,
 		"a state changes without its document":    stateChanges,
