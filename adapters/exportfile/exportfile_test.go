@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
@@ -144,6 +145,9 @@ func TestFolder(t *testing.T) {
 	}
 	if read, size := s.Progress(); read != size || size != 24 {
 		t.Errorf("Progress = %d, %d", read, size)
+	}
+	if _, err := Open("ftp://registry.example.com/servers", nil); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another scheme: %v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "missing.json"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)

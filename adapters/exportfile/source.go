@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
@@ -61,6 +62,8 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 			return nil, err
 		}
 		return &Source{parts: []part{first}, size: -1}, nil
+	case strings.Contains(name, "://"):
+		return nil, fault.Newf(fault.Invalid, "", "%s is neither a file nor an http or https URL", name)
 	}
 	info, err := os.Stat(name)
 	switch {

@@ -45,7 +45,7 @@ type Defaults struct {
 func Read(r io.Reader, d Defaults) ([]catalogue.Method, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read methods: %w", err)
+		return nil, err // which says what was read
 	}
 	if len(text) > MaxBytes {
 		return nil, fault.Newf(fault.Invalid, "", "the file is larger than %d bytes", MaxBytes)

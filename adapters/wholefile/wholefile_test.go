@@ -75,7 +75,8 @@ func TestNothingIsLost(t *testing.T) {
 		"came meanwhile":   {"late", false, arrives("late"), fault.Conflict},
 		"a folder":         {"folder", true, nil, fault.Invalid},
 		"a link to a file": {"link", true, nil, fault.Invalid},
-		"a link":           {"link", false, nil, fault.Conflict},
+		"a link":           {"link", false, nil, fault.Invalid},
+		"a folder, asked":  {"folder", false, nil, fault.Invalid},
 		"no folder":        {"none/file", true, nil, fault.Unavailable},
 		"below a file":     {"precious/file", true, nil, fault.Unavailable},
 		"the filler fails": {"precious", true, func(string) func(*os.File) error {

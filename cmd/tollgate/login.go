@@ -150,6 +150,9 @@ func (l *login) askWho(ctx context.Context) (*account.Account, error) {
 	if err := l.complete(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
 		return nil, err
 	}
+	if _, err := tollgateclient.ParseURL(l.address.url, l.address.insecure); err != nil { // before anything else is asked
+		return nil, err
+	}
 	if err := l.complete(ctx, &l.email, "E-mail: ", "--email"); err != nil {
 		return nil, err
 	}

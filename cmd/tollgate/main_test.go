@@ -180,6 +180,7 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"registry", "exprot"}, "exprot"},
 		{"", []string{"usr"}, `, did you mean user`},
 		{"", []string{"help", "nonsense"}, "nonsense"},
+		{"", []string{"login", "--url", "ftp://example.com"}, `"ftp://example.com" begins with neither`},
 		{"", []string{"help", "user", "nonsense"}, "nonsense"},
 		{"", []string{"status", "com.example/weather", "--set", "gone"}, `there is no status "gone", only active`},
 		{"", []string{"backup", ""}, "is empty"},
