@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Grants tells the audit log of grants: authority.Grants. They are changes of a
-// person's account by an operator, so that the person sees them. It is safe for
-// concurrent use.
+// Grants tells the audit log of grants: authority.Grants. Their events name the
+// holder in the details and are no person's own: the own log is that of signing
+// in, as the authentication document has it. It is safe for concurrent use.
 type Grants struct{ trail *audit.Trail }
 
 var _ authority.Grants = (*Grants)(nil)
@@ -25,9 +25,9 @@ func (g *Grants) RecordGrant(ctx context.Context, c authority.GrantChange) error
 		action = "grant_add"
 	}
 	return g.trail.Record(ctx, audit.Entry{
-		Type: auth.AccountChange, UserID: auth.UserID(c.Holder), Success: true,
+		Type: auth.AccountChange, Success: true,
 		Details: map[string]any{
-			"action": action, "grant": c.Action, "resource": c.Resource, audit.Actor: audit.Operator,
+			"action": action, "userId": c.Holder, "grant": c.Action, "resource": c.Resource, audit.Actor: audit.Operator,
 		},
 	})
 }

@@ -31,7 +31,7 @@ func TestAuditSearch(t *testing.T) {
 		}
 		lines := command(t, dir, "", append([]string{"audit", "search", "-o", "jsonl"}, args...)...)
 		for _, e := range list {
-			actions += string(e.Email[:1]) + "-" + e.Details["action"].(string) + " "
+			actions += string(e.Email[:min(1, len(e.Email))]) + "-" + e.Details["action"].(string) + " "
 			if one, err := json.Marshal(e); err != nil || !strings.Contains(lines.stdout, string(one)+"\n") {
 				t.Errorf("the lines %q lack %s (%v)", lines.stdout, one, err)
 			}
@@ -43,11 +43,11 @@ func TestAuditSearch(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "a-lock b-unlock b-add a-unlock a-add"},
+		{nil, "a-lock b-unlock -add a-unlock -add"},
 		{[]string{"--limit", "2"}, "a-lock b-unlock"},
-		{[]string{"--limit", "0", "--since", "1h"}, "a-lock b-unlock b-add a-unlock a-add"},
-		{[]string{"--email", "bob@example.com"}, "b-unlock b-add"},
-		{[]string{"--type", "ACCOUNT_CHANGE", "--until", tomorrow}, "a-lock b-unlock b-add a-unlock a-add"},
+		{[]string{"--limit", "0", "--since", "1h"}, "a-lock b-unlock -add a-unlock -add"},
+		{[]string{"--email", "bob@example.com"}, "b-unlock"},
+		{[]string{"--type", "ACCOUNT_CHANGE", "--until", tomorrow}, "a-lock b-unlock -add a-unlock -add"},
 		{[]string{"--type", "LOGIN_ATTEMPT"}, ""},
 		{[]string{"--since", tomorrow}, ""},
 		{[]string{"--until", "1h"}, ""},
@@ -58,7 +58,7 @@ func TestAuditSearch(t *testing.T) {
 		}
 	}
 	r := command(t, dir, "", "audit", "search", "--email", "ada@example.com")
-	if lines := strings.Split(r.stdout, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[0], "TIME  ") ||
+	if lines := strings.Split(r.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "TIME  ") ||
 		!strings.HasSuffix(lines[1], `ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator"}`) {
 		t.Errorf("audit search: %+v", r)
 	}

@@ -33,7 +33,7 @@ type Event struct {
 	ID      EventID
 	Time    time.Time
 	Type    EventType
-	UserID  UserID // empty where no account is concerned
+	UserID  UserID // whose own log it is in; empty where no account is concerned, and for what operators alone are told
 	Success bool
 	Details map[string]any // values that JSON can write
 }

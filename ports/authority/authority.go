@@ -27,8 +27,7 @@ type Act struct {
 	Warning    string // what was let pass when it was done (decisions 1.7); empty = nothing
 }
 
-// GrantChange is a grant that an operator gave or took back, for the audit log
-// of the person who holds it.
+// GrantChange is a grant that an operator gave or took back, for the audit log.
 type GrantChange struct {
 	Holder   string // user id
 	Given    bool   // false: taken back

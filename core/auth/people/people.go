@@ -103,7 +103,8 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		if err := s.records.Accounts.Create(ctx, a); err != nil {
 			return err
 		}
-		return s.record(ctx, auth.AccountChange, a.ID, map[string]any{"action": "add"})
+		// In nobody's own log: it is before the person's first act.
+		return s.record(ctx, auth.AccountChange, "", map[string]any{"action": "add", "userId": string(a.ID)})
 	})
 	if fault.Is(err, fault.Conflict) {
 		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)

@@ -249,7 +249,7 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 	w, ctx := newWorld(t), context.Background()
 	user := w.add().ID
 	if found, _, err := w.log.Search(ctx, auditlog.Query{Limit: 2}); err != nil || len(found) != 1 ||
-		found[0].Type != auth.AccountChange || found[0].UserID != user || found[0].Details["action"] != "add" || found[0].Details["actor"] != "operator" {
+		found[0].Type != auth.AccountChange || found[0].UserID != "" || found[0].Details["userId"] != string(user) || found[0].Details["action"] != "add" || found[0].Details["actor"] != "operator" {
 		t.Errorf("add: events %+v, error %v", found, err)
 	}
 	if _, err := w.service.Add(ctx, w.anna()); !fault.Is(err, fault.Conflict) {

@@ -1,6 +1,6 @@
 // Package permit holds the use cases by which an operator says who may change
-// which servers. Every change leaves its trace in the audit log of the person
-// whom it concerns. What grants allow is decided where the registry is changed.
+// which servers. Every change leaves its trace in the audit log. What
+// grants allow is decided where the registry is changed.
 package permit
 
 import (
