@@ -195,12 +195,8 @@ func (d *deciders) grpc(name string, i *instance.Instance, q question, floors ..
 // startAlone starts the rate limit service alone with rules.
 func (b *bench) startAlone(name string, rules []byte, more ...string) (*instance.Instance, error) {
 	own := filepath.Join(b.dir, name)
-	config := filepath.Join(own, "config")
-	if err := os.MkdirAll(config, 0o700); err != nil {
-		return nil, fmt.Errorf("write rules: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(config, "rules.yaml"), rules, 0o600); err != nil {
-		return nil, fmt.Errorf("write rules: %w", err)
+	if err := writeRules(own, rules); err != nil {
+		return nil, err
 	}
 	environ := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + own, "RUNTIME_ROOT=" + own, "RUNTIME_WATCH_ROOT=false",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -39,10 +38,7 @@ func measureLogins(args []string) error {
 }
 
 func (b burst) measure(dir string, e environment) error {
-	if err := e.writeRules(); err != nil {
-		return err
-	}
-	i, err := instance.Start(filepath.Join(dir, "tollgate"), e.environ, "serve")
+	i, err := e.start(dir, "serve")
 	if err != nil {
 		return err
 	}

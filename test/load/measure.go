@@ -120,10 +120,7 @@ func (b *bench) startFloors() error {
 
 // startService starts one service and adds what there is to measure of it.
 func (b *bench) startService(e environment) error {
-	if err := e.writeRules(); err != nil {
-		return err
-	}
-	i, err := instance.Start(filepath.Join(b.dir, "tollgate"), e.environ, "serve")
+	i, err := e.start(b.dir, "serve")
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // publishCommand is the argument with which this program measures publication.
@@ -40,10 +38,7 @@ func measurePublication(args []string) error {
 }
 
 func (p publication) measure(dir string, e environment) error {
-	if err := e.writeRules(); err != nil {
-		return err
-	}
-	i, err := instance.Start(filepath.Join(dir, "tollgate"), e.environ, "serve")
+	i, err := e.start(dir, "serve")
 	if err != nil {
 		return err
 	}

@@ -92,13 +92,21 @@ func newEnvironment(dir string, p plan, name, counters, records string) environm
 	return e
 }
 
-// writeRules writes the rate limit rules that the service is started with.
-func (e environment) writeRules() error {
-	config := filepath.Join(filepath.Dir(e.otpLog), "config")
+// start starts the service of dir here, with its rate limit rules.
+func (e environment) start(dir string, args ...string) (*instance.Instance, error) {
+	if err := writeRules(filepath.Dir(e.otpLog), []byte(rules)); err != nil {
+		return nil, err
+	}
+	return instance.Start(filepath.Join(dir, "tollgate"), e.environ, args...)
+}
+
+// writeRules writes rate limit rules below the RUNTIME_ROOT of a service.
+func writeRules(root string, rules []byte) error {
+	config := filepath.Join(root, "config")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(config, "rules.yaml"), []byte(rules), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "rules.yaml"), rules, 0o600); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	return nil

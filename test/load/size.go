@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -71,15 +70,12 @@ func (s *sizes) compare(w *tabwriter.Writer, records string) error {
 			e.database = own
 			e.environ = append(e.environ, "DATABASE_URL="+own)
 		}
-		if err := e.writeRules(); err != nil {
-			return err
-		}
 		began := time.Now()
 		if err := fill(e.database, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
 		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
-		running, err := instance.Start(filepath.Join(s.dir, "tollgate"), e.environ, "serve", "--only", "registry")
+		running, err := e.start(s.dir, "serve", "--only", "registry")
 		if err != nil {
 			return err
 		}
