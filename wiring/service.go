@@ -180,12 +180,8 @@ func (l limiter) probes(p Parts) []rest.Probe {
 func (s *Service) addAPI(ctx context.Context, parts Parts, a api, probes []rest.Probe) (func(), error) {
 	a.Database.Measure(a.Metrics)
 	health := rest.NewHealth(probes...)
-	docs, err := apidocs.New()
-	if err != nil {
-		return nil, err
-	}
 	app := rest.New(a.Config, rest.Dependencies{
-		Parts: a.parts(parts), Health: health, Pages: docs, Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
+		Parts: a.parts(parts), Health: health, Pages: apidocs.New(), Throttle: a.Throttle, Clock: a.Clock, Log: s.log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, s.log, a.Metrics)

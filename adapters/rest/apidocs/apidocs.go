@@ -6,6 +6,7 @@ package apidocs
 import (
 	_ "embed"
 	"fmt"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"go.yaml.in/yaml/v4"
@@ -25,15 +26,21 @@ const (
 // Document returns the OpenAPI document of the API listener as YAML.
 func Document() []byte { return append([]byte(nil), document...) }
 
-// Docs are the description in its three forms.
-type Docs struct {
+// Docs are the description in its three forms. It is safe for concurrent use.
+type Docs struct{ forms func() (*forms, error) }
+
+// forms are made from the document when one is first asked for, so that no start of the service waits for them.
+type forms struct {
 	yaml, json, page *representation.Fixed
 	policy           string
 }
 
-// New reads the document and makes its other forms. The error tells what is
-// wrong with the document that this program was built with.
-func New() (*Docs, error) {
+// New returns the description of this program's API.
+func New() *Docs { return &Docs{sync.OnceValues(makeForms)} }
+
+// makeForms reads the document and makes its other forms. The error tells what is wrong with the document that this program was
+// built with.
+func makeForms() (*forms, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
@@ -46,7 +53,7 @@ func New() (*Docs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write page of openapi.yaml: %w", err)
 	}
-	return &Docs{
+	return &forms{
 		yaml:   representation.NewFixed(typeYAML, document),
 		json:   representation.NewFixed(fiber.MIMEApplicationJSON, json),
 		page:   representation.NewFixed(typeHTML, page),
@@ -56,9 +63,19 @@ func New() (*Docs, error) {
 
 // Mount adds the routes.
 func (d *Docs) Mount(r fiber.Router) {
-	r.Get("/openapi.yaml", forBrowsers, d.yaml.Send)
-	r.Get("/openapi.json", forBrowsers, d.json.Send)
-	r.Get("/docs", d.read)
+	r.Get("/openapi.yaml", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.yaml.Send(c) }))
+	r.Get("/openapi.json", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.json.Send(c) }))
+	r.Get("/docs", d.answer(read))
+}
+
+func (d *Docs) answer(send func(*fiber.Ctx, *forms) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		f, err := d.forms()
+		if err != nil {
+			return err
+		}
+		return send(c, f)
+	}
 }
 
 // forBrowsers lets pages of any origin read the document, as tools that show
@@ -69,7 +86,7 @@ func forBrowsers(c *fiber.Ctx) error {
 }
 
 // read answers the page. It may use its own style and nothing else.
-func (d *Docs) read(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderContentSecurityPolicy, d.policy)
-	return d.page.Send(c)
+func read(c *fiber.Ctx, f *forms) error {
+	c.Set(fiber.HeaderContentSecurityPolicy, f.policy)
+	return f.page.Send(c)
 }

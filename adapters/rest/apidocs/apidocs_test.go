@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,17 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 )
 
-// made is the description in its three forms, made once.
-var made = sync.OnceValues(apidocs.New)
-
-func docs(t *testing.T) *apidocs.Docs {
-	t.Helper()
-	d, err := made()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
+// docs is the description, whose forms are made once.
+var docs = apidocs.New()
 
 // TestDocumentIsValid wants a library to find nothing wrong with the document,
 // its examples included.
@@ -67,7 +57,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registryapi.New(registryapi.Config{}, nil, nil), authapi.New(authapi.UseCases{}),
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil),
 		},
-		Health: rest.NewHealth(), Pages: docs(t),
+		Health: rest.NewHealth(), Pages: docs,
 	})
 	served := map[string]bool{}
 	for _, r := range server.Routes() {
@@ -173,7 +163,7 @@ func TestEveryBodyHasAnExample(t *testing.T) {
 func get(t *testing.T, path string, headers ...string) (status int, header func(string) string, body string) {
 	t.Helper()
 	app := fiber.New()
-	docs(t).Mount(app)
+	docs.Mount(app)
 	r := httptest.NewRequest("GET", path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
