@@ -1,9 +1,7 @@
 package acceptance
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -182,71 +180,4 @@ func refusedWithin(t *testing.T, s *service, p *person, how string) {
 		}
 		return a.status == http.StatusUnauthorized
 	})
-}
-
-// TestUnknownPersonLooksLikeAnother wants a person without an account answered
-// as one with a wrong password: by the same bytes, after the same time. The
-// hash is cheap enough not to hide what else differs, and dear enough that it
-// shows where it is left out.
-func TestUnknownPersonLooksLikeAnother(t *testing.T) {
-	each(t, func(t *testing.T, e *environment) {
-		e.environ = append(e.environ, "ARGON2_MEMORY_KIB=8192", "ARGON2_ITERATIONS=1", "LOCKOUT_THRESHOLD=100")
-		s := e.start(t)
-		const rounds, tries = 3, 100
-		var told []float64
-		for round := range rounds {
-			known := e.newPerson(t, fmt.Sprintf("ada%d@example.com", round))
-			z := timesApart(t, s, tries, known, fmt.Sprintf("eve%d@example.com", round))
-			if math.Abs(z) < 2.58 { // one in a hundred pairs that are alike is farther apart
-				return
-			}
-			told = append(told, z)
-		}
-		t.Errorf("in %d rounds of %d interleaved tries the times tell known people from unknown ones: %.1f", rounds, 2*tries, told)
-	})
-}
-
-// timesApart returns how far the times of two people's refusals are apart, by
-// the Mann-Whitney test: about normal with variance 1 when they are not.
-func timesApart(t *testing.T, s *service, tries int, known *person, unknown string) float64 {
-	t.Helper()
-	emails := [2]string{known.email, unknown}
-	var took [2][]time.Duration
-	var bodies [2]string
-	for i := range 2 * tries {
-		who := (i + i/2) % 2 // 0 1 1 0 0 1 1 0 …
-		body, err := json.Marshal(map[string]any{"email": emails[who], "password": "wrong", "deviceInfo": known.device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		a := call(t, "POST", s.api+"/auth/login", body)
-		took[who] = append(took[who], time.Since(began))
-		bodies[who] = string(a.want(t, http.StatusUnauthorized).body) + visible(a.header)
-	}
-	if bodies[0] != bodies[1] {
-		t.Errorf("a known person is answered %s, an unknown one %s", bodies[0], bodies[1])
-	}
-	wins := 0.0
-	for _, a := range took[0] {
-		for _, b := range took[1] {
-			switch {
-			case a > b:
-				wins++
-			case a == b:
-				wins += 0.5
-			}
-		}
-	}
-	n := float64(tries)
-	return (wins - n*n/2) / math.Sqrt(n*n*(2*n+1)/12)
-}
-
-// visible returns the headers of an answer but for those that differ with each.
-func visible(h http.Header) string {
-	h = h.Clone()
-	for _, name := range []string{"Date", "X-Request-Id", "X-Ratelimit-Remaining"} {
-		h.Del(name)
-	}
-	return fmt.Sprint(h)
 }

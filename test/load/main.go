@@ -43,6 +43,8 @@ func main() {
 			exit(measureDecisions(args))
 		case loginsCommand:
 			exit(measureLogins(args))
+		case refusalsCommand:
+			exit(measureRefusals(args))
 		case memoryCommand:
 			exit(measureMemory(args))
 		}
