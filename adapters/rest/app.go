@@ -168,7 +168,7 @@ func (s *Server) adjustServer() {
 
 // Serve answers on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.app.Listener(listener{l, &s.unused}); err != nil {
+	if err := s.app.Listener(listener{l, &s.unused, s.meter.refused}); err != nil {
 		return fmt.Errorf("serve API: %w", err)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What a connection that is closed in the middle of a request still takes in.
@@ -19,10 +21,12 @@ const (
 // listener makes connections that can be closed without taking the answer away
 // from a client that is still sending. Closed with bytes unread, a connection is
 // reset, and a client may then never see why it was refused. It also knows the
-// connections that nothing has been asked on.
+// connections that nothing has been asked on, and counts those that the server
+// refuses.
 type listener struct {
 	net.Listener
-	unused *unusedConns
+	unused  *unusedConns
+	refused prometheus.Counter
 }
 
 // Accept returns the next connection.
@@ -31,7 +35,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: accepted, unused: l.unused}
+	c := &conn{Conn: accepted, unused: l.unused, refused: l.refused}
 	l.unused.add(c)
 	if secured, ok := accepted.(*tls.Conn); ok {
 		return &secureConn{conn: c, tls: secured}, nil
@@ -44,15 +48,33 @@ type conn struct {
 	lingers atomic.Bool
 	unused  *unusedConns
 	first   heading // of the first request; only Read looks at it
+	refused prometheus.Counter
+	known   bool // to be served or to be refused
 }
 
-// Read reads what the client sent. One goroutine at a time calls it.
+// Read reads what the client sent. One goroutine at a time calls it or Write.
 func (c *conn) Read(p []byte) (int, error) {
+	c.known = true
 	n, err := c.Conn.Read(p)
 	if !c.first.found && n > 0 && c.first.look(p[:n]) {
 		c.unused.remove(c)
 	}
 	return n, err
+}
+
+// Write sends an answer. One that comes before the server looked for a request
+// refuses the connection: as many are open as may be.
+func (c *conn) Write(p []byte) (int, error) {
+	c.countRefused()
+	return c.Conn.Write(p)
+}
+
+// countRefused counts the connection as refused, once, unless it is served.
+func (c *conn) countRefused() {
+	if !c.known {
+		c.known = true
+		c.refused.Inc()
+	}
 }
 
 // linger makes the connection take in what the client still sends when it is
@@ -110,6 +132,7 @@ func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.Connec
 // would wait there for the client.
 func (c *secureConn) Write(p []byte) (int, error) {
 	if !c.shaken.Load() {
+		c.countRefused()
 		return 0, errNotShaken
 	}
 	return c.conn.Write(p)

@@ -1,11 +1,15 @@
 package rest_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -156,6 +160,55 @@ func TestNoConnections(t *testing.T) {
 	if got, there := (measured{metrics: r}).samples(t, "tollgate_http_connections")[""]; got != 0 || !there {
 		t.Errorf("%v connections are open (there: %v), want 0", got, there)
 	}
+}
+
+// TestConnectionsTooMany wants each connection counted that a full server
+// refuses, once, over TLS and without, and none that it serves.
+func TestConnectionsTooMany(t *testing.T) {
+	for name, listen := range map[string]func(*testing.T, rest.Config, *prometheus.Registry) *service{
+		"plain": func(t *testing.T, cfg rest.Config, r *prometheus.Registry) *service {
+			return serveTraced(t, cfg, rest.Dependencies{Metrics: r})
+		},
+		"tls": func(t *testing.T, cfg rest.Config, r *prometheus.Registry) *service {
+			s, _ := serveTLS(t, cfg, rest.Dependencies{Metrics: r})
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, r := config(), prometheus.NewRegistry()
+			cfg.MaxConnections = 2
+			s := measured{listen(t, cfg, r), r}
+			for range cfg.MaxConnections {
+				connect(t, s.address)
+			}
+			const refused, tooMany = "tollgate_http_connections_refused_total", 3
+			if got := s.samples(t, refused)[""]; got != 0 {
+				t.Errorf("%v are refused before there are too many", got)
+			}
+			for range tooMany {
+				if _, err := io.Copy(io.Discard, connect(t, s.address)); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatal("one connection more is not closed")
+				}
+			}
+			if got := s.samples(t, refused)[""]; got != tooMany {
+				t.Errorf("%v are refused, want %d", got, tooMany)
+			}
+		})
+	}
+}
+
+// connect opens a connection and asks nothing on it.
+func connect(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestDurationsAreSeconds since the request arrived, not since some other time.

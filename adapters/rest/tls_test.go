@@ -59,18 +59,16 @@ func keyPair(t *testing.T, dir string) (rest.TLSConfig, *tls.Config) {
 	return c, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
 }
 
-// serveTLS is serve over TLS.
-func serveTLS(t *testing.T, change func(*rest.Config)) (*service, *tls.Config) {
+// serveTLS is serveTraced over TLS.
+func serveTLS(t *testing.T, cfg rest.Config, d rest.Dependencies) (*service, *tls.Config) {
 	t.Helper()
-	cfg := config()
 	files, trusting := keyPair(t, t.TempDir())
-	cfg.TLS = files
-	change(&cfg)
+	cfg.TLS.Cert, cfg.TLS.Key = files.Cert, files.Key
 	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serveOn(t, cfg, l, rest.Dependencies{})
+	s := serveOn(t, cfg, l, d)
 	s.url = "https://" + s.address
 	return s, trusting
 }
@@ -98,7 +96,9 @@ func ask(t *testing.T, c net.Conn, path string) (http.Header, string) {
 }
 
 func TestTLS(t *testing.T) {
-	s, trusting := serveTLS(t, func(c *rest.Config) { c.TLS.HSTSMaxAge = 90 * time.Minute })
+	cfg := config()
+	cfg.TLS.HSTSMaxAge = 90 * time.Minute
+	s, trusting := serveTLS(t, cfg, rest.Dependencies{})
 	c, err := tls.Dial("tcp", s.address, trusting)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,9 @@ func TestTLS(t *testing.T) {
 // TestTLSOfAFullServer fills the server, lets one client more come that says
 // nothing at all, and then makes room: the server must still accept.
 func TestTLSOfAFullServer(t *testing.T) {
-	s, trusting := serveTLS(t, func(c *rest.Config) { c.MaxConnections = 1 })
+	cfg := config()
+	cfg.MaxConnections = 1
+	s, trusting := serveTLS(t, cfg, rest.Dependencies{})
 	first, err := tls.Dial("tcp", s.address, trusting)
 	if err != nil {
 		t.Fatal(err)
