@@ -213,8 +213,8 @@ func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Confi
 }
 
 // inProcessSessions keeps copies of sessions in the process.
-func inProcessSessions(m memory.Config, c clock.Clock, r metrics.Registerer) sessioncache.Cache {
-	return prometheus.NewSessionCache(memory.NewSessions(c, m), r)
+func inProcessSessions(m memory.Config, c clock.Clock, parts partMetrics) sessioncache.Cache {
+	return prometheus.NewSessionCache(memory.NewSessions(c, m), parts.Either)
 }
 
 // sessionCopySettings say where copies of sessions are kept.
@@ -225,20 +225,20 @@ type sessionCopySettings struct {
 
 // chooseSessionCache keeps copies of sessions on Valkey where KVSTORE_URL is
 // set, else in the process.
-func chooseSessionCache(ctx context.Context, s sessionCopySettings, c clock.Clock, r metrics.Registerer, log *logrus.Entry) (sessioncache.Cache, func(), error) {
+func chooseSessionCache(ctx context.Context, s sessionCopySettings, c clock.Clock, m partMetrics, log *logrus.Entry) (sessioncache.Cache, func(), error) {
 	if s.Valkey.URL == "" {
-		return inProcessSessions(s.Memory, c, r), func() {}, nil
+		return inProcessSessions(s.Memory, c, m), func() {}, nil
 	}
 	cache, cleanup, err := valkey.OpenSessions(ctx, s.Valkey, c, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	return prometheus.NewSessionCache(cache, r), cleanup, nil
+	return prometheus.NewSessionCache(cache, m.Either), cleanup, nil
 }
 
 // openPlugins finds the plugins; calls of them are measured, and traced, where
 // that is on.
-func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+func openPlugins(c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry) (*pluginhost.Host, func(), error) {
 	if t.Enabled() {
 		c.Around = t.PluginCall
 	}
@@ -246,7 +246,7 @@ func openPlugins(c pluginhost.Config, t otlp.Tracing, r metrics.Registerer, log 
 	if err != nil {
 		return nil, nil, err
 	}
-	host.Measure(r)
+	host.Measure(m.Either)
 	return host, cleanup, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/pause"
@@ -22,7 +21,7 @@ import (
 func noticeDesk(
 	a settings.Auth, b setup.Brand, c stepup.Couriers, r notices.Records, outside noticeSurroundings,
 ) *notices.Desk {
-	reporter := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics)
+	reporter := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics.Auth)
 	var desk *notices.Desk
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
 		desk = notices.New(b.Name, r, notices.Surroundings{
@@ -30,14 +29,14 @@ func noticeDesk(
 			Wait: func(ctx context.Context, d time.Duration) { pause.For(ctx, d) },
 		})
 	}
-	prometheus.WatchDesk(desk, outside.Metrics)
+	prometheus.WatchDesk(desk, outside.Metrics.Auth)
 	return desk
 }
 
 // noticeSurroundings are what notices need besides couriers.
 type noticeSurroundings struct {
 	Throttle throttle.Throttle
-	Metrics  metrics.Registerer
+	Metrics  partMetrics
 	Log      *logrus.Entry
 }
 

@@ -140,7 +140,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
-	prometheusAudit := prometheus.NewAudit(prometheusRegisterer)
+	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
+	prometheusAudit := countedAudit(wiringPartMetrics)
 	prometheusTransactions := countedTransactions(db, prometheusAudit)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
@@ -152,14 +153,14 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache := inProcessSessions(memoryConfig, clock, prometheusRegisterer)
+	sessioncacheCache := inProcessSessions(memoryConfig, clock, wiringPartMetrics)
 	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
 	auditLog := countedAuditLog(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, prometheusRegisterer, log)
+	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -178,7 +179,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
-	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
+	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
 	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
@@ -200,7 +201,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Transaction:   prometheusTransactions,
 	}
 	argonConfig := s.Passwords
-	hasher, err := countedHasher(argonConfig, entropy, prometheusRegisterer)
+	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -257,7 +258,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
 		Throttle: throttleThrottle,
-		Metrics:  prometheusRegisterer,
+		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -280,7 +281,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	signIn := prometheus.NewSignIn(signinService, prometheusRegisterer)
+	signIn := countedSignIn(signinService, wiringPartMetrics)
 	config4 := credentialsConfig(auth)
 	credentialsRecords := credentials.Records{
 		Accounts:    accounts,
@@ -530,7 +531,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
-	prometheusAudit := prometheus.NewAudit(prometheusRegisterer)
+	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
+	prometheusAudit := countedAudit(wiringPartMetrics)
 	prometheusTransactions := countedTransactions(db, prometheusAudit)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
@@ -547,7 +549,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
 	}
-	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, prometheusRegisterer, log)
+	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, wiringPartMetrics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -562,7 +564,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	trustLevel := writeTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
-	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, prometheusRegisterer, log)
+	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -583,7 +585,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Clock:        clock,
 	}
 	publisher := publish.New(config3, publishPorts)
-	prometheusPublisher := prometheus.NewPublisher(publisher, prometheusRegisterer)
+	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
 	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
@@ -605,7 +607,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Transaction:   prometheusTransactions,
 	}
 	argonConfig := s.Passwords
-	hasher, err := countedHasher(argonConfig, entropy, prometheusRegisterer)
+	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
 		cleanup7()
 		cleanup6()
@@ -670,7 +672,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
 		Throttle: throttleThrottle,
-		Metrics:  prometheusRegisterer,
+		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
 	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
@@ -695,7 +697,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	signIn := prometheus.NewSignIn(signinService, prometheusRegisterer)
+	signIn := countedSignIn(signinService, wiringPartMetrics)
 	config4 := credentialsConfig(auth)
 	credentialsRecords := credentials.Records{
 		Accounts:    accounts,

@@ -187,7 +187,15 @@ func TestRequestsMoveMetrics(t *testing.T) {
 // others, at the listener for Prometheus, whichever parts those are.
 func TestMetricsOfSomeParts(t *testing.T) {
 	for _, c := range []struct{ args, there, absent string }{
-		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_`},
+		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_ tollgate_logins_ tollgate_publications_ tollgate_plugin_ tollgate_session_checks_`},
+		{
+			"serve --only registry", `tollgate_publications_total{operation="publish",outcome="done"} 0`,
+			`part="auth" ratelimit_ tollgate_logins_ tollgate_token_ tollgate_step_ups_ tollgate_sessions_ tollgate_login_ tollgate_lockouts_ tollgate_password_ tollgate_notices_`,
+		},
+		{
+			"serve --only auth", `tollgate_logins_total{outcome="succeeded"} 0`,
+			`part="registry" ratelimit_ tollgate_publications_ tollgate_package_`,
+		},
 		{"serve --only ratelimit", "ratelimit_service_config_load_error 0", "tollgate_http_ tollgate_logins_"},
 		{"ratelimit", `tollgate_log_entries_total{level="error"} 0`, "tollgate_http_ tollgate_logins_"},
 	} {
@@ -212,9 +220,9 @@ func TestMetricsOfSomeParts(t *testing.T) {
 					t.Errorf("%s is there", absent)
 				}
 			}
-			limits := http.StatusOK
-			if strings.Contains(c.args, "methods") {
-				limits = http.StatusNotFound
+			limits := http.StatusNotFound
+			if strings.Contains(c.args, "ratelimit") {
+				limits = http.StatusOK
 			}
 			for _, page := range []string{"/stats", "/rlconfig"} {
 				call(t, "GET", "http://"+process.Debug+page, nil).want(t, limits)
