@@ -221,7 +221,7 @@ func (s *Server) around(c *fiber.Ctx) (err error) {
 // greet does what no answer goes without.
 func (s *Server) greet(c *fiber.Ctx) {
 	nameRequest(c)
-	setAddress(c, s.proxies)
+	setOrigin(c, s.proxies, s.v6Bits)
 	setSecurityHeaders(c)
 	if s.hsts != "" && Secure(c) {
 		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
@@ -269,7 +269,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 		return nil
 	}
 	scope := part.Scope(c.Path())
-	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(Address(c), s.v6Bits))
+	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
 	if err != nil {
 		if scope == throttle.AuthAddress {
 			return err

@@ -20,7 +20,7 @@ type Config struct {
 	Host             string         `env:"HOST" envDefault:"0.0.0.0" desc:"address the API listens on"`
 	Port             int            `env:"PORT" envDefault:"3000" desc:"port the API listens on; 0 takes a free one"`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count"`
-	ClientIPv6Prefix int            `env:"CLIENT_IPV6_PREFIX" envDefault:"64" desc:"how many leading bits of an IPv6 address, 1 to 128, are one client to the limits per address: whoever has an address mostly has all that begin alike"`
+	ClientIPv6Prefix int            `env:"CLIENT_IPV6_PREFIX" envDefault:"64" desc:"how many leading bits of an IPv6 address, 1 to 128, are one client to the limits per address, and to the usage that the methods listing shows: whoever has an address mostly has all that begin alike"`
 	ReadTimeout      time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request"`
 	WriteTimeout     time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to read an answer"`
 	IdleTimeout      time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`

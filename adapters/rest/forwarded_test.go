@@ -50,7 +50,7 @@ func TestLimitKey(t *testing.T) {
 		{"2001:db8:1:2:ffff:ffff:ffff:ffff", 64, "2001:db8:1:2::/64"},
 		{"2001:db8:1:3::1", 64, "2001:db8:1:3::/64"},
 		{"2001:db8:1:2ff::1", 56, "2001:db8:1:200::/56"},
-		{"2001:db8:1:2::7", 128, "2001:db8:1:2::7/128"},
+		{"2001:db8:1:2::7", 128, "2001:db8:1:2::7"},
 		{"64:ff9b::192.0.2.1", 64, "64:ff9b::c000:201"},
 		{"64:ff9b::192.0.2.2", 64, "64:ff9b::c000:202"},
 		{"64:ff9b:0:0:0:1:192.0.2.2", 64, "64:ff9b::/64"},
@@ -61,7 +61,7 @@ func TestLimitKey(t *testing.T) {
 		{"::1", 64, "::/64"},
 		{"fe80::1", 64, "fe80::/64"},
 	} {
-		if got := limitKey(netip.MustParseAddr(c.client), c.bits); got != c.want {
+		if got := limitKey(clientOf(netip.MustParseAddr(c.client), c.bits)); got != c.want {
 			t.Errorf("%s is counted by %s, want %s", c.client, got, c.want)
 		}
 	}

@@ -17,8 +17,7 @@ type localKey int
 
 const (
 	requestIDKey localKey = iota
-	addressKey
-	secureKey
+	originKey
 )
 
 // fieldRequestID names a request in log lines and spans.
@@ -68,10 +67,17 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// setAddress finds who really sent the request: the peer of the connection,
+// origin is where a request came from.
+type origin struct {
+	address netip.Addr
+	client  netip.Prefix // whom it is counted for
+	secure  bool         // it came over TLS
+}
+
+// setOrigin finds who really sent the request: the peer of the connection,
 // or, when that is a trusted proxy, the last address of X-Forwarded-For that
 // is none (decisions 0).
-func setAddress(c *fiber.Ctx, proxies Proxies) {
+func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	client, secure := peer, c.Context().IsTLS()
@@ -79,8 +85,7 @@ func setAddress(c *fiber.Ctx, proxies Proxies) {
 		client = proxies.forwarded(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
 		secure = secure || lastWord(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
 	}
-	c.Locals(addressKey, client)
-	c.Locals(secureKey, secure)
+	c.Locals(originKey, origin{client, clientOf(client, v6Bits), secure})
 }
 
 // wholeHeader joins the lines of a header (RFC 9110, 5.3): a proxy may add its
@@ -121,11 +126,18 @@ func parseForwarded(s string) (netip.Addr, error) {
 	return a.Unmap().WithZone(""), err
 }
 
-// Address returns the client's address.
-func Address(c *fiber.Ctx) netip.Addr {
-	a, _ := c.Locals(addressKey).(netip.Addr)
-	return a
+func originOf(c *fiber.Ctx) origin {
+	o, _ := c.Locals(originKey).(origin)
+	return o
 }
+
+// Address returns the client's address.
+func Address(c *fiber.Ctx) netip.Addr { return originOf(c).address }
+
+// Client returns the address by which the client's requests are counted: its
+// own, or the first one of its network where all of that is one client
+// (CLIENT_IPV6_PREFIX).
+func Client(c *fiber.Ctx) netip.Addr { return originOf(c).client.Addr() }
 
 // translated are the prefixes of IPv4 addresses that a translator writes as IPv6
 // ones: the one that all know (RFC 6052, 2.1), and those for a site's own use
@@ -133,23 +145,29 @@ func Address(c *fiber.Ctx) netip.Addr {
 // client, the others are everybody's.
 var translated = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48")}
 
-// limitKey returns what the requests of a client are counted by: an IPv4
-// address as it is, of an IPv6 address its first bits. A site is given a whole
-// /64 at least (RFC 6177, 2), so whoever has one address can send each request
-// from another.
-func limitKey(client netip.Addr, bits int) string {
-	if client.Is4() || within(translated, client) {
-		return client.String()
+// clientOf returns whom the requests of an address are counted for: an IPv4
+// address alone, an IPv6 address together with all that begin alike. A site is
+// given a whole /64 at least (RFC 6177, 2), so whoever has one address can send
+// each request from another.
+func clientOf(a netip.Addr, v6Bits int) netip.Prefix {
+	bits := v6Bits
+	if a.Is4() || within(translated, a) {
+		bits = a.BitLen()
 	}
-	network, _ := client.Prefix(bits) // Config.Validate knows how many bits there are
-	return network.String()
+	client, _ := a.Prefix(bits) // Config.Validate knows how many bits there are
+	return client
+}
+
+// limitKey returns what the requests of a client are counted by.
+func limitKey(client netip.Prefix) string {
+	if client.IsSingleIP() {
+		return client.Addr().String()
+	}
+	return client.String()
 }
 
 // Secure tells whether the client came over TLS, to us or to a trusted proxy.
-func Secure(c *fiber.Ctx) bool {
-	secure, _ := c.Locals(secureKey).(bool)
-	return secure
-}
+func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
 
 // BearerToken returns the token of the Authorization header, empty when there
 // is none (RFC 6750, 2.1; the scheme in any case).

@@ -48,7 +48,7 @@ type Lister interface {
 	List(ctx context.Context) ([]catalogue.Method, error)
 }
 
-// Usage counts the calls of an address today.
+// Usage counts the calls of a client today, by an address that stands for it.
 type Usage interface {
 	Count(ctx context.Context, a netip.Addr) (uint64, error)
 	Today(ctx context.Context, a netip.Addr) (uint64, error)
@@ -156,7 +156,7 @@ func (a *API) envelope(c *fiber.Ctx, status int, message string) envelope {
 		count = a.usage.Today
 	}
 	e := envelope{Data: entries{}}
-	n, err := count(c.UserContext(), rest.Address(c))
+	n, err := count(c.UserContext(), rest.Client(c))
 	if err == nil {
 		e.Meta.Requests = &n
 	} else {

@@ -252,6 +252,20 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
+// TestOneClient wants calls counted by client, as the limits count them: an IPv4
+// address for itself, of an IPv6 address the network.
+func TestOneClient(t *testing.T) {
+	s := serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.0/8"))
+	for address, client := range map[string]string{
+		"203.0.113.9": "203.0.113.9", "2001:db8:1:2::7": "2001:db8:1:2::", "2001:db8:1:2:ffff::8": "2001:db8:1:2::", "2001:db8:1:3::7": "2001:db8:1:3::",
+	} {
+		s.call(t, "GET", "/v2/nothing.json", "X-Forwarded-For", address)
+		if got := s.counted; got != netip.MustParseAddr(client) {
+			t.Errorf("%s is counted as %v, want %s", address, got, client)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	s := serve(t, configured())
 	s.err = fault.New(fault.Unavailable, "", "the database is away")
