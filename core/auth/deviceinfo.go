@@ -28,8 +28,9 @@ type DeviceFields struct {
 type DeviceInfo struct{ fields DeviceFields }
 
 // NewDeviceInfo checks the fields: a NUL or broken UTF-8 is fault.Invalid with code invalid_input, more than 512 characters
-// have code validation_error (decisions 2.4).
+// have code validation_error (decisions 2.4). All wrong fields are named; where some cannot be read, only those.
 func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
+	cannotRead, tooLong := map[string]string{}, map[string]string{}
 	for _, field := range [...]struct{ name, value string }{
 		{"deviceInfo.userAgent", f.UserAgent},
 		{"deviceInfo.screenResolution", f.ScreenResolution},
@@ -37,11 +38,16 @@ func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 		{"deviceInfo.language", f.Language},
 	} {
 		if problem := unreadable(field.value); problem != "" {
-			return DeviceInfo{}, InvalidField(CodeInvalidInput, field.name, problem)
+			cannotRead[field.name] = problem
+		} else if utf8.RuneCountInString(field.value) > maxDeviceField {
+			tooLong[field.name] = "must have at most 512 characters"
 		}
-		if utf8.RuneCountInString(field.value) > maxDeviceField {
-			return DeviceInfo{}, InvalidField(CodeValidation, field.name, "must have at most 512 characters")
-		}
+	}
+	switch {
+	case len(cannotRead) > 0:
+		return DeviceInfo{}, InvalidFields(CodeInvalidInput, cannotRead)
+	case len(tooLong) > 0:
+		return DeviceInfo{}, InvalidFields(CodeValidation, tooLong)
 	}
 	return DeviceInfo{f}, nil
 }

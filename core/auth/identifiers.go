@@ -5,7 +5,9 @@ package auth
 
 import (
 	"encoding/hex"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -49,6 +51,15 @@ func ParseUUID[ID ~string](field, s string) (ID, error) {
 // InvalidField returns the failure of one field of a request, with the field
 // named in details.fields (decisions 2.1).
 func InvalidField(code fault.Code, field, problem string) *fault.Error {
-	return fault.Newf(fault.Invalid, code, "%s %s", field, problem).
-		WithDetail("fields", map[string]string{field: problem})
+	return InvalidFields(code, map[string]string{field: problem})
+}
+
+// InvalidFields returns the failure of fields of a request, each with what is
+// wrong with it and named in details.fields (decisions 2.1).
+func InvalidFields(code fault.Code, problems map[string]string) *fault.Error {
+	sentences := make([]string, 0, len(problems))
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		sentences = append(sentences, field+" "+problems[field])
+	}
+	return fault.New(fault.Invalid, code, strings.Join(sentences, "; ")).WithDetail("fields", problems)
 }

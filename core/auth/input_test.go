@@ -144,6 +144,13 @@ func TestDeviceInfoBounds(t *testing.T) {
 		_, err := auth.NewDeviceInfo(f)
 		wantInvalid(t, fmt.Sprint(f), err, auth.CodeInvalidInput)
 	}
+	for _, all := range []string{strings.Repeat("x", 513), "\x00"} {
+		_, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: all, ScreenResolution: all, Timezone: all, Language: all})
+		f, _ := fault.As(err)
+		if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 4 {
+			t.Errorf("four wrong fields: %v names %v", err, fields)
+		}
+	}
 }
 
 func TestIdentityIgnoresBrowserVersion(t *testing.T) {

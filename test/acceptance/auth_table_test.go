@@ -241,7 +241,7 @@ func (c *cast) logRows() []row {
 	var rows []row
 	for query, field := range map[string]string{
 		"eventType=login_attempt": "eventType", "startDate=yesterday": "startDate", "endDate=2026-13-01": "endDate",
-		"limit=0": "limit", "limit=1001": "limit", "limit=-1": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=1.5": "offset",
+		"limit=0": "limit", "limit=0&offset=-1": "offset", "limit=1001": "limit", "limit=-1": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=1.5": "offset",
 	} {
 		rows = append(rows, row{method: "GET", path: "/audit-logs?" + query, as: c.fresh, status: bad, code: "validation_error", field: field})
 	}

@@ -2,6 +2,7 @@ package authapi
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 }
 
 // readLogQuery reads the parameters of the audit log; an empty one counts as
-// absent. Whether limit and offset are within bounds is the use case's rule.
+// absent. All that are wrong are named.
 func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 	q := audit.Query{Limit: defaultPage}
 	b, problems := body{faults: &faults{map[string]string{}, map[string]string{}}}, []error(nil)
@@ -72,7 +73,7 @@ func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 		problems = append(problems, readNumber(name, query(c, name), number))
 	}
 	q.After = endOfInstant(q.After)
-	return q, b.err(problems...)
+	return q, b.err(append(problems, q.Check())...)
 }
 
 // endOfInstant returns the last microsecond that an answer writes as it writes
@@ -93,19 +94,34 @@ func readNumber(name, s string, number *int) error {
 		return nil
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return auth.InvalidField(auth.CodeValidation, name, "is out of range")
+	case err != nil:
 		return auth.InvalidField(auth.CodeValidation, name, "must be a whole number")
 	}
 	*number = int(n)
 	return nil
 }
 
-// readTime reads a date or a time of ISO 8601; without an offset it is UTC.
+// isoForms are the forms of a time that are read: the extended and the basic
+// one of ISO 8601, with an offset or without; fractions of a second may follow.
+var isoForms = [...]string{
+	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04Z07", "2006-01-02T15:04",
+	"20060102T150405Z0700", "20060102T150405Z07", "20060102T150405", "20060102T1504Z0700", "20060102T1504Z07", "20060102T1504",
+	"2006-01-02", "20060102",
+}
+
+// readTime reads a date or a time of ISO 8601; without an offset it is UTC. The
+// plus of an offset need not be escaped: a URL may hold it as it is (RFC 3986,
+// 3.4), and has arrived as a space then, which no time has.
 func readTime(name, s string, at *time.Time) error {
 	if s == "" {
 		return nil
 	}
-	for _, form := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly} {
+	s = strings.ToUpper(strings.ReplaceAll(s, " ", "+"))
+	for _, form := range isoForms {
 		t, err := time.Parse(form, s)
 		if t = t.UTC(); err == nil && t.Year() >= 1 && t.Year() <= 9999 {
 			*at = t

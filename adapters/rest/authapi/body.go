@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -152,9 +151,5 @@ func (f *faults) err() error {
 	if len(fields) == 0 {
 		return nil
 	}
-	sentences := make([]string, 0, len(fields))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		sentences = append(sentences, name+" "+fields[name])
-	}
-	return fault.New(fault.Invalid, code, strings.Join(sentences, "; ")).WithDetail("fields", fields)
+	return auth.InvalidFields(code, fields)
 }

@@ -27,6 +27,7 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 func TestFieldsThatAreWrong(t *testing.T) {
 	s := serve(t)
 	const id = `"challengeId":"` + someID + `"`
+	long := strings.Repeat("x", 513)
 	for _, c := range []struct{ path, body, code, fields string }{
 		{"/auth/login", `{}`, "invalid_input", "email password deviceInfo"},
 		{"/auth/login", `{"email":null,"password":null,"deviceInfo":null}`, "invalid_input", "email password deviceInfo"},
@@ -40,6 +41,10 @@ func TestFieldsThatAreWrong(t *testing.T) {
 		{"/auth/login", `{"Email":"a@example.com","password":"p","deviceInfo":{}}`, "invalid_input", "email"},
 		{"/auth/login", `{"email":"nobody","password":"p","deviceInfo":{"userAgent":"` + strings.Repeat("é", 513) + `"}}`,
 			"validation_error", "email deviceInfo.userAgent"},
+		{"/auth/login", `{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"` + long + `","timezone":"` + long + `"}}`,
+			"validation_error", "deviceInfo.userAgent deviceInfo.timezone"},
+		{"/auth/password", `{"newPassword":"short"}`, "invalid_input", "currentPassword newPassword"},
+		{"/auth/password", `{"currentPassword":"p"}`, "invalid_input", "newPassword"},
 		{"/auth/refresh", `{}`, "invalid_input", "refreshToken"},
 		{"/auth/refresh", `{"refreshToken":""}`, "invalid_input", "refreshToken"},
 		{"/auth/refresh", `{"refreshToken":"a\u0000"}`, "invalid_input", "refreshToken"},

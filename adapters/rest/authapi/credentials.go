@@ -25,8 +25,8 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	}
 	present, presentErr := auth.NewPassword("currentPassword", b.text("currentPassword"))
 	next, nextErr := auth.NewPassword("newPassword", b.text("newPassword"))
-	if err := b.err(presentErr, nextErr); err != nil {
-		return err
+	if b.err(presentErr, nextErr) != nil {
+		return b.err(next.Check("newPassword")) // the use case is not asked now, which would tell this too
 	}
 	if err := a.credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
 		return err

@@ -233,17 +233,50 @@ func TestAuditLogAfterAnEntry(t *testing.T) {
 	}
 }
 
+func TestAuditLogReadsTimes(t *testing.T) {
+	s := serve(t)
+	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-01-31T12:00:00Z":          noon,
+		"2026-01-31t12:00:00z":          noon,
+		"2026-01-31T12:00:00":           noon,
+		"2026-01-31T12:00Z":             noon,
+		"2026-01-31T12:00:00.250Z":      noon.Add(250 * time.Millisecond),
+		"2026-01-31T12:00:00,250Z":      noon.Add(250 * time.Millisecond),
+		"2026-01-31T14:00:00%2B02:00":   noon,
+		"2026-01-31T14:00:00+02:00":     noon, // a plus that a client did not escape
+		"2026-01-31T14:00:00.250+02:00": noon.Add(250 * time.Millisecond),
+		"2026-01-31T14:00:00%2B0200":    noon,
+		"2026-01-31T14:00%2B02":         noon,
+		"2026-01-31T10:00:00-02:00":     noon,
+		"20260131T120000Z":              noon,
+		"20260131T1400+0200":            noon,
+		"2026-01-31":                    noon.Add(-12 * time.Hour),
+		"20260131":                      noon.Add(-12 * time.Hour),
+	} {
+		s.signedIn(t, "GET", "/audit-logs?endDate="+text, "")
+		if !s.query.Before.Equal(want) {
+			t.Errorf("%s is read as %v, want %v", text, s.query.Before, want)
+		}
+	}
+}
+
 func TestAuditLogRefuses(t *testing.T) {
 	s := serve(t)
 	for query, fields := range map[string]string{
-		"limit=ten":            "limit",
-		"limit=1.5":            "limit",
-		"offset=1e3":           "offset",
-		"offset=9999999999":    "offset",
-		"eventType=login":      "eventType",
-		"startDate=yesterday":  "startDate",
-		"startDate=0000-01-01": "startDate",
-		"endDate=31.01.2026":   "endDate",
+		"limit=ten":                     "limit",
+		"limit=1.5":                     "limit",
+		"offset=1e3":                    "offset",
+		"offset=9999999999":             "offset",
+		"limit=0&offset=-1":             "limit offset",
+		"limit=1001&offset=x":           "limit offset",
+		"limit=0&eventType=X":           "eventType limit",
+		"eventType=login":               "eventType",
+		"startDate=yesterday":           "startDate",
+		"startDate=0000-01-01":          "startDate",
+		"startDate=1769860800":          "startDate",
+		"endDate=2026-01-31%2012:00:00": "endDate",
+		"endDate=31.01.2026":            "endDate",
 		"endDate=9999-12-31T23:59:59-01:00&limit=x&eventType=%00": "eventType endDate limit",
 	} {
 		r := s.signedIn(t, "GET", "/audit-logs?"+query, "").refusal(t, 400, "validation_error")

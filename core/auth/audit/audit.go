@@ -60,20 +60,31 @@ type Query struct {
 	Offset int       // 0 and more
 }
 
+// Check returns fault.Invalid with code validation_error that names limit and offset where they are out of bounds (decisions 2.4).
+func (q Query) Check() error {
+	problems := map[string]string{}
+	if q.Limit < 1 || q.Limit > auditlog.MaxPage {
+		problems["limit"] = "must be from 1 to 1000"
+	}
+	if q.Offset < 0 {
+		problems["offset"] = "must be 0 or more"
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return auth.InvalidFields(auth.CodeValidation, problems)
+}
+
 // Page is one page of what matches a query.
 type Page struct {
 	Events []auth.Event // newest first
 	Total  int          // of all matches
 }
 
-// Search returns the person's events. A limit or an offset out of bounds is fault.Invalid with code validation_error (decisions
-// 2.4).
+// Search returns the person's events. What Check refuses is refused.
 func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, error) {
-	if q.Limit < 1 || q.Limit > auditlog.MaxPage {
-		return Page{}, auth.InvalidField(auth.CodeValidation, "limit", "must be from 1 to 1000")
-	}
-	if q.Offset < 0 {
-		return Page{}, auth.InvalidField(auth.CodeValidation, "offset", "must be 0 or more")
+	if err := q.Check(); err != nil {
+		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, auditlog.Query{
 		UserID: user, Type: q.Type, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,

@@ -61,6 +61,10 @@ func TestSearchBounds(t *testing.T) {
 			t.Errorf("%+v: %v, want validation_error", q, err)
 		}
 	}
+	f, _ := fault.As(audit.Query{Limit: 1001, Offset: -1}.Check())
+	if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 2 {
+		t.Errorf("names %v, want limit and offset", fields)
+	}
 }
 
 func TestFailedSignIns(t *testing.T) {
