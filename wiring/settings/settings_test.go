@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -70,6 +71,9 @@ func TestWrong(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %q does not name the variable", variable, err)
+		}
+		if f, ok := fault.As(err); ok { // of which the command would print the message alone
+			t.Errorf("%s: %q does not name the variable", variable, f.Message)
 		}
 		if name == "SECRET_KEY" && strings.Contains(err.Error(), value) {
 			t.Errorf("%q shows a secret", err)
