@@ -24,7 +24,8 @@ func TestServers(t *testing.T) {
 			serverstoretest.Run(t, func(t *testing.T) serverstoretest.Opened {
 				db := open(t)
 				servers := relational.NewServers(db, relational.Config{RemoteURLUnique: true})
-				return serverstoretest.Opened{Reader: servers, Writer: servers, Runner: db}
+				free := relational.NewServers(db, relational.Config{})
+				return serverstoretest.Opened{Reader: servers, Writer: servers, Free: free, Runner: db}
 			})
 		})
 	}

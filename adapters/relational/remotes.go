@@ -14,41 +14,47 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// saveRemotes brings the addresses of the changed versions, and what the
-// server owns of them, up to date. Addresses are kept whether or not they must
-// be unique, so that the rule can be turned on later.
-func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, changes []serverstore.Change) error {
-	for name, those := range byName(changes) {
-		if err := s.saveRemotesOf(ctx, tx, name, those); err != nil {
-			return err
+// claiming returns the versions whose addresses the server has to own after the
+// changes, and before them need not have: those with another document, and
+// those that leave the status deleted (decisions 1.4). It is asked before the
+// changes are stored.
+func (s *Servers) claiming(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
+	if !s.uniqueURLs {
+		return nil, nil
+	}
+	var claiming, same []string
+	for _, c := range changes {
+		version := c.Release.Version.String()
+		switch {
+		case c.Release.Status == registry.StatusDeleted:
+		case c.Document == nil:
+			same = append(same, version)
+		case len(c.Remotes) > 0:
+			claiming = append(claiming, version)
 		}
 	}
-	return nil
-}
-
-func byName(changes []serverstore.Change) map[string][]serverstore.Change {
-	all := make(map[string][]serverstore.Change, 1)
-	for _, c := range changes {
-		name := c.Release.Name.String()
-		all[name] = append(all[name], c)
+	if len(same) == 0 {
+		return claiming, nil
 	}
-	return all
+	var back []string
+	err := s.db.scan(ctx, tx, &back, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(same))
+	return append(claiming, back...), err
 }
 
-// saveRemotesOf does so for one server: addresses that no longer count are
-// given up before new ones are claimed.
-func (s *Servers) saveRemotesOf(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) error {
-	var living, deleted []string
+// saveRemotes brings the addresses of the changed versions of a server, and
+// what it owns of them, up to date: addresses that no longer count are given
+// up before new ones are claimed. Addresses are kept whether or not they must
+// be unique, so that the rule can be turned on later.
+func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change, claiming []string) error {
+	var deleted []string
 	for _, c := range changes {
 		if c.Document != nil {
 			if err := s.replaceRemotes(ctx, tx, c); err != nil {
 				return err
 			}
 		}
-		if version := c.Release.Version.String(); c.Release.Status == registry.StatusDeleted {
-			deleted = append(deleted, version)
-		} else {
-			living = append(living, version)
+		if c.Release.Status == registry.StatusDeleted {
+			deleted = append(deleted, c.Release.Version.String())
 		}
 	}
 	if len(deleted) > 0 {
@@ -60,14 +66,14 @@ func (s *Servers) saveRemotesOf(ctx context.Context, tx bun.Tx, name string, cha
 	// What follows is one journey to the database, however much there is to do.
 	var last strings.Builder
 	var args []any
-	if s.uniqueURLs && len(living) > 0 {
-		claimed, err := s.own(ctx, tx, name, living)
+	if len(claiming) > 0 {
+		claimed, err := s.own(ctx, tx, name, claiming)
 		if err != nil {
 			return err
 		}
 		if claimed {
 			last.WriteString("UPDATE remotes SET claim = url WHERE name = ? AND version IN (?) AND claim IS NULL; ")
-			args = append(args, name, bun.List(living))
+			args = append(args, name, bun.List(claiming))
 		}
 	}
 	last.WriteString(`DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (

@@ -58,13 +58,36 @@ func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error 
 	if t == nil {
 		return errNoTransaction
 	}
+	for name, those := range byName(changes) {
+		if err := s.saveOf(ctx, t.tx, name, those); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byName(changes []serverstore.Change) map[string][]serverstore.Change {
+	all := make(map[string][]serverstore.Change, 1)
+	for _, c := range changes {
+		name := c.Release.Name.String()
+		all[name] = append(all[name], c)
+	}
+	return all
+}
+
+// saveOf stores the changes of one server.
+func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) error {
+	claiming, err := s.claiming(ctx, tx, name, changes)
+	if err != nil {
+		return err
+	}
 	// The flag of the latest version leaves one before another takes it.
 	for _, latest := range []bool{false, true} {
-		if err := s.saveThose(ctx, t.tx, changes, latest); err != nil {
+		if err := s.saveThose(ctx, tx, changes, latest); err != nil {
 			return brokenRule(err)
 		}
 	}
-	return s.saveRemotes(ctx, t.tx, changes)
+	return s.saveRemotes(ctx, tx, name, changes, claiming)
 }
 
 func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []serverstore.Change, latest bool) error {

@@ -41,9 +41,12 @@ type Writer interface {
 	// Save stores changes to the server that Lock locked, in any order of
 	// theirs. The store itself guarantees, whatever a caller does wrong, that
 	// a version exists once, that at most one version of a server is latest
-	// at any moment, and, where unique remote URLs are asked for, that the
-	// versions of two servers that are not deleted never share one.
-	// fault.Conflict names the rule that was broken.
+	// at any moment, and, where unique remote URLs are asked for, that no
+	// document is stored with, and no version leaves the status deleted for, a
+	// URL that a version of another server has that is not deleted. Other
+	// changes ask for no URL: those that servers shared before the rule was
+	// turned on are in nobody's way (decisions 1.4). fault.Conflict names the
+	// rule that was broken.
 	Save(ctx context.Context, changes []Change) error
 }
 

@@ -14,7 +14,7 @@ func TestServers(t *testing.T) {
 	serverstoretest.Run(t, func(*testing.T) serverstoretest.Opened {
 		db := records.New()
 		servers := records.NewServers(db, true)
-		return serverstoretest.Opened{Reader: servers, Writer: servers, Runner: db}
+		return serverstoretest.Opened{Reader: servers, Writer: servers, Free: records.NewServers(db, false), Runner: db}
 	})
 }
 

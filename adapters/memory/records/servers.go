@@ -118,7 +118,7 @@ func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error 
 				return err
 			}
 		}
-		if err := s.check(after, changes); err != nil {
+		if err := s.check(t.registry.versions, after, changes); err != nil {
 			return err
 		}
 		t.registry.versions = after
@@ -152,14 +152,15 @@ func keptRelease(r registry.Release) registry.Release {
 }
 
 // check looks for what the store guarantees of the changed servers.
-func (s *Servers) check(versions map[versionKey]storedVersion, changes []serverstore.Change) error {
+func (s *Servers) check(before, after map[versionKey]storedVersion, changes []serverstore.Change) error {
 	for _, c := range changes {
-		mine := versions[versionKey{c.Release.Name, c.Release.Version}]
-		for key, other := range versions {
-			if key == (versionKey{c.Release.Name, c.Release.Version}) {
+		mine := versionKey{c.Release.Name, c.Release.Version}
+		claims := s.uniqueURLs && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
+		for key, other := range after {
+			if key == mine {
 				continue
 			}
-			if err := s.stands(mine, other); err != nil {
+			if err := stands(after[mine], other, claims); err != nil {
 				return err
 			}
 		}
@@ -167,8 +168,9 @@ func (s *Servers) check(versions map[versionKey]storedVersion, changes []servers
 	return nil
 }
 
-// stands tells what another version has against one.
-func (s *Servers) stands(mine, other storedVersion) error {
+// stands tells what another version has against one, and against its remote
+// URLs where it claims them.
+func stands(mine, other storedVersion, claims bool) error {
 	if mine.Name == other.Name {
 		switch {
 		case mine.Latest && other.Latest:
@@ -178,7 +180,7 @@ func (s *Servers) stands(mine, other storedVersion) error {
 		}
 		return nil
 	}
-	if !s.uniqueURLs || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted {
+	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted {
 		return nil
 	}
 	for _, url := range mine.remotes {

@@ -115,3 +115,27 @@ func remoteURLLong(t *testing.T, o opened) {
 	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 1), first))
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), second))
 }
+
+// remoteURLUniqueLater turns the rule on over two servers that share an
+// address. Nobody else gets it, and neither of the two is kept from changes
+// that do not ask for it.
+func remoteURLUniqueLater(t *testing.T, o opened) {
+	t.Helper()
+	first, other := latest(release(t, "com.example/a", "1.0.0", 0)), latest(release(t, "com.example/b", "1.0.0", 1))
+	for _, r := range []registry.Release{first, other} {
+		if err := o.saveBy(t.Context(), o.Free, published(r, address)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.refuses(t, published(release(t, "com.example/c", "1.0.0", 2), address))
+	o.refuses(t, published(first, address))
+	o.saved(t, state(status(first, registry.StatusDeprecated, "", 3)))
+	beaten := first
+	beaten.Latest = false
+	o.saved(t, state(beaten), published(latest(release(t, "com.example/a", "2.0.0", 4)), "https://two.example/mcp"))
+	o.saved(t, state(status(beaten, registry.StatusDeleted, "", 5)))
+	o.refuses(t, state(status(beaten, registry.StatusActive, "", 6))) // it comes back to an address that the other has
+	o.saved(t, state(status(other, registry.StatusDeleted, "", 7)))
+	o.saved(t, state(status(beaten, registry.StatusActive, "", 8)))
+	o.refuses(t, state(status(other, registry.StatusActive, "", 9)))
+}

@@ -13,6 +13,7 @@ import (
 type Opened struct {
 	Reader serverstore.Reader
 	Writer serverstore.Writer
+	Free   serverstore.Writer // to the same store, where remote URLs need not be unique
 	Runner transaction.Runner
 }
 
@@ -51,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"another document gives the URL up":    remoteURLReplaced,
 		"two versions share their server's":    remoteURLShared,
 		"a remote URL may be long":             remoteURLLong,
+		"remote URLs become unique later":      remoteURLUniqueLater,
 		"parallel publications of one version": parallelOne,
 		"parallel publications of versions":    parallelVersions,
 		"parallel claims of one URL":           parallelClaims,

@@ -71,11 +71,15 @@ func state(r registry.Release) serverstore.Change { return serverstore.Change{Re
 
 // save stores changes of one server as a use case does.
 func (o opened) save(ctx context.Context, changes ...serverstore.Change) error {
+	return o.saveBy(ctx, o.Writer, changes...)
+}
+
+func (o opened) saveBy(ctx context.Context, w serverstore.Writer, changes ...serverstore.Change) error {
 	return o.Runner.Atomically(ctx, func(ctx context.Context) error {
-		if _, err := o.Writer.Lock(ctx, changes[0].Release.Name); err != nil {
+		if _, err := w.Lock(ctx, changes[0].Release.Name); err != nil {
 			return err
 		}
-		return o.Writer.Save(ctx, changes)
+		return w.Save(ctx, changes)
 	})
 }
 
