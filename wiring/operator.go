@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -38,6 +39,7 @@ type Operator struct {
 	Grants   grantstore.Store
 	Permit   *permit.Operator
 	Methods  methodstore.Store
+	Curate   *curate.Operator
 	Transfer *transfer.Mover
 	Issuer   auth.Issuer // of authenticators
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
 	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
@@ -102,6 +103,11 @@ var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), w
 // permitSet gives the operator's side of grants.
 var permitSet = wire.NewSet(
 	permit.New, wire.Struct(new(permit.Ports), "*"), inprocess.NewGrants, wire.Bind(new(authority.Grants), new(*inprocess.Grants)),
+)
+
+// curateSet gives the operator's side of the methods listing.
+var curateSet = wire.NewSet(
+	curate.New, wire.Struct(new(curate.Ports), "*"), inprocess.NewMethods, wire.Bind(new(authority.Methods), new(*inprocess.Methods)),
 )
 
 // transferSet gives the operator's side of the registry.

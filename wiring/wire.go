@@ -22,7 +22,7 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
 	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
 	wire.Struct(new(Operator), "*"),

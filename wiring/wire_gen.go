@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
 	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -1007,6 +1008,13 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	}
 	permitOperator := permit.New(ports)
 	methods := relational.NewMethods(db)
+	inprocessMethods := inprocess.NewMethods(trail)
+	curatePorts := curate.Ports{
+		Transactions: runner,
+		Methods:      methods,
+		Trail:        inprocessMethods,
+	}
+	curateOperator := curate.New(curatePorts)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	imports := inprocess.NewImports(trail)
@@ -1028,6 +1036,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Grants:   grants,
 		Permit:   permitOperator,
 		Methods:  methods,
+		Curate:   curateOperator,
 		Transfer: mover,
 		Issuer:   issuer,
 	}
@@ -1045,6 +1054,6 @@ var serviceSet = wire.NewSet(
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, transferSet, untraced,
+	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
 	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,36 @@ func TestMethods(t *testing.T) {
 	}
 	if after := command(t, dir, "", "methods", "list", "-o", "json"); after.stdout != before.stdout {
 		t.Errorf("after the import of what was listed, listed is %s", after.stdout)
+	}
+	wantMethodsTold(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
+}
+
+// wantMethodsTold wants the audit log to tell of such changes of methods, by an
+// operator and in nobody's own log; those of the document are left out.
+func wantMethodsTold(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	var events []struct {
+		UserID  string
+		Details struct {
+			Action, Actor, Path, Service string
+			MethodID                     int
+		}
+	}
+	r := command(t, dir, "", "audit", "search", "--type", "METHODS_CHANGE", "--limit", "0", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &events); err != nil {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	var told []string
+	for _, e := range slices.Backward(events) { // newest first
+		if e.UserID != "" || e.Details.Actor != "operator" || e.Details.Path == "" || e.Details.Service == "" {
+			t.Errorf("told is %+v", e)
+		}
+		if e.Details.MethodID < 1000 {
+			told = append(told, e.Details.Action+" "+strconv.Itoa(e.Details.MethodID))
+		}
+	}
+	if !slices.Equal(told, want) || len(events) != len(want)+2*35 { // those of the document went and came back
+		t.Errorf("told is %v among %d, want %v", told, len(events), want)
 	}
 }
 

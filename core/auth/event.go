@@ -5,10 +5,11 @@ import "time"
 // EventType is the kind of an audit event.
 type EventType string
 
-// The event types of the authentication document, and three more:
+// The event types of the authentication document, and four more:
 // RegistryChange, which every registry write leaves (decisions 1.5),
-// CredentialChange, which a change of what a person signs in with leaves, and
-// AccountChange, which an operator's other changes of an account leave.
+// CredentialChange, which a change of what a person signs in with leaves,
+// AccountChange, which an operator's other changes of an account leave, and
+// MethodsChange, which an operator's changes of the methods listing leave.
 const (
 	LoginAttempt       EventType = "LOGIN_ATTEMPT"
 	RiskEvaluation     EventType = "RISK_EVALUATION"
@@ -18,12 +19,14 @@ const (
 	RegistryChange     EventType = "REGISTRY_CHANGE"
 	CredentialChange   EventType = "CREDENTIAL_CHANGE"
 	AccountChange      EventType = "ACCOUNT_CHANGE"
+	MethodsChange      EventType = "METHODS_CHANGE"
 )
 
 // EventTypes returns all event types.
 func EventTypes() []EventType {
 	return []EventType{
-		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt, RegistryChange, CredentialChange, AccountChange,
+		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
+		RegistryChange, CredentialChange, AccountChange, MethodsChange,
 	}
 }
 

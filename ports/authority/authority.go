@@ -1,6 +1,7 @@
 // Package authority is the port through which the registry asks who a caller
 // is, whether the caller's session is trusted enough to change the registry,
-// and keeps account of what was done. The authentication hexagon answers it.
+// and through which it and the catalogue keep account of what was done. The
+// authentication hexagon answers it.
 package authority
 
 import (
@@ -53,6 +54,23 @@ type Imports interface {
 	// RecordImport writes versions to the audit log, in the transaction that the
 	// context carries, if any. fault.Unavailable when the database is away.
 	RecordImport(ctx context.Context, versions ...ImportedVersion) error
+}
+
+// MethodChange is what an operator did to a method of the listing, for the audit
+// log.
+type MethodChange struct {
+	Action  string // add, import, remove
+	ID      int
+	Path    string // as it is now; of one that was removed, as it was
+	Service string // name of the service, likewise
+}
+
+// Methods keeps account of changes of the methods listing for the authentication
+// hexagon. It is safe for concurrent use.
+type Methods interface {
+	// RecordMethods writes changes to the audit log, in the transaction that the
+	// context carries, if any. fault.Unavailable when the database is away.
+	RecordMethods(ctx context.Context, changes ...MethodChange) error
 }
 
 // Authority answers for the authentication hexagon. All methods are safe for
