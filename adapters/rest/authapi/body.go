@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ import (
 
 // body reads the members of a JSON object by name and gathers what is wrong
 // with them, so that one answer names every field (decisions 2.1). Members
-// that nobody asks for are ignored; of two with one name the last counts.
+// that nobody asks for are ignored.
 type body struct {
 	members map[string]json.RawMessage
 	path    string // before the names of the members
@@ -36,6 +37,10 @@ func readBody(c *fiber.Ctx) (body, error) {
 	return parseBody(text)
 }
 
+// maxCommas bounds what it costs to look through a body, where no body of this
+// API comes near.
+const maxCommas = 10_000
+
 // parseBody returns the object that a text holds.
 func parseBody(text []byte) (body, error) {
 	b := body{faults: &faults{unreadable: map[string]string{}, broken: map[string]string{}}}
@@ -51,11 +56,69 @@ func parseBody(text []byte) (body, error) {
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
 	case text[0] != '{':
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
+	case bytes.Count(text, []byte(",")) > maxCommas:
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body holds too many values")
+	}
+	if names := duplicate(newNames(text)); names != nil {
+		return body{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "stands twice in the same object")
 	}
 	if err := json.Unmarshal(text, &b.members); err != nil {
 		return body{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
 	}
 	return b, nil
+}
+
+// newNames returns a reader of the names in a JSON text.
+func newNames(text []byte) *json.Decoder {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // however large
+	return d
+}
+
+// duplicate passes over one value of a valid text and returns where a member
+// stands that its object has twice: its name and those of the members that it is
+// in, innermost first; nil for none. JSON leaves open which of the two counts (RFC
+// 8259, 4), and what stands in front of the service might read the other one.
+// Documents of the registry are held to the same.
+func duplicate(d *json.Decoder) []string {
+	opening, _ := d.Token() // none is missing, since the text is valid
+	if _, nested := opening.(json.Delim); !nested {
+		return nil
+	}
+	var names map[string]bool
+	if opening == json.Delim('{') {
+		names = map[string]bool{}
+	}
+	for d.More() {
+		var within []string
+		if names != nil {
+			token, _ := d.Token()
+			name, _ := token.(string)
+			if names[name] {
+				return []string{name}
+			}
+			names[name] = true
+			within = []string{name}
+		}
+		if found := duplicate(d); found != nil {
+			return append(found, within...)
+		}
+	}
+	_, _ = d.Token() // which closes it
+	return nil
+}
+
+// maxNamed is how much of a name a refusal says, in bytes.
+const maxNamed = 100
+
+// fieldName writes names, innermost first, as refusals name fields.
+func fieldName(names []string) string {
+	slices.Reverse(names)
+	name := strings.Join(names, ".")
+	if len(name) > maxNamed {
+		return strings.ToValidUTF8(name[:maxNamed], "") + "…"
+	}
+	return name
 }
 
 // text returns a string that must be there and not be empty.

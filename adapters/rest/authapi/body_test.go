@@ -7,7 +7,7 @@ import (
 
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	s := serve(t)
-	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 100_000)} {
+	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 100_000), `{"a":[` + strings.Repeat("0,", 100_000) + `0]}`} {
 		for _, e := range endpoints() {
 			if e.body == "" {
 				continue
@@ -21,6 +21,48 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 	if len(s.calls) != 0 {
 		t.Errorf("called %v", s.calls)
+	}
+}
+
+// TestMembersThatStandTwice wants a body refused that has two members of one name
+// in one object, and the member named, wherever it stands and whoever asks for it.
+func TestMembersThatStandTwice(t *testing.T) {
+	s := serve(t)
+	login := func(more string) string {
+		return `{"email":"a@example.com","password":"p","deviceInfo":{}` + more + `}`
+	}
+	long := strings.Repeat("é", 100_000)
+	for _, c := range []struct{ body, name string }{
+		{login(`,"email":"b@example.com"`), "email"},
+		{login(`,"email":"a@example.com"`), "email"},
+		{login(`,"emai\u006c":"b@example.com"`), "email"},
+		{login(`,"deviceInfo":null`), "deviceInfo"},
+		{`{"email":"a@example.com","password":"p","deviceInfo":{"language":"de","timezone":"UTC","language":"en"}}`, "deviceInfo.language"},
+		{login(`,"other":1e999,"other":2`), "other"},
+		{login(`,"other":[{"a":{}},{"a":{"b":1,"b":2}}]`), "other.a.b"},
+		{login(`,"` + long + `":1,"` + long + `":2`), strings.Repeat("é", 50) + "…"},
+	} {
+		r := s.signedIn(t, "POST", "/auth/login", c.body).refusal(t, 400, "invalid_input")
+		named, _ := r.Details["fields"].(map[string]any)
+		if len(named) != 1 || named[c.name] == nil || !strings.HasPrefix(r.Message, c.name+" stands twice") {
+			t.Errorf("%.200s: names %v, says %q, want %q", c.body, r.Details, r.Message, c.name)
+		}
+	}
+	for _, e := range endpoints() {
+		if e.body != "" {
+			name := strings.Split(e.body, `"`)[1]
+			if r := s.signedIn(t, e.method, e.path, `{"`+name+`":1,`+e.body[1:]).refusal(t, 400, "invalid_input"); r.fields() != name {
+				t.Errorf("%s %s with %s twice: names %v", e.method, e.path, name, r.Details)
+			}
+		}
+	}
+	if len(s.calls) != 0 {
+		t.Errorf("called %v", s.calls)
+	}
+	for _, body := range []string{login(`,"other":[{"a":1},{"a":2,"b":{"a":3}}],"Email":"b@example.com"`), login(`,"a":[` + strings.Repeat("[],", 9_000) + `[]]`)} {
+		if a := s.signedIn(t, "POST", "/auth/login", body); a.status != 200 {
+			t.Errorf("%.200s: %d %s", body, a.status, a.body)
+		}
 	}
 }
 

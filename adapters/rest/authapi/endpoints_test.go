@@ -82,7 +82,7 @@ func TestCredentials(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	s := serve(t)
-	s.call(t, "POST", "/auth/refresh", `{"refreshToken":"first","refreshToken":"last"}`).expect(t, 200,
+	s.call(t, "POST", "/auth/refresh", `{"refreshToken":"last"}`).expect(t, 200,
 		`{"accessToken":"access.token","refreshToken":"refresh-token","expiresIn":900}`)
 	if string(s.secret) != "last" || s.from != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("asked with %q", string(s.secret))

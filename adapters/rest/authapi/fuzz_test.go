@@ -16,6 +16,7 @@ func FuzzLogin(f *testing.F) {
 		``, `null`, `{}`, `{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"x"}}`,
 		`{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":null,"language":1}}`,
 		`{"email":"\u0000","password":"\ud800","deviceInfo":[]}`, "\xef\xbb\xbf{}", `{"email":{"email":1}}`,
+		`{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"x","userAgent":"y"}}`,
 	} {
 		f.Add([]byte(seed))
 	}
