@@ -63,7 +63,7 @@ func retryDelay(err error) time.Duration {
 
 // Unchecked returns the fault for a check without a verdict. The cause stays behind the sentence, for logs.
 func Unchecked(cause error) *fault.Error {
-	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "the package could not be checked, try again later", cause)
+	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "its check failed or took too long", cause)
 }
 
 // UnsupportedType returns the fault for a registry type that no plugin checks, naming those that one does (decisions 1.7).

@@ -45,7 +45,10 @@ func TestPackageChecks(t *testing.T) {
 				t.Errorf("%v: %q", refused, sentence)
 			}
 		}
-		wantError(t, publish(s, "com.example/claimed", "npm", "broken", "5.0.0").want(t, http.StatusServiceUnavailable))
+		away := publish(s, "com.example/claimed", "npm", "broken", "5.0.0").want(t, http.StatusServiceUnavailable)
+		if sentence := wantError(t, away); strings.Count(sentence, "try again later") != 1 {
+			t.Errorf("a registry that is away: %q", sentence)
+		}
 		call(t, "GET", serverURL(s, "com.example/claimed", "/versions/5.0.0"), nil).want(t, http.StatusNotFound)
 		if e.shared {
 			lenient := e.start(t, "PACKAGE_CHECKS=warn", "PACKAGE_REGISTRIES="+registries)

@@ -134,13 +134,13 @@ func verdict(findings []finding) error {
 	return away
 }
 
+// unavailable returns the fault for a check that could not be made. The
+// checker's own sentence stands in it, so only what is behind that is its
+// cause.
 func unavailable(f finding) error {
-	e := fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed,
-		fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, reason(f.err)), f.err)
-	if cause, ok := fault.As(f.err); ok {
-		return e.After(cause.RetryAfter)
-	}
-	return e
+	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, reason(f.err))
+	cause, _ := fault.As(f.err) // verdict knows its kind, so it is a fault
+	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, sentence, cause.Err).After(cause.RetryAfter)
 }
 
 func firstOf(a, b error) error {

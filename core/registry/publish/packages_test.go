@@ -55,6 +55,9 @@ func TestPackageChecks(t *testing.T) {
 				if !ok || f.Kind != c.kind || f.Code != c.code || f.RetryAfter != retryAfter(c.kind) {
 					t.Fatalf("Publish = %v (%+v), want kind %s and code %q", err, f, c.kind, c.code)
 				}
+				if f.Kind == fault.Unavailable && strings.Count(f.Error(), away.Message) != 1 {
+					t.Errorf("%q says the same twice", f)
+				}
 				said = f.Message
 			} else if err != nil || (said == "") != (len(c.says) == 0) {
 				t.Fatalf("Publish = %v with warning %q", err, said)
