@@ -2,11 +2,9 @@ package main
 
 import (
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // barInterval is how long a bar stays as it is at least.
@@ -25,14 +23,13 @@ type progress interface {
 }
 
 func newBar(w io.Writer, source progress) *bar {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(w) {
 		return &bar{}
 	}
 	_, all := source.Progress()
 	return &bar{
 		line: progressbar.NewOptions64(all,
-			progressbar.OptionSetWriter(f), progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(),
+			progressbar.OptionSetWriter(w), progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(),
 			progressbar.OptionSetDescription("reading"), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(barInterval),
 		),

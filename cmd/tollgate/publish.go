@@ -76,7 +76,15 @@ func (s submission) check(ctx context.Context) (verdict, error) {
 	for _, i := range found.Issues {
 		v.Issues = append(v.Issues, finding(i))
 	}
-	return v, err
+	return v, about(documentOf(s.file), err)
+}
+
+// documentOf names the document of a file.
+func documentOf(file string) string {
+	if file == exportfile.Stdin {
+		return "the document on standard input"
+	}
+	return file
 }
 
 func (s submission) validate(ctx context.Context, o *output) error {
@@ -95,10 +103,7 @@ func (v verdict) err() error {
 	if v.Valid {
 		return nil
 	}
-	if v.File == exportfile.Stdin {
-		return errors.New("the document on standard input is not valid")
-	}
-	return fmt.Errorf("%s is not valid", v.File)
+	return errors.New(documentOf(v.File) + " is not valid")
 }
 
 // published is what a publication has made.
@@ -128,7 +133,7 @@ func (s submission) publish(ctx context.Context, o *output) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return about(documentOf(s.file), err)
 	}
 	return o.print(s.stdout, table{
 		header: []string{"SERVER", "VERSION", "LATEST", "STATUS", "PUBLISHED"},

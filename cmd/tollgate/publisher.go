@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // credentialsVariable names the file that keeps a person signed in.
@@ -121,6 +122,21 @@ func (u *publisher) as(ctx context.Context, who *account.Account, call func(ctx 
 		return err
 	}
 	return who.Do(ctx, call)
+}
+
+// about has a refusal name what it speaks of, where its sentence does not: the service knows from the path or the body
+// what is meant, and the person may have given it a while ago, in a script.
+func about(what string, err error) error {
+	f, ok := fault.As(err)
+	if !ok || strings.Contains(f.Message, what) {
+		return err
+	}
+	switch f.Kind {
+	case fault.Invalid, fault.NotFound, fault.Conflict:
+		return fault.Wrap(f.Kind, f.Code, what+": "+f.Message, err)
+	default: // of the person, or of the service
+		return err
+	}
 }
 
 // exitCode returns the code that a failure ends the program with.

@@ -21,6 +21,7 @@ type statusRun struct {
 
 	who     *account.Account
 	out     *output
+	target  string                      // NAME or NAME@VERSION, as it was given
 	change  tollgateclient.StatusChange // Status is empty where nothing is to be changed
 	address address
 }
@@ -46,6 +47,7 @@ func newStatus(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s.address = *a
 		if len(args) > 0 {
+			s.target = args[0]
 			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // which no name holds
 		}
 		if err := s.check(args); err != nil {
@@ -97,13 +99,13 @@ func (s *statusRun) show(ctx context.Context) error {
 	if s.change.Version == "" {
 		records, err := client.Versions(ctx, s.change.Name)
 		if err != nil {
-			return err
+			return about(s.target, err)
 		}
 		return s.out.print(s.stdout, recordTable(records))
 	}
 	r, err := client.Version(ctx, s.change.Name, s.change.Version)
 	if err != nil {
-		return err
+		return about(s.target, err)
 	}
 	return s.out.print(s.stdout, recordTable([]tollgateclient.Record{r}))
 }
@@ -116,7 +118,7 @@ func (s *statusRun) set(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return about(s.target, err)
 	}
 	return s.out.print(s.stdout, recordTable(changed))
 }

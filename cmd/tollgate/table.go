@@ -20,6 +20,12 @@ const (
 	readable = 36
 )
 
+// isTerminal tells whether somebody sees what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // columns returns how wide the lines of a terminal are, or 0 for anything else,
 // which has no end of a line.
 func columns(w io.Writer) int {

@@ -16,9 +16,9 @@ func newUserEnrolMFA(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enrol-mfa --email E",
 		Short: "Give a person an authenticator app as second factor",
-		Long: "Make the secret of an authenticator app and show it as a QR code. On a terminal the app's first code is asked for;\n" +
-			"else it is given later, with --activate. From then on logins ask for a code. The recovery codes are shown once:\n" +
-			"each serves once in the place of a code.",
+		Long: "Make the secret of an authenticator app and show it, on a terminal also as a QR code. There the app's first code is\n" +
+			"asked for; else it is given later, with --activate. From then on logins ask for a code. The recovery codes are\n" +
+			"shown once: each serves once in the place of a code.",
 		Example: "  tollgate user enrol-mfa --email ada@example.com\n" +
 			"  tollgate user enrol-mfa --email ada@example.com --activate 123456",
 		Args: cobra.NoArgs,
@@ -60,7 +60,7 @@ func (e enrolment) enrol(ctx context.Context) error {
 		return err
 	}
 	uri := secret.URI(e.op.Issuer, e.person)
-	if e.out.format != "json" {
+	if e.out.format != "json" && isTerminal(e.stdout) {
 		qrterminal.GenerateHalfBlock(uri, qrterminal.M, e.stdout)
 	}
 	err = e.out.print(e.stdout, table{

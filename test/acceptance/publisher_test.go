@@ -180,6 +180,14 @@ func checkPublishing(t *testing.T, ada *publisher, file string) {
 	if got.Version != "1.1.0" || !got.IsLatest || len(got.Warnings) != 1 || got.Warnings[0].Path != "$schema" {
 		t.Errorf("publish with a warning: %s", out)
 	}
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	write(t, broken, "{")
+	if _, stderr := ada.run(t, 1, "", "publish", broken); !strings.HasPrefix(stderr, "tollgate: "+broken+": ") {
+		t.Errorf("what is no document: %s", stderr)
+	}
+	if _, stderr := ada.run(t, 1, "{", "publish", "--validate-only", "-"); !strings.Contains(stderr, "the document on standard input: ") {
+		t.Errorf("what is no document, typed: %s", stderr)
+	}
 	doc["version"], doc["description"] = "^1.2.0", ""
 	file = documentFile(t, doc)
 	if _, stderr := ada.run(t, 1, "", "publish", file); !strings.Contains(stderr, "version") || !strings.Contains(stderr, "description") {
@@ -207,7 +215,14 @@ func checkStatuses(t *testing.T, ada *publisher) {
 	if out, _ = ada.run(t, 0, "", "status", "com.example/weather"); strings.Count(out, "deleted") != 2 {
 		t.Errorf("status of a server: %s", out)
 	}
-	ada.run(t, 1, "", "status", "com.example/none")
+	for _, args := range [][]string{
+		{"com.example/none"}, {"com.example/none@1.0.0"}, {"com.example/weather@9.0.0"}, {"com.example/none", "--set", "deleted"},
+		{"com.example/weather", "--set", "deleted"},
+	} {
+		if _, stderr := ada.run(t, 1, "", append([]string{"status"}, args...)...); !strings.HasPrefix(stderr, "tollgate: "+args[0]+": ") {
+			t.Errorf("status %v: %s", args, stderr)
+		}
+	}
 	ada.run(t, 1, "", "status", "com.example/weather", "--set", "nonsense")
 	if out, _ = ada.run(t, 0, "", "status"); !strings.Contains(out, "yes") || !strings.Contains(out, "FULL_TRUST") {
 		t.Errorf("status: %s", out)
@@ -483,6 +498,8 @@ func TestOperatorAtTheTerminal(t *testing.T) {
 		t.Errorf("user add shows %s", shown)
 	}
 	c = open("user", "enrol-mfa", "--email", "ada@example.com")
+	c.await("█") // the QR code, which a pipe does not get
+	c.await("otpauth://totp/")
 	c.await("Code of the app: ")
 	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
