@@ -50,6 +50,9 @@ type Part interface {
 // Pages are routes that belong to no part: they count against no limit.
 type Pages interface {
 	Mount(r fiber.Router)
+	// Path is where people begin to read. Who asks for a path that no part
+	// has is told of it.
+	Path() string
 }
 
 // Dependencies is what the listener needs of the rest of the service.
@@ -69,6 +72,7 @@ type Server struct {
 	app      *fiber.App
 	parts    []Part
 	health   *Health // nil for none
+	pages    Pages   // nil for none
 	throttle throttle.Throttle
 	clock    clock.Clock
 	proxies  Proxies
@@ -82,7 +86,7 @@ type Server struct {
 // New returns the listener with all parts mounted. It does not listen yet.
 func New(cfg Config, d Dependencies) *Server {
 	s := &Server{
-		parts: d.Parts, health: d.Health, throttle: d.Throttle, clock: d.Clock,
+		parts: d.Parts, health: d.Health, pages: d.Pages, throttle: d.Throttle, clock: d.Clock,
 		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hsts(), log: d.Log,
 	}
 	s.app = fiber.New(fiber.Config{

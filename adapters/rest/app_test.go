@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -115,6 +117,36 @@ func TestRequestID(t *testing.T) {
 		if (got == sent) != kept || !kept && len(got) != 24 || a.field(t, "id") != got {
 			t.Errorf("sent %q, answered %q, handler saw %q", sent, got, a.field(t, "id"))
 		}
+	}
+}
+
+// guide is a page that tells what there is.
+type guide struct{}
+
+func (guide) Mount(r fiber.Router) {
+	r.Get("/guide", func(c *fiber.Ctx) error { return c.SendString("all of it") })
+}
+func (guide) Path() string { return "/guide" }
+
+// TestUnknownPathsLeadOn wants who asks for what no part has, and nobody else,
+// to be told of the page.
+func TestUnknownPathsLeadOn(t *testing.T) {
+	s := serveTraced(t, config(), rest.Dependencies{Pages: guide{}})
+	for path, want := range map[string]struct {
+		status int
+		body   string
+	}{
+		"/":             {404, `{"error":"no such path: /guide describes the API"}`},
+		"/nothing":      {404, `{"error":"no such path: /guide describes the API"}`},
+		"/v0.1/nothing": {404, `{"part":"/v0.1","sentence":"no such path"}`},
+		"/guide":        {200, "all of it"},
+	} {
+		if a := s.call(t, http.MethodGet, path, nil); a.status != want.status || a.body != want.body {
+			t.Errorf("%s: %d %s, want %v", path, a.status, a.body, want)
+		}
+	}
+	if a := s.call(t, http.MethodPost, "/guide", nil); a.status != 405 || strings.Contains(a.body, "describes") {
+		t.Errorf("a wrong method: %d %s", a.status, a.body)
 	}
 }
 

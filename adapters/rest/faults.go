@@ -66,7 +66,16 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	if part := s.partOf(c.Path()); part != nil {
 		return part.WriteFault(c, f)
 	}
-	return c.JSON(map[string]string{"error": f.Message})
+	return c.JSON(map[string]string{"error": s.strayMessage(status, f)})
+}
+
+// strayMessage is what a request is told that belongs to no part. Who came by the
+// address alone, as people do first, is shown on.
+func (s *Server) strayMessage(status int, f *fault.Error) string {
+	if status == http.StatusNotFound && s.pages != nil {
+		return f.Message + ": " + s.pages.Path() + " describes the API"
+	}
+	return f.Message
 }
 
 // classify returns the status of an error and the failure to show.

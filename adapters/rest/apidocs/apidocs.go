@@ -23,6 +23,9 @@ const (
 	typeHTML = "text/html; charset=utf-8"
 )
 
+// pagePath is where the page is (decisions 0).
+const pagePath = "/docs"
+
 // Document returns the OpenAPI document of the API listener as YAML.
 func Document() []byte { return append([]byte(nil), document...) }
 
@@ -65,8 +68,11 @@ func makeForms() (*forms, error) {
 func (d *Docs) Mount(r fiber.Router) {
 	r.Get("/openapi.yaml", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.yaml.Send(c) }))
 	r.Get("/openapi.json", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.json.Send(c) }))
-	r.Get("/docs", d.answer(read))
+	r.Get(pagePath, d.answer(read))
 }
+
+// Path returns where the page is.
+func (d *Docs) Path() string { return pagePath }
 
 func (d *Docs) answer(send func(*fiber.Ctx, *forms) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
