@@ -1,9 +1,12 @@
 package runtimedir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -22,14 +25,8 @@ const (
 // faults.
 func parse(file string, content []byte) ruleset.Source {
 	p := parser{file: file}
-	p.source.At = ruleset.Position{File: file}
-	var document yaml.Node
-	if err := yaml.Load(content, &document); err != nil {
-		p.syntax(err)
-		return p.source
-	}
-	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
-		p.root(document.Content[0])
+	if n := p.document(content); n != nil {
+		p.root(n)
 	}
 	return p.source
 }
@@ -54,30 +51,61 @@ func (p *parser) faultAt(at ruleset.Position, rule string) {
 	p.source.Faults = append(p.source.Faults, ruleset.Fault{At: at, Rule: rule})
 }
 
-// syntax reports what the YAML reader could not read. A file without any
-// document is left to be one without a domain.
-func (p *parser) syntax(err error) {
+// document returns the one document of a file, or nil after saying why there is none to read. A file without any is one
+// without a domain.
+func (p *parser) document(content []byte) *yaml.Node {
+	p.source.At = ruleset.Position{File: p.file, Line: 1, Column: 1}
+	loader, err := yaml.NewLoader(bytes.NewReader(content))
+	if err != nil {
+		p.syntax(content, err)
+		return nil
+	}
+	var first, second yaml.Node
+	if err := loader.Load(&first); err != nil {
+		p.syntax(content, err)
+		return nil
+	}
+	if err := loader.Load(&second); err == nil {
+		p.source.Unread = true
+		p.fault(inner(&second), "a file must be one document, and here is a second")
+		return nil
+	} else if !errors.Is(err, io.EOF) {
+		p.syntax(content, err)
+		return nil
+	}
+	return inner(&first)
+}
+
+// inner returns what a document holds.
+func inner(document *yaml.Node) *yaml.Node {
+	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
+		return document.Content[0]
+	}
+	return document
+}
+
+// syntax reports what the YAML reader could not read; the end of the file is no fault.
+func (p *parser) syntax(content []byte, err error) {
 	var one *yaml.LoadError
-	var many *yaml.LoadErrors
 	switch {
+	case errors.Is(err, io.EOF):
 	case errors.As(err, &one):
-		p.syntaxError(one)
-	case errors.As(err, &many):
-		for _, e := range many.Errors {
-			if !strings.Contains(e.Message, "no documents") {
-				p.syntaxError(e)
-			}
-		}
+		p.source.Unread = true
+		p.faultAt(p.where(content, one), "not YAML: "+strings.TrimPrefix(one.Message, "yaml: "))
 	default:
 		p.source.Unread = true
-		p.faultAt(p.source.At, err.Error())
+		p.faultAt(p.source.At, "not YAML: "+err.Error())
 	}
 }
 
-func (p *parser) syntaxError(e *yaml.LoadError) {
-	p.source.Unread = true
-	at := ruleset.Position{File: p.file, Line: e.Mark.Line, Column: e.Mark.Column}
-	p.faultAt(at, "not YAML: "+strings.TrimPrefix(e.Message, "yaml: "))
+// where is the place of an error. That of a character that YAML does not have is told in bytes from the beginning.
+func (p *parser) where(content []byte, e *yaml.LoadError) ruleset.Position {
+	if e.Mark.Line > 0 {
+		return ruleset.Position{File: p.file, Line: e.Mark.Line, Column: e.Mark.Column}
+	}
+	before := content[:min(max(e.Mark.Index, 0), len(content))]
+	line := before[bytes.LastIndexByte(before, '\n')+1:]
+	return ruleset.Position{File: p.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 }
 
 func (p *parser) root(n *yaml.Node) {

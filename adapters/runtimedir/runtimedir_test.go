@@ -38,7 +38,7 @@ func TestBadFiles(t *testing.T) {
 			var wanted []string
 			for line := range strings.Lines(string(content)) {
 				if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# want "); ok {
-					wanted = append(wanted, "f:"+want) // "# want  x": nowhere in particular
+					wanted = append(wanted, "f:"+want)
 				}
 			}
 			checkFaults(t, faults, wanted)
