@@ -55,7 +55,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &link{timeout: cfg.Timeout, dial: cfg.Timeout, log: log}
+	l := &link{timeout: cfg.Timeout, dial: cfg.Timeout, watched: cfg.HealthNeedsConnection, log: log}
 	l.connect = func() (valkey.Client, error) { return connect(options) }
 	end := openLink(ctx, l)
 	return &Client{link: l, seen: newSeen(), chunk: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
@@ -75,39 +75,10 @@ func connect(options valkey.ClientOption) (valkey.Client, error) {
 
 // Ping implements ports/counter. It asks the store itself, also while a breaker is open. A cluster answers while any of
 // its nodes does.
-func (c *Client) Ping(ctx context.Context) error {
-	client := c.link.client.Load()
-	if client == nil {
-		return unavailable(errNotConnected)
-	}
-	bounded, cancel := context.WithTimeout(ctx, c.link.dial)
-	defer cancel()
-	if (*client).Mode() != valkey.ClientModeCluster {
-		return ping(bounded, *client)
-	}
-	nodes := (*client).Nodes()
-	answers := make(chan error, len(nodes))
-	for _, node := range nodes {
-		go func() { answers <- ping(bounded, node) }()
-	}
-	err := unavailable(errNotConnected)
-	for range nodes {
-		if err = <-answers; err == nil {
-			return nil
-		}
-	}
-	return err
-}
+func (c *Client) Ping(ctx context.Context) error { return c.link.ping(ctx) }
 
-func ping(ctx context.Context, client valkey.Client) error {
-	if err := client.Do(ctx, client.B().Ping().Build()).Error(); err != nil {
-		return unavailable(err)
-	}
-	return nil
-}
-
-// Connected tells, without asking the store, whether the calls before found it there, of a cluster at least one node
-// (KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION).
+// Connected tells, without asking the store, whether it was there last, of a cluster at least one node. That is known
+// from calls, and, where KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is on, also while there are none.
 func (c *Client) Connected() bool {
 	_, all := c.link.away()
 	return c.link.client.Load() != nil && !all

@@ -176,6 +176,35 @@ func TestAwayStore(t *testing.T) {
 	}
 }
 
+// TestWatchedStore: health is told of a store that is away, and of its return, while nobody calls it.
+func TestWatchedStore(t *testing.T) {
+	for name, away := range map[string]struct {
+		begin func(*server) error
+		end   func(*server) error
+	}{
+		"killed": {func(s *server) error { s.Kill(); return nil }, func(s *server) error { s.start(); return nil }},
+		"frozen": {func(s *server) error { return s.Freeze() }, func(s *server) error { return s.Thaw() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t).start()
+			cfg := settings(s.Address)
+			cfg.Timeout, cfg.HealthNeedsConnection = 100*time.Millisecond, true
+			c := open(t, cfg)
+			if !c.Connected() {
+				t.Fatal("not connected to a store that is there")
+			}
+			if err := away.begin(s); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the word that the store is away", func() bool { return !c.Connected() })
+			if err := away.end(s); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the word that the store is back", c.Connected)
+		})
+	}
+}
+
 func TestStoreThatStopsAnswering(t *testing.T) {
 	s := newServer(t).start()
 	cfg := settings(s.Address)

@@ -22,6 +22,9 @@ import (
 // passes between the store's return and its use.
 const retryGap = 250 * time.Millisecond
 
+// watchGap is how long a watched link waits between its own questions to a store that answers.
+const watchGap = time.Second
+
 // moveGap is how long a call waits for a slot on its way before it asks again.
 const moveGap = 5 * time.Millisecond
 
@@ -35,6 +38,7 @@ type link struct {
 	connect func() (valkey.Client, error)
 	timeout time.Duration // of a call
 	dial    time.Duration // of connecting, and of asking whether the store is back, which may have to connect
+	watched bool          // ask the store also while no caller does, so that its absence is known
 	log     *logrus.Entry
 
 	client  atomic.Pointer[valkey.Client] // nil until the first connection
@@ -42,6 +46,7 @@ type link struct {
 	cluster atomic.Pointer[cluster]       // nil where it is none
 	attend  chan struct{}                 // asks for attention: a breaker opened, or the client must be made anew
 	stale   atomic.Bool                   // the client must be made anew
+	missed  bool                          // the last question of a watched link was not answered; of run alone
 }
 
 // openLink starts a link of which connect, timeout, dial and log are set, and returns what ends it. It waits for a first
@@ -88,12 +93,15 @@ func (l *link) run(life context.Context, tried chan<- struct{}) {
 	}
 }
 
-// tick fires when it is time for a look: soon while something is away, now and then at a cluster, else never.
+// tick fires when it is time for a look: soon while something is away, now and then at a watched store and at a cluster,
+// else never.
 func (l *link) tick() <-chan time.Time {
 	some, _ := l.away()
 	switch {
-	case l.client.Load() == nil || some:
+	case l.client.Load() == nil || some || l.missed:
 		return time.After(retryGap)
+	case l.watched:
+		return time.After(watchGap)
 	case l.cluster.Load() != nil:
 		return time.After(topologyRefresh)
 	default:
@@ -101,11 +109,12 @@ func (l *link) tick() <-chan time.Time {
 	}
 }
 
-// look tries what is away.
+// look tries what is away, and, where it is watched, what is thought to be there.
 func (l *link) look(life context.Context) {
 	if l.client.Load() != nil {
 		l.learn(life)
 		l.probe(life)
+		l.watch(life)
 		return
 	}
 	if err := l.renew(life); err == nil {
