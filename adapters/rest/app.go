@@ -250,10 +250,15 @@ func (s *Server) admit(c *fiber.Ctx) error {
 }
 
 // serverFault answers what went wrong before a request could be routed, such
-// as a body over the bound.
+// as a body over the bound. A connection that broke before a request had come
+// is no failure of the service, and nobody is left to be answered.
 func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 	if RequestID(c) != "" { // it was routed, and writing its answer failed
 		return s.writeFault(c, err)
+	}
+	if errors.Is(err, fiber.ErrBadGateway) { // Fiber's word for it
+		c.Status(fiber.StatusBadRequest)
+		return nil
 	}
 	defer s.answered(c, time.Now())
 	linger(c.Context().Conn())

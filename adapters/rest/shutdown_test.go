@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 }
 
 // TestShutdownClosesUnusedConnections does not wait for connections that never
-// sent a request, or sent half a header.
+// sent a request, or sent half a header, and takes none for a failed request.
 func TestShutdownClosesUnusedConnections(t *testing.T) {
 	s := serve(t, config(), nil)
 	for _, begun := range []string{"", "GET /v0.1/ec"} {
@@ -74,6 +75,9 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		t.Error(err)
+	}
+	if log := s.log.String(); strings.Contains(log, "request failed") {
+		t.Errorf("logged:\n%s", log)
 	}
 }
 
