@@ -23,7 +23,7 @@ const includeDeleted = "include_deleted"
 func (a *API) list(c *fiber.Ctx) error {
 	p, err := a.reader.List(c.UserContext(), browse.Query{
 		Cursor: query(c, "cursor"), Limit: query(c, "limit"), Search: query(c, "search"),
-		UpdatedSince: query(c, "updated_since"), Version: query(c, versionParam), IncludeDeleted: query(c, includeDeleted),
+		UpdatedSince: timeQuery(c, "updated_since"), Version: query(c, versionParam), IncludeDeleted: query(c, includeDeleted),
 	})
 	if err != nil {
 		return err
@@ -57,3 +57,14 @@ func (a *API) version(c *fiber.Ctx) error {
 
 // query returns a copy of a parameter of the query.
 func query(c *fiber.Ctx, name string) string { return strings.Clone(c.Query(name)) }
+
+// timeQuery returns a copy of a parameter that is a time. The plus of its
+// offset need not be escaped: a URL may hold it as it is (RFC 3986, 3.4), and
+// it has arrived as a blank then, where no time has one.
+func timeQuery(c *fiber.Ctx, name string) string {
+	s := query(c, name)
+	if at := len(s) - len("+00:00"); at >= 0 && s[at] == ' ' {
+		return s[:at] + "+" + s[at+1:]
+	}
+	return s
+}

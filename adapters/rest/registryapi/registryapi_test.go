@@ -244,6 +244,15 @@ func TestListAsks(t *testing.T) {
 	if s.query != want {
 		t.Errorf("asked %+v, want %+v", s.query, want)
 	}
+	for sent, want := range map[string]string{
+		"2026-01-01T00:00:00+01:00": "2026-01-01T00:00:00+01:00", // not escaped, and so a blank on its way
+		"2026-01-01+00:00:00Z":      "2026-01-01 00:00:00Z",
+		"+":                         " ",
+	} {
+		if call(t, "GET", url+"/v0.1/servers?updated_since="+sent, ""); s.query.UpdatedSince != want {
+			t.Errorf("updated_since=%s asks %q, want %q", sent, s.query.UpdatedSince, want)
+		}
+	}
 	call(t, "GET", url+"/v0.1/servers?cursor=&limit=", "")
 	if (s.query != browse.Query{}) {
 		t.Errorf("empty parameters: %+v", s.query)

@@ -135,7 +135,7 @@ var sinceForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d
 func parseSince(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
 	if err != nil || !sinceForm.MatchString(s) {
-		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z; a \"+\" in it is sent as %2B")
+		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
 	}
 	return within(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
 }
