@@ -3,6 +3,8 @@ package acceptance
 import (
 	"encoding/json"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -122,4 +124,40 @@ func (p *person) wantGivenByOperator(t *testing.T, e *environment) {
 	if acts["add"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 || len(acts) != 3 {
 		t.Errorf("operators are told of %v", acts)
 	}
+}
+
+// TestOperatorChangesMethods wants each change of the methods listing to be in the
+// operators' log, and in nobody's own.
+func TestOperatorChangesMethods(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t)
+		ada := e.newPerson(t, "ada@example.com")
+		ada.login(t, s)
+		file := filepath.Join(e.dir, "methods.json")
+		write(t, file, `[{"method_id":7,"path":"/parking/{lot}.{format}","service_id":5,"service_name":"cars","parameters":["lot","format"]}]`)
+		e.tollgate(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking")
+		e.tollgate(t, "", "methods", "import", file)
+		e.tollgate(t, "", "methods", "import", file) // which changes nothing
+		e.tollgate(t, "", "methods", "remove", "7")
+		var told []struct {
+			UserID  string
+			Details struct{ Action, Service, Path, Actor string }
+		}
+		e.tells(t, &told, "audit", "search", "--type", "METHODS_CHANGE", "--limit", "0")
+		var acts []string
+		for _, entry := range slices.Backward(told) { // newest first
+			if entry.UserID != "" || entry.Details.Actor != "operator" || entry.Details.Path != "/parking/{lot}.{format}" {
+				t.Errorf("told is %+v", entry)
+			}
+			acts = append(acts, entry.Details.Action+" "+entry.Details.Service)
+		}
+		if want := []string{"add parking", "import cars", "remove cars"}; !slices.Equal(acts, want) {
+			t.Errorf("operators are told of %v, want %v", acts, want)
+		}
+		var own struct{ Total int }
+		call(t, "GET", s.api+"/audit-logs?eventType=METHODS_CHANGE", nil, ada.bearer()...).want(t, http.StatusOK).decode(t, &own)
+		if own.Total != 0 {
+			t.Errorf("%d of them are in a person's own log", own.Total)
+		}
+	})
 }
