@@ -139,6 +139,9 @@ func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) 
 		if typ = strings.ToLower(typ); typ != tokenType && typ != "application/"+tokenType {
 			return nil, errors.New("typ is not " + tokenType)
 		}
+		if _, extended := t.Header["crit"]; extended {
+			return nil, errors.New("crit names extensions that are not understood here") // RFC 7515, section 4.1.11
+		}
 		kid, _ := t.Header["kid"].(string)
 		public, err := i.keys.find(ctx, keyring.KeyID(kid))
 		if err != nil && !fault.Is(err, fault.NotFound) {

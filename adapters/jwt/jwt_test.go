@@ -114,6 +114,7 @@ func TestRefusesForged(t *testing.T) {
 			return []byte(key.public())
 		},
 		"typ JWT":            func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
+		"crit":               func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
 		"no typ":             func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
 		"unknown kid":        func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
 		"no kid":             func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
