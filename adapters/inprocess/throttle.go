@@ -33,7 +33,7 @@ type ThrottleConfig struct {
 // Throttle counts tries in the counter store that the rate limit service counts in, with its windows and its keys, on
 // every instance together (decisions 2.4). It is safe for concurrent use.
 //
-// While the store is away Try and GiveBack return fault.Unavailable and nothing is known about the key. The caller
+// While the store is away Try and GiveBack return fault.Unavailable and nothing is known about the key, only its limit. The caller
 // decides: what guards a secret, such as login and step-up, refuses the request (503), for a stranger must not get
 // unlimited tries by overloading the store; a reading path may let it pass. Lockout and step-up tries are counted in the
 // database besides, and hold either way. An error of GiveBack is safe to ignore: the try stays counted until its window
@@ -72,16 +72,13 @@ func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (t
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
 	}
 	window := ratelimit.WindowAt(t.clock.Now(), limit.Window)
+	v := throttle.Verdict{Limit: limit.Requests, Remaining: limit.Requests, ResetAt: window.End()}
 	count, err := t.lines.count(ctx, t.hit(scope, key, window, 1))
 	if err != nil {
-		return throttle.Verdict{}, err
+		return v, err
 	}
-	return throttle.Verdict{
-		Allowed:   count <= limit.Requests,
-		Limit:     limit.Requests,
-		Remaining: limit.Requests - min(count, limit.Requests),
-		ResetAt:   window.End(),
-	}, nil
+	v.Allowed, v.Remaining = count <= limit.Requests, limit.Requests-min(count, limit.Requests)
+	return v, nil
 }
 
 // GiveBack implements ports/throttle.

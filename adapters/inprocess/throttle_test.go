@@ -120,8 +120,8 @@ func TestThrottleKeysFitEveryStore(t *testing.T) {
 func TestThrottleWithoutItsStore(t *testing.T) {
 	th, _ := newThrottle(t, &tally{err: fault.New(fault.Unavailable, "", "away")})
 	v, err := th.Try(t.Context(), throttle.AuthAddress, "k")
-	if !fault.Is(err, fault.Unavailable) || v != (throttle.Verdict{}) {
-		t.Errorf("Try: %+v, %v, want fault.Unavailable", v, err)
+	if !fault.Is(err, fault.Unavailable) || v.Allowed || v.Limit == 0 || v.Remaining != v.Limit || v.ResetAt.IsZero() {
+		t.Errorf("Try: %+v, %v, want fault.Unavailable, and the limit unused", v, err)
 	}
 	if err := th.GiveBack(t.Context(), throttle.AuthAddress, "k", v); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("GiveBack: %v, want fault.Unavailable", err)

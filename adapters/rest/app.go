@@ -271,7 +271,8 @@ func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 
 // count counts the request against its part's limit and sets the limit's
 // headers. Where the counter store is away, /auth answers 503, because its
-// limit is a defence; everything else is let through.
+// limit is a defence; everything else is let through. The headers stand there
+// all the same, as of a limit of which nothing is used.
 func (s *Server) count(c *fiber.Ctx) error {
 	part := s.partOf(c.Path())
 	if part == nil {
@@ -279,6 +280,11 @@ func (s *Server) count(c *fiber.Ctx) error {
 	}
 	scope := part.Scope(c.Path())
 	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
+	if v.Limit > 0 {
+		c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))
+		c.Set(headerRemaining, strconv.FormatUint(v.Remaining, 10))
+		c.Set(headerReset, strconv.FormatInt(v.ResetAt.Unix(), 10))
+	}
 	if err != nil {
 		if scope == throttle.AuthAddress {
 			return err
@@ -286,13 +292,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("limit not counted")
 		return nil
 	}
-	if v.Unlimited {
-		return nil
-	}
-	c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))
-	c.Set(headerRemaining, strconv.FormatUint(v.Remaining, 10))
-	c.Set(headerReset, strconv.FormatInt(v.ResetAt.Unix(), 10))
-	if !v.Allowed {
+	if !v.Allowed && !v.Unlimited {
 		return fault.New(fault.Exhausted, "rate_limit_exceeded", "too many requests").
 			After(v.RetryAfter(s.clock.Now()))
 	}

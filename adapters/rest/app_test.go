@@ -304,6 +304,12 @@ func TestCounterStoreAway(t *testing.T) {
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
 		t.Errorf("elsewhere: %d %s", a.status, a.body)
 	}
+	for _, path := range []string{"/auth/echo", "/v0.1/echo"} {
+		h := s.call(t, http.MethodGet, path, nil).header
+		if h.Get("X-RateLimit-Limit") != "7" || h.Get("X-RateLimit-Remaining") != "7" || h.Get("X-RateLimit-Reset") == "" {
+			t.Errorf("%s: headers %v do not tell the limit", path, h)
+		}
+	}
 }
 
 func TestSlowClientIsAnswered(t *testing.T) {

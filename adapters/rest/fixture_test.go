@@ -41,7 +41,7 @@ func (l *tries) Try(_ context.Context, scope throttle.Scope, key string) (thrott
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away {
-		return throttle.Verdict{}, fault.New(fault.Unavailable, "", "counter store is away")
+		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "", "counter store is away")
 	}
 	if l.limit == 0 {
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil

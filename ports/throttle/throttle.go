@@ -36,7 +36,9 @@ func (v Verdict) RetryAfter(now time.Time) time.Duration {
 // Throttle counts tries in the counter store, on every instance together.
 type Throttle interface {
 	// Try counts one try of a key in a scope and tells whether it is within
-	// the limit. fault.Unavailable when the counter store is away.
+	// the limit. fault.Unavailable when the counter store is away: then the
+	// verdict allows nothing and still tells the limit, with none of it used,
+	// and the end of its window.
 	Try(ctx context.Context, scope Scope, key string) (Verdict, error)
 	// GiveBack takes back one try that turned out not to count, in the window
 	// of the verdict it got.
