@@ -1,9 +1,7 @@
 package relational
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -93,108 +91,6 @@ func (s *Servers) size(document string) string {
 		return "octet_length(" + document + ")"
 	}
 	return "length(" + document + ")"
-}
-
-// page returns a page of records. From PostgreSQL they come as one value: what
-// the driver does for a row costs more than the row. And it sends all that it
-// was asked for, so that it has to find itself where the page ends.
-func (s *Servers) page(ctx context.Context, q query, e extent) (serverstore.Page, error) {
-	if s.db.dialect.Name != PostgreSQL {
-		return s.records(ctx, q, e)
-	}
-	p, whole, err := s.smallPage(ctx, q, e)
-	if err != nil || whole {
-		return p, err
-	}
-	return s.largePage(ctx, q, e)
-}
-
-// smallRows bounds the rows of a small page where nothing else does.
-const smallRows = 128
-
-// smallPage returns the page and true where each of its documents is so small
-// that the bound cannot be reached. To add up their sizes would cost a quarter
-// more.
-func (s *Servers) smallPage(ctx context.Context, q query, e extent) (p serverstore.Page, whole bool, err error) {
-	rows := cmp.Or(e.rows, smallRows)
-	q = extent{rows: rows}.limit(q)
-	q.text = "SELECT " + packing + " FILTER (WHERE " + s.size("p.document") + ` <= ?), count(*)
-		FROM (SELECT v.facts, v.document FROM versions AS v WHERE ` + q.text + ") AS p"
-	q.args = append([]any{min(e.most()/rows, math.MaxInt32)}, q.args...) // no document is larger
-	all, found, err := s.packed(ctx, q, e)
-	if err != nil || len(all) < found || e.rows == 0 && found > rows {
-		return serverstore.Page{}, false, err
-	}
-	return pageOf(all, found, e), true, nil
-}
-
-// largePage returns the page whatever its documents are.
-func (s *Servers) largePage(ctx context.Context, q query, e extent) (serverstore.Page, error) {
-	q = e.limit(q)
-	q.text = "SELECT " + packing + ` FILTER (WHERE p.upto - p.size < ?), count(*)
-		FROM (SELECT w.facts, w.document, w.size, sum(w.size) OVER (ROWS UNBOUNDED PRECEDING) AS upto
-			FROM (SELECT v.facts, v.document, ` + s.size("v.document") + ` AS size FROM versions AS v WHERE ` + q.text + `) AS w) AS p`
-	q.args = append([]any{e.most()}, q.args...)
-	all, found, err := s.packed(ctx, q, e)
-	return pageOf(all, found, e), err
-}
-
-// pageOf returns the page of the records that a query returned, of those that
-// it found.
-func pageOf(all []registry.Record, found int, e extent) serverstore.Page {
-	if e.rows > 0 && len(all) > e.rows {
-		all = all[:e.rows]
-	}
-	return serverstore.Page{Records: all, More: len(all) < found}
-}
-
-// packing is the expression that makes one text of records, which unpack reads.
-const packing = `string_agg(CAST(octet_length(p.facts) AS text) || ' ' || p.facts || encode(p.document, 'escape') || '` + endOfDocument + `', '')`
-
-// packed returns the records of a query of one text and of how many rows it
-// found.
-func (s *Servers) packed(ctx context.Context, q query, e extent) (all []registry.Record, found int, err error) {
-	rows, err := s.db.rows(ctx, q)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	var text sql.NullString
-	for rows.Next() {
-		if err := rows.Scan(&text, &found); err != nil {
-			return nil, 0, s.db.fault(err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, s.db.fault(err)
-	}
-	all, err = unpack(text.String, e)
-	return all, found, err
-}
-
-// endOfDocument ends a document among others; no escape form has it inside.
-const endOfDocument = `\e`
-
-// unpack reads the records of a page out of one text: of each the bytes of its
-// facts as a decimal number with a space behind, the facts, and the escape form
-// of its document with an end behind.
-func unpack(packed string, e extent) ([]registry.Record, error) {
-	all := make([]registry.Record, 0, e.room)
-	documents := arena{free: make([]byte, 0, min(len(packed), e.most()))}
-	for f := (factReader{rest: packed}); f.rest != ""; {
-		facts := f.take(f.number())
-		rest, ended, err := documents.unescape(f.rest)
-		if f.failed || !ended || err != nil {
-			return nil, spoiltRow(errors.Join(errFacts, err))
-		}
-		f.rest = rest
-		r, err := parseFacts(facts)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, registry.Record{Release: r, Document: documents.last})
-	}
-	return all, nil
 }
 
 // arena keeps copies of documents side by side in a few blocks, which costs

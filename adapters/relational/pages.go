@@ -1,0 +1,52 @@
+package relational
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/serverstore"
+)
+
+// page returns a page of records. Where its documents are small they come as
+// one row: what the drivers do for a row costs more than the row.
+func (s *Servers) page(ctx context.Context, q query, e extent) (serverstore.Page, error) {
+	p, whole, err := s.smallPage(ctx, q, e)
+	switch {
+	case err != nil || whole:
+		return p, err
+	case s.db.dialect.Name == PostgreSQL:
+		return s.packedPage(ctx, q, e)
+	}
+	return s.records(ctx, q, e)
+}
+
+// smallRows bounds the rows of a small page where nothing else does.
+const smallRows = 128
+
+// smallPage returns the page and true where each of its documents is so small
+// that the bound cannot be reached. To add up their sizes would cost
+// PostgreSQL a quarter more.
+func (s *Servers) smallPage(ctx context.Context, q query, e extent) (p serverstore.Page, whole bool, err error) {
+	rows := cmp.Or(e.rows, smallRows)
+	most := min(e.most()/rows, math.MaxInt32) // no document is larger
+	gather := s.joined
+	if s.db.dialect.Name == PostgreSQL {
+		gather = s.packed
+	}
+	all, found, err := gather(ctx, extent{rows: rows}.limit(q), most)
+	if err != nil || len(all) < found || e.rows == 0 && found > rows {
+		return serverstore.Page{}, false, err
+	}
+	return pageOf(all, found, e), true, nil
+}
+
+// pageOf returns the page of the records that a query returned, of those that
+// it found.
+func pageOf(all []registry.Record, found int, e extent) serverstore.Page {
+	if e.rows > 0 && len(all) > e.rows {
+		all = all[:e.rows]
+	}
+	return serverstore.Page{Records: all, More: len(all) < found}
+}
