@@ -35,6 +35,22 @@ func (d *DB) rows(ctx context.Context, q query) (*sql.Rows, error) {
 	return rows, d.fault(err)
 }
 
+// number returns the one number that a query of one row finds. Its errors are
+// classified.
+func (d *DB) number(ctx context.Context, q query) (n int, err error) {
+	rows, err := d.rows(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	for rows.Next() {
+		if err := rows.Scan(&n); err != nil {
+			return 0, d.fault(err)
+		}
+	}
+	return n, d.fault(rows.Err())
+}
+
 // observed runs a prepared query, which Bun does not see, and tells the hook.
 func (d *DB) observed(ctx context.Context, q query) (*sql.Rows, error) {
 	if d.hook == nil {

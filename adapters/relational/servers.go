@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
@@ -37,27 +35,26 @@ func NewServers(db *DB, c Config) *Servers {
 
 // List answers serverstore.Reader.
 func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
-	db := s.db.read(ctx)
-	found, err := s.search(ctx, db, q)
+	found, err := s.search(ctx, q)
 	if err != nil {
 		return serverstore.Page{}, err
 	}
 	// A page needs no more names than it has rows, as long as each has one. Its
 	// last row is the one that tells whether there are more.
 	names := q.Limit + 2
-	p, err := s.list(ctx, db, q, found.first(names))
+	p, err := s.list(ctx, q, found.first(names))
 	if err != nil || !found.byName || p.More {
 		return p, err
 	}
-	if more, err := s.exceeds(ctx, db, found.rows, found.args, names); err != nil || !more {
+	if more, err := s.exceeds(ctx, found.rows, found.args, names); err != nil || !more {
 		return p, err
 	}
-	return s.list(ctx, db, q, found.first(math.MaxInt32))
+	return s.list(ctx, q, found.first(math.MaxInt32))
 }
 
 // list returns the page of a listing whose names meet a condition.
-func (s *Servers) list(ctx context.Context, db bun.IDB, q serverstore.Query, c condition) (serverstore.Page, error) {
-	w, err := s.selection(ctx, db, q)
+func (s *Servers) list(ctx context.Context, q serverstore.Query, c condition) (serverstore.Page, error) {
+	w, err := s.selection(ctx, q)
 	if err != nil {
 		return serverstore.Page{}, err
 	}
@@ -157,8 +154,8 @@ func (w *selection) and(condition string, args ...any) {
 
 // selection returns the condition that selects the page. It begins where the
 // page does, also at the start, so that the order comes from an index.
-func (s *Servers) selection(ctx context.Context, db bun.IDB, q serverstore.Query) (*selection, error) {
-	w := &selection{args: make([]any, 0, 8), fixed: q.Search == "" && q.UpdatedSince.IsZero()}
+func (s *Servers) selection(ctx context.Context, q serverstore.Query) (*selection, error) {
+	w := &selection{args: make([]any, 0, 8), fixed: s.planned() || q.Search == "" && q.UpdatedSince.IsZero()}
 	w.and("(v.name, v.version) > (?, ?)", q.AfterName, q.AfterVersion)
 	if q.LatestOnly {
 		w.and("v.is_latest")
@@ -170,11 +167,12 @@ func (s *Servers) selection(ctx context.Context, db bun.IDB, q serverstore.Query
 		w.and("v.version = ?", q.Version.String())
 	}
 	if !q.UpdatedSince.IsZero() {
-		condition, err := s.since(ctx, db, at(q.UpdatedSince))
+		moment := s.db.argument(q.UpdatedSince)
+		condition, err := s.since(ctx, moment)
 		if err != nil {
 			return nil, err
 		}
-		w.and(condition, at(q.UpdatedSince))
+		w.and(condition, moment)
 	}
 	return w, nil
 }
@@ -208,14 +206,14 @@ func (f search) first(n int) condition {
 		return f.walk
 	}
 	return condition{
-		"v.name IN (SELECT name FROM (SELECT servers.name AS name " + f.rows + " ORDER BY servers.name LIMIT ?) AS found)",
+		"v.name IN (SELECT name FROM (SELECT servers.name AS name " + f.rows + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
 		append(slices.Clone(f.args), n),
 	}
 }
 
 // search returns how to find the names that have the text in them, its letters
 // in any case.
-func (s *Servers) search(ctx context.Context, db bun.IDB, q serverstore.Query) (search, error) {
+func (s *Servers) search(ctx context.Context, q serverstore.Query) (search, error) {
 	if q.Search == "" {
 		return search{}, nil
 	}
@@ -231,13 +229,15 @@ func (s *Servers) search(ctx context.Context, db bun.IDB, q serverstore.Query) (
 	candidates, args := f.rows, f.args
 	if utf8.RuneCountInString(q.Search) >= minTrigram {
 		phrase := `"` + strings.ReplaceAll(q.Search, `"`, `""`) + `"`
-		// A cross join, in SQLite, is one whose order stays as it is written.
-		f.rows = `FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid
-			WHERE servers.name LIKE ? ESCAPE '\' AND servers.name >= ? AND server_parts MATCH ?`
-		f.args = append(f.args, phrase)
 		candidates, args = "FROM server_parts WHERE server_parts MATCH ?", []any{phrase}
+		// The index finds the names that have the phrase in them and no others, so
+		// none is compared again. A cross join, in SQLite, is one whose order stays
+		// as it is written.
+		f.rows = `FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid
+			WHERE server_parts MATCH ? AND servers.name >= ?`
+		f.args = []any{phrase, q.AfterName}
 	}
-	many, err := s.exceeds(ctx, db, candidates, args, few)
+	many, err := s.exceeds(ctx, candidates, args, few)
 	f.byName = !many
 	return f, err
 }
@@ -246,12 +246,12 @@ func (s *Servers) search(ctx context.Context, db bun.IDB, q serverstore.Query) (
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // since returns the condition, of one argument, that a version was updated
-// after a time.
-func (s *Servers) since(ctx context.Context, db bun.IDB, t instant) (condition string, err error) {
+// after a moment.
+func (s *Servers) since(ctx context.Context, moment any) (condition string, err error) {
 	if s.db.dialect.Name == PostgreSQL {
 		return "v.updated_at > ?", nil
 	}
-	many, err := s.exceeds(ctx, db, "FROM versions WHERE updated_at > ?", []any{t}, few)
+	many, err := s.exceeds(ctx, "FROM versions WHERE updated_at > ?", []any{moment}, few)
 	if many {
 		return "+v.updated_at > ?", err // the sign keeps the index of updates out
 	}
@@ -259,8 +259,13 @@ func (s *Servers) since(ctx context.Context, db bun.IDB, t instant) (condition s
 }
 
 // exceeds tells whether there are more than n rows.
-func (s *Servers) exceeds(ctx context.Context, db bun.IDB, rows string, args []any, n int) (bool, error) {
-	var found int
-	err := s.db.scan(ctx, db, &found, "SELECT count(*) FROM (SELECT 1 "+rows+" LIMIT ?) AS found", append(slices.Clone(args), n+1)...)
+func (s *Servers) exceeds(ctx context.Context, rows string, args []any, n int) (bool, error) {
+	found, err := s.db.number(ctx, query{
+		"SELECT count(*) FROM (SELECT 1 " + rows + " LIMIT CAST(? AS bigint)) AS found", append(slices.Clone(args), n+1), s.planned(),
+	})
 	return found > n, err
 }
+
+// planned tells that the database plans a query by its text alone, whatever its
+// arguments are.
+func (s *Servers) planned() bool { return s.db.dialect.Name == SQLite }
