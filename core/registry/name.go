@@ -75,6 +75,13 @@ func isNamespaced(s string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' })
 }
 
+// InNames tells whether the signs of s, and how many there are, could stand in a
+// name. The empty string could.
+func InNames(s string) bool {
+	return len(s) <= MaxName && strings.Count(s, "/") <= 1 &&
+		!strings.ContainsFunc(s, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' && r != '/' })
+}
+
 func versionProblem(s string) *problem {
 	if p := length(1, MaxVersion)(s); p != nil {
 		return p

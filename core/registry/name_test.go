@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -19,6 +21,24 @@ func TestParseName(t *testing.T) {
 	for _, s := range bad {
 		if _, err := ParseName(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "name must") {
 			t.Errorf("ParseName(%q) = %v, want a fault that says what a name must be", s, err)
+		}
+	}
+}
+
+// TestInNames: whatever a name has in it could stand in one.
+func TestInNames(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-zA-Z0-9.-]{1,99}/[a-zA-Z0-9._-]{1,100}`).Draw(t, "name")
+		from := rapid.IntRange(0, len(name)).Draw(t, "from")
+		to := rapid.IntRange(from, len(name)).Draw(t, "to")
+		if part := name[from:to]; !InNames(part) {
+			t.Errorf("%q is in %q, and is said to be in no name", part, name)
+		}
+	})
+	for _, s := range []string{"a b", "a%", "a*", "a/b/c", "é", "\u212a", "\x00", "\xff", strings.Repeat("a", 201)} {
+		if InNames(s) {
+			t.Errorf("%q is in no name", s)
 		}
 	}
 }

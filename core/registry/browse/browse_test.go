@@ -143,7 +143,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestBadParameters: the sentence begins with the parameter's name.
 // asked is a store that remembers what it was asked for last.
 type asked struct {
 	serverstore.Reader
@@ -153,6 +152,19 @@ type asked struct {
 func (a *asked) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
 	a.query = q
 	return serverstore.Page{}, nil
+}
+
+// TestImpossibleSearch wants no store asked for what no name can have in it. Stores
+// need not agree on what a Kelvin sign is in lower case.
+func TestImpossibleSearch(t *testing.T) {
+	t.Parallel()
+	store := &asked{query: serverstore.Query{Search: "nothing yet"}}
+	b := browse.New(store, page.NewSealer(key))
+	for _, search := range []string{"wor\u212a", "two%", "a b", "com.a/two/", strings.Repeat("o", 201)} {
+		if p, err := b.List(t.Context(), browse.Query{Search: search}); err != nil || len(p.Records) > 0 || store.query.Search != "nothing yet" {
+			t.Errorf("%q: %v, %v, and the store is asked for %q", search, ids(p.Records), err, store.query.Search)
+		}
+	}
 }
 
 // TestFarTimesStayNearForStores wants no store to meet a time that it may not
@@ -173,6 +185,7 @@ func TestFarTimesStayNearForStores(t *testing.T) {
 	}
 }
 
+// TestBadParameters: the sentence begins with the parameter's name.
 func TestBadParameters(t *testing.T) {
 	t.Parallel()
 	b := example(t).browser()

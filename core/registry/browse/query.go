@@ -64,11 +64,11 @@ func parseFilters(q Query) (filters, error) {
 }
 
 // query returns the selection for the store, and whether it can select
-// anything: a search longer than any name and a version that none can be do
-// not.
+// anything: a search that no name can have in it and a version that none can be
+// do not.
 func (f filters) query() (serverstore.Query, bool) {
 	q := serverstore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
-	if utf8.RuneCountInString(f.search) > registry.MaxName {
+	if !registry.InNames(f.search) {
 		return q, false
 	}
 	switch f.version {
