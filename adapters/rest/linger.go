@@ -49,12 +49,26 @@ type conn struct {
 	unused  *unusedConns
 	first   heading // of the first request; only Read looks at it
 	refused prometheus.Counter
-	known   bool // to be served or to be refused
+	fate    fate // only the goroutine that calls Read or Write looks at it
 }
+
+// fate is what becomes of a connection.
+type fate int
+
+const (
+	undecided fate = iota
+	served
+	turnedAway
+)
+
+// full is what a connection is told that is refused. The library's own words
+// speak of its settings and do not say when to come again.
+const full = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n" +
+	"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n" + `{"error":"too many connections"}`
 
 // Read reads what the client sent. One goroutine at a time calls it or Write.
 func (c *conn) Read(p []byte) (int, error) {
-	c.known = true
+	c.fate = served
 	n, err := c.Conn.Read(p)
 	if !c.first.found && n > 0 && c.first.look(p[:n]) {
 		c.unused.remove(c)
@@ -63,18 +77,28 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // Write sends an answer. One that comes before the server looked for a request
-// refuses the connection: as many are open as may be.
+// refuses the connection: as many are open as may be. It is said in our words,
+// and the server's are dropped.
 func (c *conn) Write(p []byte) (int, error) {
-	c.countRefused()
+	switch {
+	case c.turnAway():
+		_, err := io.WriteString(c.Conn, full)
+		return len(p), err
+	case c.fate == turnedAway:
+		return len(p), nil
+	}
 	return c.Conn.Write(p)
 }
 
-// countRefused counts the connection as refused, once, unless it is served.
-func (c *conn) countRefused() {
-	if !c.known {
-		c.known = true
-		c.refused.Inc()
+// turnAway counts the connection as refused, once, unless it is served, and
+// tells whether this was the time.
+func (c *conn) turnAway() bool {
+	if c.fate != undecided {
+		return false
 	}
+	c.fate = turnedAway
+	c.refused.Inc()
+	return true
 }
 
 // linger makes the connection take in what the client still sends when it is
@@ -132,7 +156,7 @@ func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.Connec
 // would wait there for the client.
 func (c *secureConn) Write(p []byte) (int, error) {
 	if !c.shaken.Load() {
-		c.countRefused()
+		c.turnAway()
 		return 0, errNotShaken
 	}
 	return c.conn.Write(p)

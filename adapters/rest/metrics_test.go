@@ -1,10 +1,13 @@
 package rest_test
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -163,7 +166,8 @@ func TestNoConnections(t *testing.T) {
 }
 
 // TestConnectionsTooMany wants each connection counted that a full server
-// refuses, once, over TLS and without, and none that it serves.
+// refuses, once, over TLS and without, and none that it serves. Without TLS it
+// is told why, and when to come again.
 func TestConnectionsTooMany(t *testing.T) {
 	for name, listen := range map[string]func(*testing.T, rest.Config, *prometheus.Registry) *service{
 		"plain": func(t *testing.T, cfg rest.Config, r *prometheus.Registry) *service {
@@ -186,14 +190,35 @@ func TestConnectionsTooMany(t *testing.T) {
 				t.Errorf("%v are refused before there are too many", got)
 			}
 			for range tooMany {
-				if _, err := io.Copy(io.Discard, connect(t, s.address)); errors.Is(err, os.ErrDeadlineExceeded) {
+				told, err := io.ReadAll(connect(t, s.address))
+				if errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Fatal("one connection more is not closed")
+				}
+				if name == "plain" {
+					wantTurnedAway(t, told)
 				}
 			}
 			if got := s.samples(t, refused)[""]; got != tooMany {
 				t.Errorf("%v are refused, want %d", got, tooMany)
 			}
 		})
+	}
+}
+
+// wantTurnedAway wants one whole answer and nothing behind it.
+func wantTurnedAway(t *testing.T, told []byte) {
+	t.Helper()
+	r := bufio.NewReader(bytes.NewReader(told))
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatalf("%q is no answer: %v", told, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing more is read
+	body, err := io.ReadAll(resp.Body)
+	h := resp.Header
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || string(body) != `{"error":"too many connections"}` ||
+		h.Get("Retry-After") != "1" || h.Get("Content-Type") != "application/json" || !resp.Close || r.Buffered() > 0 {
+		t.Errorf("told %q, %v", told, err)
 	}
 }
 
