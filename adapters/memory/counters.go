@@ -27,7 +27,7 @@ type Config struct {
 	// MaxCounters bounds the live counters, and so the memory: about 100 bytes each.
 	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"how many counters the process keeps at most; when full, the one that expires soonest goes"`
 	// MaxSessions bounds the session copies.
-	MaxSessions int `env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"how many session copies the process keeps at most"`
+	MaxSessions int `readBy:"api" env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"how many session copies the process keeps at most"`
 	// OverLimitBytes bounds what is remembered of counters that are over their limit; 0 remembers nothing.
 	OverLimitBytes int64 `env:"LOCAL_CACHE_SIZE_IN_BYTES" envDefault:"0" desc:"bytes of memory for keys that are over their limit, which are then answered without the counter store until their window ends; 0 for none"`
 }

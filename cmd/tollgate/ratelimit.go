@@ -40,7 +40,7 @@ func newRatelimitCheck(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s, err := readSettings(p)
+		s, err := settings.ReadRules(p.environ)
 		if err != nil {
 			return err
 		}

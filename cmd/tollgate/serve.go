@@ -32,7 +32,7 @@ func newServe(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, err := readSettings(p)
+		s, err := settings.ReadParts(p.environ, only)
 		if err != nil {
 			return err
 		}

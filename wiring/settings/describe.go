@@ -21,6 +21,8 @@ type Variable struct {
 	Meaning string `json:"meaning"`
 	Secret  bool   `json:"secret,omitempty"`
 	Value   string `json:"value"` // what is in force; masked where secret
+
+	readBy []string // parts that must run for it to be read, none for always
 }
 
 // Parts returns the parts of the service that have settings, in the order in
@@ -40,7 +42,7 @@ func variables() []Variable {
 	byName := map[string]Variable{}
 	for f := range fields(reflect.TypeFor[Settings]()) {
 		if f.Tag.Get("env") != "-" {
-			collect(f.Type, f.Tag.Get("part"), byName)
+			collect(f, byName)
 		}
 	}
 	list := slices.Collect(maps.Values(byName))
@@ -48,17 +50,24 @@ func variables() []Variable {
 	return list
 }
 
-func collect(t reflect.Type, part string, into map[string]Variable) {
-	for f := range fields(t) {
+// collect adds the variables of a group, or of a group within one.
+func collect(group reflect.StructField, into map[string]Variable) {
+	part, readBy := group.Tag.Get("part"), group.Tag.Get("readBy")
+	for f := range fields(group.Type) {
 		name := f.Tag.Get("env")
 		if name == "-" {
 			continue
 		}
 		if name == "" {
 			if f.Type.Kind() == reflect.Struct {
-				collect(f.Type, part, into)
+				f.Tag = group.Tag
+				collect(f, into)
 			}
 			continue
+		}
+		own := readBy
+		if narrower := f.Tag.Get("readBy"); narrower != "" {
+			own = narrower
 		}
 		into[name] = Variable{
 			Name:    name,
@@ -67,6 +76,7 @@ func collect(t reflect.Type, part string, into map[string]Variable) {
 			Form:    form(f.Type),
 			Meaning: f.Tag.Get("desc"),
 			Secret:  f.Tag.Get("secret") == "true",
+			readBy:  strings.Fields(own),
 		}
 	}
 }

@@ -21,7 +21,9 @@ type environment struct {
 	warnings []string
 }
 
-func newEnvironment(environ []string, vars []Variable) (environment, error) {
+// newEnvironment reads an environment such as os.Environ returns. Where the rate
+// limit service runs alone, HOST and PORT are its listener's.
+func newEnvironment(environ []string, alone bool) environment {
 	e := environment{values: env.ToMap(environ), adopted: map[string]string{}}
 	for name, value := range e.values {
 		if value == "" {
@@ -29,15 +31,47 @@ func newEnvironment(environ []string, vars []Variable) (environment, error) {
 		}
 	}
 	e.adoptPeerNames()
+	if alone {
+		e.adoptListener()
+	}
+	return e
+}
+
+// adoptListener reads HOST and PORT as those of the rate limit HTTP listener.
+func (e *environment) adoptListener() {
+	for _, name := range []string{"HOST", "PORT"} {
+		if value, ok := e.values[name]; ok {
+			e.values["RATELIMIT_HTTP_"+name], e.adopted["RATELIMIT_HTTP_"+name] = value, name
+			delete(e.values, name)
+		}
+	}
+}
+
+// keepOnly forgets the variables that are not read, and the files of secrets
+// among them.
+func (e *environment) keepOnly(vars []Variable, reads func(Variable) bool) {
+	for _, v := range vars {
+		if reads(v) {
+			continue
+		}
+		delete(e.values, v.Name)
+		if v.Secret {
+			delete(e.values, v.Name+"_FILE")
+		}
+	}
+}
+
+// readSecretFiles sets the secrets that come from files.
+func (e *environment) readSecretFiles(vars []Variable) error {
 	for _, v := range vars {
 		if !v.Secret {
 			continue
 		}
 		if err := e.readSecretFile(v.Name); err != nil {
-			return environment{}, err
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // readSecretFile sets a secret from the file that NAME_FILE names.

@@ -16,7 +16,7 @@ const (
 
 // RateLimit holds the settings of rate limit decisions.
 type RateLimit struct {
-	ConfigType     string  `env:"CONFIG_TYPE" envDefault:"FILE" desc:"where rules come from: FILE, the directory of RUNTIME_ROOT, or GRPC_XDS_SOTW, the management server of CONFIG_GRPC_XDS_SERVER_URL"`
+	ConfigType     string  `readBy:"ratelimit" env:"CONFIG_TYPE" envDefault:"FILE" desc:"where rules come from: FILE, the directory of RUNTIME_ROOT, or GRPC_XDS_SOTW, the management server of CONFIG_GRPC_XDS_SERVER_URL"`
 	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"begins every key in the counter store"`
 	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"where hits are counted: kvstore (KVSTORE_URL, or in the process without one) or memstore (memcached)"`
 	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`

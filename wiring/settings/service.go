@@ -15,11 +15,11 @@ const (
 
 // Service holds what concerns the process as a whole.
 type Service struct {
-	Environment     string        `env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set"`
+	Environment     string        `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set"`
 	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
 	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
-	MigrateOnStart  bool          `env:"MIGRATE_ON_START" envDefault:"true" desc:"bring the schema up to date at start, under a lock"`
-	SecretKey       string        `env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: made at first start and kept in the database"`
+	MigrateOnStart  bool          `readBy:"api" env:"MIGRATE_ON_START" envDefault:"true" desc:"bring the schema up to date at start, under a lock"`
+	SecretKey       string        `readBy:"api" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: made at first start and kept in the database"`
 	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long everything still answers, as unhealthy, after SIGTERM"`
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in flight may then take to finish"`
 }

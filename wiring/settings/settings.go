@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
@@ -34,38 +35,40 @@ import (
 )
 
 // Settings are all settings of the service, each part's own. The reference lists
-// them by the part that a tag names.
+// them by the part that a tag names. The tag readBy names the parts that must run
+// for a group, or a field of one, to be read: registry, auth, methods, ratelimit,
+// or api for any of the first three. Without it, settings are always read.
 type Settings struct {
 	Service      Service                   `part:"Service"`
-	REST         rest.Config               `part:"API"`
-	Answers      representation.Config     `part:"API"`
-	Methods      methodsapi.Config         `part:"Methods listing"`
-	Registry     Registry                  `part:"Registry"`
-	Servers      relational.Config         `part:"Registry"`
-	Packages     Packages                  `part:"Registry"`
-	Auth         Auth                      `part:"Authentication"`
-	Retention    Retention                 `part:"Retention"`
-	Places       maxmind.Config            `part:"Signals of risk"`
-	IPLists      iplists.Config            `part:"Signals of risk"`
-	Limits       Limits                    `part:"Limits of the API"`
-	Passwords    argon.Config              `part:"Authentication"`
-	Tokens       jwt.Config                `part:"Authentication"`
-	Plugins      pluginhost.Config         `part:"Plugins"`
-	Email        setup.Email               `part:"Delivery of codes"`
-	SMS          setup.SMS                 `part:"Delivery of codes"`
-	Postgres     postgres.Config           `part:"Database"`
-	SQLite       sqlite.Config             `part:"Database"`
+	REST         rest.Config               `part:"API" readBy:"api"`
+	Answers      representation.Config     `part:"API" readBy:"api"`
+	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
+	Registry     Registry                  `part:"Registry" readBy:"registry"`
+	Servers      relational.Config         `part:"Registry" readBy:"registry"`
+	Packages     Packages                  `part:"Registry" readBy:"registry"`
+	Auth         Auth                      `part:"Authentication" readBy:"auth"`
+	Retention    Retention                 `part:"Retention" readBy:"api"`
+	Places       maxmind.Config            `part:"Signals of risk" readBy:"auth"`
+	IPLists      iplists.Config            `part:"Signals of risk" readBy:"auth"`
+	Limits       Limits                    `part:"Limits of the API" readBy:"api"`
+	Passwords    argon.Config              `part:"Authentication" readBy:"api"`
+	Tokens       jwt.Config                `part:"Authentication" readBy:"api"`
+	Plugins      pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
+	Email        setup.Email               `part:"Delivery of codes" readBy:"auth"`
+	SMS          setup.SMS                 `part:"Delivery of codes" readBy:"auth"`
+	Postgres     postgres.Config           `part:"Database" readBy:"api"`
+	SQLite       sqlite.Config             `part:"Database" readBy:"api"`
 	Valkey       valkey.Config             `part:"Valkey"`
 	PerSecond    valkey.PerSecondConfig    `part:"Valkey"`
 	Memcached    memcached.Config          `part:"memcached"`
 	Memory       memory.Config             `part:"Memory"`
 	RateLimit    RateLimit                 `part:"Rate limits"`
-	RuleFiles    runtimedir.Config         `part:"Rate limit rules in files"`
-	RuleServer   xds.Config                `part:"Rate limit rules from a management server"`
-	RateLimitAPI ratelimitapi.Config       `part:"Rate limits"`
+	RuleFiles    runtimedir.Config         `part:"Rate limit rules in files" readBy:"ratelimit"`
+	RuleServer   xds.Config                `part:"Rate limit rules from a management server" readBy:"ratelimit"`
+	RateLimitAPI ratelimitapi.Config       `part:"Rate limits" readBy:"ratelimit"`
 	Debug        debugapi.Config           `part:"Debug listener"`
 	Prometheus   debugapi.PrometheusConfig `part:"Statistics"`
-	Statsd       statsd.Config             `part:"Statistics"`
+	Statsd       statsd.Config             `part:"Statistics" readBy:"ratelimit"`
 	Tracing      otlp.Config               `part:"Tracing"`
 
 	// Warnings are sentences about settings that are taken, but look wrong.
@@ -75,32 +78,39 @@ type Settings struct {
 // Read reads the settings from an environment such as os.Environ returns. Its
 // error is one sentence for each variable that is malformed or out of range,
 // beginning with the variable's name.
-func Read(environ []string) (Settings, error) {
-	vars := variables()
-	e, err := newEnvironment(environ, vars)
-	if err != nil {
-		return Settings{}, err
-	}
-	return e.settings(vars)
+func Read(environ []string) (Settings, error) { return ReadParts(environ, nil) }
+
+// ReadParts is Read for a service that runs only some of its parts, by the names
+// that the flag --only takes; none means all. The settings of the other parts keep
+// their defaults: their variables are not read, so nothing in them can be wrong.
+func ReadParts(environ, parts []string) (Settings, error) {
+	return readAs(environ, readsOf(parts), false)
 }
 
 // ReadRatelimit is Read for the rate limit service alone, where HOST and PORT
 // mean its HTTP listener (decisions 0).
 func ReadRatelimit(environ []string) (Settings, error) {
-	vars := variables()
-	e, err := newEnvironment(environ, vars)
-	if err != nil {
-		return Settings{}, err
-	}
-	for _, name := range []string{"HOST", "PORT"} {
-		if value, ok := e.values[name]; ok {
-			e.values["RATELIMIT_HTTP_"+name], e.adopted["RATELIMIT_HTTP_"+name] = value, name
-			delete(e.values, name)
-		}
-	}
-	s, err := e.settings(vars)
+	s, err := readAs(environ, readsOf([]string{ratelimitPart}), true)
 	s.RateLimit.Alone = true
 	return s, err
+}
+
+// ReadRules is Read for a look at rate limit rules without a service: it reads
+// only the variables that say how rules are read.
+func ReadRules(environ []string) (Settings, error) {
+	return readAs(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
+}
+
+var ruleVariables = []string{"RUNTIME_IGNOREDOTFILES", "MERGE_DOMAIN_CONFIG", "QUOTA_MODE"}
+
+func readAs(environ []string, reads func(Variable) bool, alone bool) (Settings, error) {
+	vars := variables()
+	e := newEnvironment(environ, alone)
+	e.keepOnly(vars, reads)
+	if err := e.readSecretFiles(vars); err != nil {
+		return Settings{}, err
+	}
+	return e.settings(vars)
 }
 
 func (e environment) settings(vars []Variable) (Settings, error) {
@@ -125,8 +135,8 @@ func (e environment) read(vars []Variable) (Settings, error) {
 // Secrets are masked.
 func Describe(environ []string) ([]Variable, error) {
 	vars := variables()
-	e, err := newEnvironment(environ, vars)
-	if err != nil {
+	e := newEnvironment(environ, false)
+	if err := e.readSecretFiles(vars); err != nil {
 		return nil, err
 	}
 	if _, err := e.settings(vars); err != nil {

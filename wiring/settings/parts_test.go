@@ -1,0 +1,90 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// foreign are variables that mean nothing to the rate limit service. Containers
+// get them from the platform they run on, or from a file that several share.
+func foreign() []string {
+	return []string{
+		"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db", "TRUSTED_PROXIES=*", "SMTP_PORT=tcp://10.0.0.1:25",
+		"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=none", "MIGRATE_ON_START=maybe", "ACCESS_TOKEN_TTL=soon", "PLUGIN_CALL_TIMEOUT=x",
+		"OTP_EMAIL_PLUGIN=otp-email", "PACKAGE_REGISTRIES=/missing", "REGISTRY_WRITES=maybe", "AUTH_RATE_LIMIT=-1", "SESSION_CACHE_MAX=0",
+		"SMTP_PASSWORD_FILE=/missing", "SECRET_KEY_FILE=/missing", "AUDIT_RETENTION=-1s", "OPENDATA_BASE_URL=ftp://x",
+	}
+}
+
+// TestRateLimitServiceReadsItsOwnVariables adds variables of other parts, malformed,
+// to the environment of the rate limit service.
+func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
+	own := []string{"REDIS_URL=store:6379", "HOST=127.0.0.1", "PORT=9999", "GRPC_PORT=9998", "MERGE_DOMAIN_CONFIG=true"}
+	for name, read := range map[string]func([]string) (settings.Settings, error){
+		"tollgate ratelimit": settings.ReadRatelimit,
+		"tollgate serve --only ratelimit": func(environ []string) (settings.Settings, error) {
+			return settings.ReadParts(environ, []string{"ratelimit"})
+		},
+		"tollgate ratelimit check": settings.ReadRules,
+	} {
+		for _, variable := range append(foreign(), "all") {
+			environ := append([]string{variable}, own...)
+			if variable == "all" {
+				environ = append(foreign(), own...)
+			}
+			s, err := read(environ)
+			if err != nil {
+				t.Errorf("%s with %s: %v", name, variable, err)
+				continue
+			}
+			if !s.RateLimit.MergeDomains || len(s.Warnings) != 0 {
+				t.Errorf("%s with %s: %+v, warnings %q", name, variable, s.RateLimit, s.Warnings)
+			}
+			if name == "tollgate ratelimit" && (s.Valkey.URL != "store:6379" || s.RateLimitAPI.HTTP.Port != 9999 || s.RateLimitAPI.GRPC.Port != 9998) {
+				t.Errorf("%s with %s: %+v %+v", name, variable, s.Valkey, s.RateLimitAPI)
+			}
+		}
+		if _, err := read([]string{"MERGE_DOMAIN_CONFIG=maybe"}); err == nil || !strings.Contains(err.Error(), "MERGE_DOMAIN_CONFIG") {
+			t.Errorf("%s with a malformed variable of its own: %v", name, err)
+		}
+	}
+}
+
+// TestRuleCheckReadsRuleVariablesOnly: a look at files needs no listener and no store.
+func TestRuleCheckReadsRuleVariablesOnly(t *testing.T) {
+	if _, err := settings.ReadRules([]string{"GRPC_PORT=99999", "BACKEND_TYPE=memcache", "REDIS_TYPE=ring", "LOG_LEVEL=loud"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPartsReadTheirOwnVariables: each part reads its own settings and those that it
+// shares with others, and no others.
+func TestPartsReadTheirOwnVariables(t *testing.T) {
+	for variable, readers := range map[string]string{
+		"GRPC_PORT=99999":          "ratelimit",
+		"CONFIG_TYPE=REST":         "ratelimit",
+		"STATS_FLUSH_INTERVAL=0s":  "ratelimit",
+		"OPENDATA_BASE_URL=ftp:":   "methods",
+		"REGISTRY_WRITES=maybe":    "registry",
+		"OTP_ATTEMPTS=0":           "auth",
+		"PLUGIN_CALL_TIMEOUT=x":    "registry auth",
+		"ENVIRONMENT=staging":      "registry auth methods",
+		"DATABASE_URL=mysql://x":   "registry auth methods",
+		"AUDIT_RETENTION=-1s":      "registry auth methods",
+		"KVSTORE_TYPE=ring":        "registry auth methods ratelimit",
+		"DEBUG_PORT=99999":         "registry auth methods ratelimit",
+		"TRACING_SAMPLING_RATE=-1": "registry auth methods ratelimit",
+	} {
+		for _, part := range []string{"registry", "auth", "methods", "ratelimit"} {
+			_, err := settings.ReadParts([]string{variable}, []string{part})
+			if reads := strings.Contains(readers, part); reads != (err != nil) {
+				t.Errorf("%s with the part %s: %v, want it read: %t", variable, part, err, reads)
+			}
+		}
+		if _, err := settings.ReadParts([]string{variable}, []string{"ratelimit", "methods", "auth", "registry"}); err == nil {
+			t.Errorf("%s is taken with all parts", variable)
+		}
+	}
+}
