@@ -119,7 +119,7 @@ func newLimiterService(ctx context.Context, parts Parts, l limiter) (*Service, f
 // addDebug takes the address of the debug listener. Rules and statistics are of
 // the rate limit part: where it does not run, zeros of it would only mislead.
 func (s *Service) addDebug(ctx context.Context, parts Parts, l limiter) (func(), error) {
-	shown := debugapi.Dependencies{Metrics: l.Metrics.Handler()}
+	shown := debugapi.Dependencies{Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log}
 	if parts.RateLimit {
 		l.Statistics.Measure(l.Metrics)
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics

@@ -39,7 +39,9 @@ func (k sinks) open(ctx context.Context, parts Parts, s *Service) (func(), error
 	if !k.Prometheus.Enabled {
 		return func() {}, nil
 	}
-	listener, cleanup, err := debugapi.OpenPrometheus(ctx, k.Prometheus, k.Metrics.Handler())
+	listener, cleanup, err := debugapi.OpenPrometheus(ctx, k.Prometheus, debugapi.Dependencies{
+		Metrics: k.Metrics.Handler(), Registerer: k.Metrics, Log: k.Log,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 var errNoFile = errors.New("is no file")
@@ -60,4 +61,20 @@ func open(path string, most int64) (f *os.File, size int64, err error) {
 
 func tooLarge(path string, most int64) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d bytes", most)}
+}
+
+// Temporary reports whether reading again may succeed although nothing about the file changes: the process or the system was
+// short of something, or a file system did not answer. Errors that say something about the file itself are not temporary.
+func Temporary(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EACCES, syscall.EPERM,
+		syscall.ENXIO, syscall.ENODEV, syscall.EINVAL:
+		return false
+	default:
+		return true
+	}
 }

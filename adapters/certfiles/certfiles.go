@@ -11,6 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 	"github.com/tollgate-dev/tollgate/adapters/filewatch"
 )
 
@@ -40,9 +41,10 @@ type follower struct {
 	load  func() (*tls.Config, error)
 	files []string
 
-	mutex  sync.Mutex
-	seen   []filewatch.State
-	loaded *tls.Config
+	mutex   sync.Mutex
+	seen    []filewatch.State
+	loaded  *tls.Config
+	failing bool // reading the files failed for a reason that may pass, which was logged
 }
 
 // present returns what the files as they are say, or, while they do not load,
@@ -54,8 +56,15 @@ func (f *follower) present() *tls.Config {
 	if slices.EqualFunc(now, f.seen, filewatch.State.Same) {
 		return f.loaded
 	}
-	f.seen = now
 	fresh, err := f.load()
+	if boundedfile.Temporary(err) { // the next handshake tries again
+		if !f.failing {
+			f.log.WithError(err).Error("the changed TLS files cannot be read now; the ones before stay in use until they can")
+		}
+		f.failing = true
+		return f.loaded
+	}
+	f.seen, f.failing = now, false
 	if err != nil {
 		f.log.WithError(err).Error("the changed TLS files are not taken; the ones before stay in use")
 		return f.loaded

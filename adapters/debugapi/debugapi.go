@@ -14,6 +14,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/accept"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
@@ -22,12 +26,17 @@ import (
 type Config struct {
 	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address the debug listener listens on"`
 	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port the debug listener listens on; 0 takes a free one"`
+
+	MaxConnections int `env:"DEBUG_MAX_CONNECTIONS" envDefault:"1000" desc:"most connections of the debug listener at once; further ones are answered 503 and closed"`
 }
 
 // Validate names the first setting that is out of range.
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("DEBUG_PORT: %d is not a port, 0 to 65535", c.Port)
+	}
+	if c.MaxConnections < 1 {
+		return fmt.Errorf("DEBUG_MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
 	}
 	return nil
 }
@@ -45,6 +54,9 @@ type Dependencies struct {
 	Rules      decide.Rules
 	Statistics *Statistics
 	Metrics    http.Handler
+
+	Registerer prometheus.Registerer // for the listener's own metrics; nil to show none
+	Log        *logrus.Entry
 }
 
 // Server is the debug listener.
@@ -56,7 +68,8 @@ type Server struct {
 // Open takes the address of the listener; the cleanup gives it up. Nothing is
 // answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
-	s, cleanup, err := listen(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), routes(d))
+	o := accept.Options{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
+	s, cleanup, err := listen(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), routes(d), o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)
 	}
@@ -64,11 +77,13 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 }
 
 // listen takes an address for a handler; the cleanup gives it up.
-func listen(ctx context.Context, address string, h http.Handler) (*Server, func(), error) {
+func listen(ctx context.Context, address string, h http.Handler, o accept.Options) (*Server, func(), error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Refusal = accept.TooManyConnections
+	l = accept.New(l, o)
 	s := &Server{listener: l, http: &http.Server{
 		Handler:           named(h),
 		ReadHeaderTimeout: readTimeout,

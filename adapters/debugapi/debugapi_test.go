@@ -181,8 +181,16 @@ func TestStatistics(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if (debugapi.Config{Port: 65536}).Validate() == nil || (debugapi.Config{Port: 6070}).Validate() != nil {
-		t.Error("the port is not checked")
+	for want, c := range map[string]debugapi.Config{
+		"DEBUG_PORT":            {Port: 65536, MaxConnections: 1},
+		"DEBUG_MAX_CONNECTIONS": {Port: 6070},
+	} {
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want+": ") {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+	if err := (debugapi.Config{Port: 6070, MaxConnections: 1}).Validate(); err != nil {
+		t.Error(err)
 	}
 	taken := open(t)
 	_, port, _ := strings.Cut(strings.TrimPrefix(taken.url, "http://"), ":")

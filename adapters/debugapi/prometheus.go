@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/accept"
 )
 
 // PrometheusConfig is what an operator may set of a listener for Prometheus
@@ -40,17 +42,20 @@ func checkAddress(address string) error {
 	return nil
 }
 
+// maxScrapers bounds the connections of the listener for Prometheus.
+const maxScrapers = 1000
+
 // OpenPrometheus takes the address of a listener that shows the metrics to
-// Prometheus and nothing else; the cleanup gives it up. Nothing is answered
+// Prometheus and nothing else of d; the cleanup gives it up. Nothing is answered
 // before Serve.
-func OpenPrometheus(ctx context.Context, c PrometheusConfig, metrics http.Handler) (*Server, func(), error) {
+func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Dependencies) (*Server, func(), error) {
 	s, cleanup, err := listen(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != c.Path {
 			http.NotFound(w, r)
 			return
 		}
-		metrics.ServeHTTP(w, r)
-	}))
+		d.Metrics.ServeHTTP(w, r)
+	}), accept.Options{Name: "prometheus", Max: maxScrapers, Metrics: d.Registerer, Log: d.Log})
 	if err != nil {
 		return nil, nil, fmt.Errorf("PROMETHEUS_ADDR: %w", err)
 	}

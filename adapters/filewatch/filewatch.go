@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
 )
 
 // every is how often files are looked at. A changed one is read when it looks the same twice in a row, so that one that is being
@@ -28,9 +30,10 @@ type Watcher struct {
 
 type watched struct {
 	File
-	read   State // what was read last
-	seen   State // what was there at the last look
-	absent bool  // told already
+	read    State // what was read last
+	seen    State // what was there at the last look
+	absent  bool  // logged already
+	failing bool  // reading it failed for a reason that may pass, which was logged
 }
 
 // New notes what the files are now; it is called before they are read for the first time, so that no change is missed.
@@ -71,8 +74,16 @@ func (w *Watcher) look() {
 		if !atRest || now.Same(f.read) {
 			continue
 		}
-		f.read = now // also when it fails: it is told once, until the file changes again
-		if err := f.Reload(f.Path); err != nil {
+		err := f.Reload(f.Path)
+		if boundedfile.Temporary(err) { // it is read again at the next look
+			if !f.failing {
+				w.log.WithError(err).Error("a changed file cannot be read now, what was read before stays in force; trying again until it can")
+			}
+			f.failing = true
+			continue
+		}
+		f.read, f.failing = now, false // also when it is refused, which is logged once until the file changes again
+		if err != nil {
 			w.log.WithError(err).Error("a changed file is refused, what was read before stays in force")
 			continue
 		}

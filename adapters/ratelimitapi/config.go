@@ -27,6 +27,7 @@ type Config struct {
 type GRPCConfig struct {
 	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address the rate limit gRPC service listens on"`
 	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port the rate limit gRPC service listens on; 0 takes a free one"`
+	MaxConnections        int           `env:"GRPC_MAX_CONNECTIONS" envDefault:"10000" desc:"most connections of the gRPC listener at once; further ones are closed at once"`
 	Socket                string        `env:"GRPC_UDS" desc:"path of a Unix socket to listen on instead of GRPC_HOST and GRPC_PORT"`
 	MaxConnectionAge      time.Duration `env:"GRPC_MAX_CONNECTION_AGE" desc:"age after which a connection is told to go away, plus or minus 10%; 0 for never"`
 	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection that was told to go away may stay; 0 for ever"`
@@ -46,6 +47,8 @@ type TLSConfig struct {
 type HTTPConfig struct {
 	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address the rate limit HTTP endpoint listens on"`
 	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port the rate limit HTTP endpoint listens on; 0 takes a free one"`
+
+	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"most connections of the rate limit HTTP listener at once; further ones are answered 503 and closed"`
 }
 
 // HeaderConfig is the settings of the response headers.
@@ -67,6 +70,8 @@ func (c Config) Validate() error {
 	return errors.Join(
 		port("GRPC_PORT", c.GRPC.Port),
 		port("RATELIMIT_HTTP_PORT", c.HTTP.Port),
+		positive("GRPC_MAX_CONNECTIONS", c.GRPC.MaxConnections),
+		positive("RATELIMIT_HTTP_MAX_CONNECTIONS", c.HTTP.MaxConnections),
 		duration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
 		duration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
 		header("LIMIT_LIMIT_HEADER", c.Headers.Limit),
@@ -93,6 +98,13 @@ func (c TLSConfig) validate() error {
 func port(variable string, n int) error {
 	if n < 0 || n > 65535 {
 		return fmt.Errorf("%s: %d is not a port, 0 to 65535", variable, n)
+	}
+	return nil
+}
+
+func positive(variable string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%s: %d is less than 1", variable, n)
 	}
 	return nil
 }

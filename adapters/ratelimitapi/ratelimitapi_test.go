@@ -82,8 +82,8 @@ type bench struct {
 
 func config() ratelimitapi.Config {
 	return ratelimitapi.Config{
-		GRPC:    ratelimitapi.GRPCConfig{Host: "127.0.0.1"},
-		HTTP:    ratelimitapi.HTTPConfig{Host: "127.0.0.1"},
+		GRPC:    ratelimitapi.GRPCConfig{Host: "127.0.0.1", MaxConnections: 100},
+		HTTP:    ratelimitapi.HTTPConfig{Host: "127.0.0.1", MaxConnections: 100},
 		Headers: ratelimitapi.HeaderConfig{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"},
 	}
 }

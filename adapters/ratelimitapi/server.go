@@ -15,6 +15,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
 	"google.golang.org/grpc"
+
+	"github.com/tollgate-dev/tollgate/adapters/accept"
 )
 
 // Dependencies is what the listeners need of the rest of the service.
@@ -23,7 +25,7 @@ type Dependencies struct {
 	Meter   Meter
 	Health  *Health
 	Tracing Tracing
-	Metrics prometheus.Registerer // needed for TLS alone
+	Metrics prometheus.Registerer // nil to show none, which TLS does not allow
 	Log     *logrus.Entry
 }
 
@@ -35,6 +37,11 @@ type Server struct {
 	httpAt   *listener
 	shutdown chan struct{} // closed when Shutdown has been called
 }
+
+// spareWorkers is how many more connections than the bound the HTTP library
+// serves at once. The listener refuses connections before that: it makes room
+// when one is closed, and the library a moment later.
+const spareWorkers = 1024
 
 // Open takes the addresses of both listeners; the cleanup gives up what
 // Shutdown has not. Nothing is answered before Serve.
@@ -55,10 +62,13 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	if err != nil {
 		return nil, nil, errors.Join(err, grpcAt.Close())
 	}
-	s := &Server{
-		grpc: server, http: newHTTP(service, d.Health, d.Tracing),
-		grpcAt: newListener(grpcAt), httpAt: newListener(httpAt), shutdown: make(chan struct{}),
-	}
+	grpcAt = accept.New(grpcAt, accept.Options{Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log})
+	httpAt = accept.New(httpAt, accept.Options{
+		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: accept.TooManyConnections, Metrics: d.Metrics, Log: d.Log,
+	})
+	web := newHTTP(service, d.Health, d.Tracing)
+	web.Concurrency = c.HTTP.MaxConnections + spareWorkers
+	s := &Server{grpc: server, http: web, grpcAt: newListener(grpcAt), httpAt: newListener(httpAt), shutdown: make(chan struct{})}
 	return s, s.close, nil
 }
 

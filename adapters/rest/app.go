@@ -67,6 +67,11 @@ type Dependencies struct {
 	Log      *logrus.Entry
 }
 
+// spareWorkers is how many more connections than MaxConnections the library serves
+// at once. Listen refuses connections before that: it makes room when one is
+// closed, and the library a moment later.
+const spareWorkers = 1024
+
 // Server is the API listener.
 type Server struct {
 	app      *fiber.App
@@ -94,7 +99,7 @@ func New(cfg Config, d Dependencies) *Server {
 		BodyLimit:             MaxBody,
 		CaseSensitive:         true,
 		StrictRouting:         true,
-		Concurrency:           cfg.MaxConnections,
+		Concurrency:           cfg.MaxConnections + spareWorkers,
 		DisableStartupMessage: true,
 		// No part takes forms; parsing one would fill temporary files.
 		DisablePreParseMultipartForm: true,
@@ -170,9 +175,9 @@ func (s *Server) adjustServer() {
 	}
 }
 
-// Serve answers on the listener until Shutdown.
+// Serve answers on the listener, which Listen returned, until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.app.Listener(listener{l, &s.unused, s.meter.refused}); err != nil {
+	if err := s.app.Listener(listener{l, &s.unused}); err != nil {
 		return fmt.Errorf("serve API: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -148,11 +149,20 @@ func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part
 // serveTraced is serve with tracing, if d has it.
 func serveTraced(t *testing.T, cfg rest.Config, d rest.Dependencies) *service {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveOn(t, cfg, listen(t, cfg, d.Metrics), d)
+}
+
+// listen returns the listener of a configuration. Its metrics are optional.
+func listen(t *testing.T, cfg rest.Config, metrics prometheus.Registerer) net.Listener {
+	t.Helper()
+	if metrics == nil {
+		metrics = prometheus.NewRegistry()
+	}
+	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveOn(t, cfg, l, d)
+	return l
 }
 
 // serveOn is serveTraced on a listener.

@@ -9,10 +9,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/accept"
 	"github.com/tollgate-dev/tollgate/adapters/certfiles"
 )
 
-// Listen takes the address of the listener for Serve, which closes it. With
+// Listen takes the address of the listener for Serve, which closes it. It
+// refuses connections beyond MAX_CONNECTIONS, over TLS before the handshake. With
 // TLS_CERT and TLS_KEY it speaks TLS 1.2 and later, HTTP/1.1 in it, and follows
 // its files; until when the certificate is good is a metric.
 func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
@@ -25,11 +27,26 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	if err != nil {
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
+	o := accept.Options{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefused(metrics)}
+	if secure == nil {
+		o.Refusal = accept.TooManyConnections
+	}
+	l = accept.New(l, o)
 	if secure != nil {
 		certfiles.ShowExpiry(metrics, "api", secure)
 		return tls.NewListener(l, secure), nil
 	}
 	return l, nil
+}
+
+// newRefused returns the counter of refused connections.
+func newRefused(metrics prometheus.Registerer) prometheus.Counter {
+	refused := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tollgate_http_connections_refused_total",
+		Help: "Connections that were closed at once because as many as may be were open.",
+	})
+	metrics.MustRegister(refused)
+	return refused
 }
 
 // follow returns the TLS configuration, nil where there is none.

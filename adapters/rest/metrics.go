@@ -25,7 +25,6 @@ type meter struct {
 	requests *prometheus.CounterVec
 	times    *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	refused  prometheus.Counter
 
 	routed   map[*fiber.Route]*routeMeter
 	unrouted map[unrouted]*routeMeter
@@ -49,15 +48,11 @@ func newMeter(r prometheus.Registerer, connections func() float64) *meter {
 			Name: "tollgate_http_requests_in_flight",
 			Help: "Requests that are being answered.",
 		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tollgate_http_connections_refused_total",
-			Help: "Connections that were closed at once because as many as may be were open.",
-		}),
 		routed:   map[*fiber.Route]*routeMeter{},
 		unrouted: map[unrouted]*routeMeter{},
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.times, m.inFlight, m.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		r.MustRegister(m.requests, m.times, m.inFlight, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_http_connections",
 			Help: "Connections that are open.",
 		}, connections))

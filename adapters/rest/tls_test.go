@@ -64,11 +64,7 @@ func serveTLS(t *testing.T, cfg rest.Config, d rest.Dependencies) (*service, *tl
 	t.Helper()
 	files, trusting := keyPair(t, t.TempDir())
 	cfg.TLS.Cert, cfg.TLS.Key = files.Cert, files.Key
-	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := serveOn(t, cfg, l, d)
+	s := serveOn(t, cfg, listen(t, cfg, d.Metrics), d)
 	s.url = "https://" + s.address
 	return s, trusting
 }

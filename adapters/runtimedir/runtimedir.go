@@ -42,27 +42,25 @@ func (d *Directory) Missing() bool {
 // Load implements rulesource.Source: every .yaml and .yml file, also in folders
 // below, in the order of their paths.
 func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
+	sources, _, err := d.load(ctx)
+	return sources, err
+}
+
+// load is Load, and also reports whether something could not be read for a
+// reason that may pass by itself.
+func (d *Directory) load(ctx context.Context) (sources []ruleset.Source, again bool, err error) {
 	path := d.config.Path()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
+		return nil, false, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
 	}
 	w := d.walk(path)
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, file := range w.files {
-		w.sources = append(w.sources, read(file))
+		w.read(file)
 	}
-	return w.sources, nil
-}
-
-// read reads one file; one that cannot be read is a source with a fault.
-func read(path string) ruleset.Source {
-	content, err := boundedfile.Read(path, maxFileSize)
-	if err != nil {
-		return unreadable(path, err)
-	}
-	return parse(path, content)
+	return w.sources, w.again, nil
 }
 
 func unreadable(path string, err error) ruleset.Source {
@@ -79,7 +77,8 @@ type walker struct {
 	seen      map[string]bool // real paths: a link is followed once
 	files     []string
 	folders   []string         // also for watching
-	sources   []ruleset.Source // of what cannot be read
+	sources   []ruleset.Source // of what cannot be read, then of the files
+	again     bool             // reading again may succeed
 }
 
 func (d *Directory) walk(path string) *walker {
@@ -88,7 +87,18 @@ func (d *Directory) walk(path string) *walker {
 	return w
 }
 
+// read reads one file; one that cannot be read is a source with a fault.
+func (w *walker) read(path string) {
+	content, err := boundedfile.Read(path, maxFileSize)
+	if err != nil {
+		w.fail(path, err)
+		return
+	}
+	w.sources = append(w.sources, parse(path, content))
+}
+
 func (w *walker) fail(path string, err error) {
+	w.again = w.again || boundedfile.Temporary(err)
 	w.sources = append(w.sources, unreadable(path, err))
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,34 +23,96 @@ const (
 	patience = 2 * time.Second
 )
 
-// Watch implements rulesource.Source. A directory that is not there is awaited;
-// one that goes away leaves what was loaded. Either is told once.
+// How long Watch waits before it reads again what could not be read or watched,
+// although nothing has changed: the time doubles from the first wait to the
+// longest one.
+const (
+	firstRetry   = 250 * time.Millisecond
+	longestRetry = 5 * time.Second
+)
+
+// Watch implements rulesource.Source. It waits for a directory that is not
+// there, and keeps what was loaded from one that goes away; both are logged
+// once. While files cannot be read, or changes cannot be watched, for want of
+// descriptors, of inotify watches or of anything else that may come back, it
+// reads the directory again and again.
 func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) error) error {
-	for missing := false; ; {
+	r := reader{directory: d, apply: apply}
+	for {
 		// What changes while this round reads is seen by this round's watch.
 		w, err := d.open()
-		if err != nil {
-			return err
+		r.noteWatch(err)
+		again, loadErr := r.read(ctx)
+		if loadErr != nil {
+			return errors.Join(unlessDone(ctx, loadErr), w.Close())
 		}
-		sources, err := d.Load(ctx)
-		switch {
-		case err == nil:
-			missing = false
-			_ = apply(sources) // whoever applies reports what it refuses
-		case !fault.Is(err, fault.NotFound):
-			return errors.Join(unlessDone(ctx, err), w.Close())
-		case !missing:
-			missing = true
-			d.log.WithField("directory", d.config.Path()).Warn("the directory of rate limit rules is not there, and is awaited")
-		}
-		changed := w.wait(ctx)
-		if err := w.Close(); err != nil {
-			return fmt.Errorf("watch %s: %w", d.config.Path(), err)
-		}
-		if !changed {
+		r.changed = w.wait(ctx, r.retryAfter(again || err != nil))
+		_ = w.Close() // it is not used again, and nothing was written
+		select {
+		case <-ctx.Done():
 			return nil
+		default:
 		}
 	}
+}
+
+// reader is the state of Watch between its rounds.
+type reader struct {
+	directory *Directory
+	apply     func([]ruleset.Source) error
+
+	changed   bool             // a change began this round, not the time for a retry
+	missing   bool             // the directory is not there, which was logged
+	unwatched bool             // changes cannot be watched, which was logged
+	retry     time.Duration    // the wait before the next retry; 0 for none
+	applied   []ruleset.Source // what a retry is compared with; nil while none is due
+}
+
+// read loads the directory and applies what it finds. A retry that finds the
+// same as before applies nothing, so that each refused configuration is reported
+// once. It reports whether something may become readable by itself.
+func (r *reader) read(ctx context.Context) (again bool, err error) {
+	sources, again, err := r.directory.load(ctx)
+	switch {
+	case err == nil:
+		r.missing = false
+		if r.changed || r.applied == nil || !reflect.DeepEqual(sources, r.applied) {
+			_ = r.apply(sources) // the caller reports what it refuses
+		}
+		r.applied = sources
+		return again, nil
+	case !fault.Is(err, fault.NotFound):
+		return false, err
+	case !r.missing:
+		r.missing = true
+		r.directory.log.WithField("directory", r.directory.config.Path()).Warn("the directory of rate limit rules is not there, and is awaited")
+	}
+	r.applied = nil
+	return false, nil
+}
+
+// noteWatch logs once that changes cannot be watched, and once that they can
+// again.
+func (r *reader) noteWatch(err error) {
+	line := r.directory.log.WithField("directory", r.directory.config.Path())
+	switch {
+	case err != nil && !r.unwatched:
+		line.WithError(err).Warn("changes of rate limit rules cannot be watched; the files are read every few seconds until they can")
+	case err == nil && r.unwatched:
+		line.Info("changes of rate limit rules are watched again")
+	}
+	r.unwatched = err != nil
+}
+
+// retryAfter returns how long to wait for a change before the next retry, 0 for
+// ever.
+func (r *reader) retryAfter(needed bool) time.Duration {
+	if !needed {
+		r.retry, r.applied = 0, nil // which may be large
+		return 0
+	}
+	r.retry = min(max(2*r.retry, firstRetry), longestRetry)
+	return r.retry
 }
 
 // unlessDone returns no error once watching has been ended.
@@ -62,7 +125,8 @@ func unlessDone(ctx context.Context, err error) error {
 	}
 }
 
-// watch is a watch over all that can change what Load returns.
+// watch is a watch over all that can change what Load returns. A nil watch sees
+// no change.
 type watch struct {
 	*fsnotify.Watcher
 	contents map[string]bool // folders of which every change counts
@@ -89,6 +153,9 @@ func (w *watch) cover(d *Directory) error {
 		}
 	}
 	found := d.walk(path)
+	if found.again {
+		return errors.New("watch " + path + ": not all folders can be read")
+	}
 	for _, folder := range found.folders {
 		w.contents[folder] = true
 		if err := w.add(folder); err != nil {
@@ -141,14 +208,39 @@ func (w *watch) add(folder string) error {
 	return fmt.Errorf("watch %s: %w", folder, err)
 }
 
+// Close ends the watch.
+func (w *watch) Close() error {
+	if w == nil {
+		return nil
+	}
+	return w.Watcher.Close() //nolint:wrapcheck // this is the watcher's own method
+}
+
 // wait returns true once something has changed and it is quiet again, false
-// when ctx is done.
-func (w *watch) wait(ctx context.Context) bool {
+// when ctx is done or the time for a retry has come; 0 is never.
+func (w *watch) wait(ctx context.Context, retry time.Duration) bool {
+	var due <-chan time.Time
+	if retry > 0 {
+		due = time.After(retry)
+	}
+	if w == nil {
+		select {
+		case <-ctx.Done():
+		case <-due:
+		}
+		return false
+	}
+	return w.waitForChange(ctx, due)
+}
+
+func (w *watch) waitForChange(ctx context.Context, due <-chan time.Time) bool {
 	var calm, enough <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return false
+		case <-due:
+			return calm != nil
 		case e := <-w.Events:
 			if !w.counts(e) {
 				continue

@@ -72,8 +72,8 @@ var drivingAdapters = []string{
 
 // sharedParts are what several adapters need of connections, of files and of waiting.
 var sharedParts = []string{
-	"adapters/boundedfile", "adapters/certfiles", "adapters/clienttls", "adapters/filewatch", "adapters/framing", "adapters/pause",
-	"adapters/traceheader",
+	"adapters/accept", "adapters/boundedfile", "adapters/certfiles", "adapters/clienttls", "adapters/filewatch", "adapters/framing",
+	"adapters/pause", "adapters/traceheader",
 }
 
 // bridgeAdapters answer what one hexagon asks of another.

@@ -1,0 +1,193 @@
+// Package accept accepts the connections of a listener: it goes on after errors that pass, such as a process that has used up
+// its file descriptors, and it refuses connections beyond a bound. What is said on a connection is not its business.
+package accept
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+)
+
+// How long a listener waits after a failed accept: the time doubles from the first wait to the longest one.
+const (
+	firstWait   = 5 * time.Millisecond
+	longestWait = time.Second
+)
+
+// logGap is the shortest time between two log lines about failed accepts.
+const logGap = time.Minute
+
+// refusalTime bounds how long the listener tries to send a refusal. The few bytes always fit into an empty socket, so this is
+// only a safeguard.
+const refusalTime = time.Second
+
+// TooManyConnections is the HTTP response for refused connections.
+const TooManyConnections = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n" +
+	"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n" + `{"error":"too many connections"}`
+
+// Options describe a listener.
+type Options struct {
+	// Name is the listener's name in metrics and logs.
+	Name string
+	// Max is how many connections may be open at once; further ones are closed at once. 0 means no bound.
+	Max int
+	// Refusal is sent on a refused connection before it is closed; empty for nothing.
+	Refusal string
+	// Refused counts refused connections. It is optional: without it, the listener registers a metric of its own.
+	Refused prometheus.Counter
+	// Metrics is where the metrics are registered; nil for nowhere.
+	Metrics prometheus.Registerer
+	Log     *logrus.Entry
+}
+
+// Listener accepts connections. Its Accept is called by one goroutine.
+type Listener struct {
+	net.Listener
+	options Options
+	open    atomic.Int64
+	refused prometheus.Counter
+	failed  prometheus.Counter
+	ended   chan struct{} // closed by the first Close
+	end     sync.Once
+
+	// Only Accept uses these.
+	wait     time.Duration
+	loggedAt time.Time
+	unlogged int // failures since the last log line
+}
+
+// New returns a listener that accepts the connections of l.
+func New(l net.Listener, o Options) *Listener {
+	a := &Listener{Listener: l, options: o, refused: o.Refused, ended: make(chan struct{})}
+	labels := prometheus.Labels{"listener": o.Name}
+	a.failed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name:        "tollgate_listener_accept_errors_total",
+		Help:        "Attempts to accept a connection that failed and were made again.",
+		ConstLabels: labels,
+	})
+	collectors := []prometheus.Collector{a.failed}
+	if a.refused == nil {
+		a.refused = prometheus.NewCounter(prometheus.CounterOpts{
+			Name:        "tollgate_listener_connections_refused_total",
+			Help:        "Connections that were closed at once because the listener's bound was reached.",
+			ConstLabels: labels,
+		})
+		collectors = append(collectors, a.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "tollgate_listener_connections",
+			Help:        "Connections that are open.",
+			ConstLabels: labels,
+		}, func() float64 { return float64(a.open.Load()) }))
+	}
+	if o.Metrics != nil {
+		o.Metrics.MustRegister(collectors...)
+	}
+	return a
+}
+
+// Accept returns the next connection within the bound. It returns an error only when the listener was closed or can never accept
+// again.
+func (a *Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := a.Listener.Accept()
+		switch {
+		case err != nil && !Temporary(err):
+			return nil, err
+		case err != nil:
+			a.note(err)
+			a.rest()
+		default:
+			a.wait = 0
+			if a.open.Add(1) <= int64(a.options.Max) || a.options.Max == 0 {
+				return &conn{Conn: c, listener: a}, nil
+			}
+			a.open.Add(-1)
+			a.refuse(c)
+		}
+	}
+}
+
+// Close closes the listener; connections stay open.
+func (a *Listener) Close() error {
+	a.end.Do(func() { close(a.ended) })
+	return a.Listener.Close()
+}
+
+// note counts a failed accept, and logs it unless the last line is younger than logGap.
+func (a *Listener) note(err error) {
+	a.failed.Inc()
+	a.unlogged++
+	if now := time.Now(); a.options.Log != nil && (a.loggedAt.IsZero() || now.Sub(a.loggedAt) >= logGap) {
+		a.options.Log.WithError(err).WithFields(logrus.Fields{"listener": a.options.Name, "failures": a.unlogged}).
+			Error("connections cannot be accepted; trying again until they can")
+		a.loggedAt, a.unlogged = now, 0
+	}
+}
+
+// rest waits before the next attempt, until Close at the latest.
+func (a *Listener) rest() {
+	a.wait = min(max(2*a.wait, firstWait), longestWait)
+	timer := time.NewTimer(a.wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.ended:
+	}
+}
+
+func (a *Listener) refuse(c net.Conn) {
+	a.refused.Inc()
+	if a.options.Refusal != "" && c.SetWriteDeadline(time.Now().Add(refusalTime)) == nil {
+		_, _ = io.WriteString(c, a.options.Refusal) // the client may have gone
+	}
+	_ = c.Close() // the connection was not used
+}
+
+// Temporary reports whether accepting may succeed later although err was returned now. accept(2) also returns errors of the
+// network and of the connection itself, which differ by system, so all errors of the system count except those that say that
+// this is no listening socket.
+func Temporary(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		var timeout net.Error
+		return errors.As(err, &timeout) && timeout.Timeout()
+	}
+	switch number {
+	case syscall.EBADF, syscall.EFAULT, syscall.EINVAL, syscall.ENOTSOCK:
+		return false
+	default:
+		return true
+	}
+}
+
+// conn is an accepted connection.
+type conn struct {
+	net.Conn
+	listener *Listener
+	closed   sync.Once
+}
+
+// Close closes the connection and makes room for another one.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.closed.Do(func() { c.listener.open.Add(-1) })
+	return err
+}
+
+// CloseWrite closes the sending half, where the connection has two halves.
+func (c *conn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
