@@ -5,14 +5,14 @@ import "time"
 // MaxLockoutThreshold bounds LockoutPolicy.Threshold, since the time of each failure that counts is kept.
 const MaxLockoutThreshold = 100
 
-// LockoutPolicy says how many failures within which time lock a subject, and for how long (decisions 2.2).
+// LockoutPolicy says how many failures within which time lock a subject, and for how long.
 type LockoutPolicy struct {
 	Threshold int           // 1 to MaxLockoutThreshold
 	Window    time.Duration // it slides: what counts is each failure's own age
 	Duration  time.Duration
 }
 
-// Locked tells whether the subject is locked at the time.
+// Locked reports whether the subject is locked at the time.
 func (l *Lockout) Locked(now time.Time) bool { return now.Before(l.LockedUntil) }
 
 // Fail counts one failure, and locks the subject when as many as the threshold lie within the window. The end of a lock begins a
@@ -32,14 +32,22 @@ func (l *Lockout) Fail(p LockoutPolicy, now time.Time) {
 	}
 }
 
-// GiveBack takes back the latest failure, and the lock where it was that one that filled the count.
-func (l *Lockout) GiveBack(p LockoutPolicy) {
-	if n := len(l.Failures); n > 0 {
-		l.Failures = l.Failures[:n-1]
+// Clamp takes back what a clock that was ahead has written, and reports whether that changed anything: a failure counts from now
+// at the latest, and a lock lasts no longer than one that begins now.
+func (l *Lockout) Clamp(p LockoutPolicy, now time.Time) bool {
+	changed := false
+	if end := now.Add(p.Duration); l.LockedUntil.After(end) {
+		l.LockedUntil, changed = end, true
 	}
-	if len(l.Failures) < p.Threshold {
-		l.LockedUntil = time.Time{}
+	var failures []time.Time
+	for _, at := range l.Failures {
+		if at.After(now) {
+			at, changed = now, true
+		}
+		failures = append(failures, at)
 	}
+	l.Failures = failures
+	return changed
 }
 
 // Latest returns the later of the last failure and the end of the lock: what came before matters no longer than that does. It is

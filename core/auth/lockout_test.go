@@ -1,6 +1,8 @@
 package auth_test
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,32 +54,30 @@ func TestLockedByFailuresWithinTheWindow(t *testing.T) {
 	})
 }
 
-// TestGiveBack wants a failure that is given back to leave no trace.
-func TestGiveBack(t *testing.T) {
+// TestClamp wants what a clock that was ahead has written to count as written now, and all else to stay as it was.
+func TestClamp(t *testing.T) {
 	t.Parallel()
 	p := auth.LockoutPolicy{Threshold: 3, Window: time.Minute, Duration: time.Minute}
 	now := time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
-	var l auth.Lockout
-	l.GiveBack(p) // of a count that was reset meanwhile
-	for range 10 {
-		l.Fail(p, now)
-		l.GiveBack(p)
-	}
-	if len(l.Failures) != 0 || l.Locked(now) {
-		t.Fatalf("%+v, want nothing", l)
-	}
-	for range 2 {
-		l.Fail(p, now)
-	}
-	for range 5 {
-		now = now.Add(time.Second)
-		l.Fail(p, now)
-		if !l.Locked(now) {
-			t.Fatalf("%+v is not locked", l)
+	past, ahead := now.Add(-time.Second), now.Add(time.Hour)
+	for name, c := range map[string]struct{ stored, want auth.Lockout }{
+		"nothing": {},
+		"right": {
+			auth.Lockout{Failures: []time.Time{past, now}, LockedUntil: now.Add(time.Minute)},
+			auth.Lockout{Failures: []time.Time{past, now}, LockedUntil: now.Add(time.Minute)},
+		},
+		"failures": {auth.Lockout{Failures: []time.Time{past, ahead}}, auth.Lockout{Failures: []time.Time{past, now}}},
+		"lock": {
+			auth.Lockout{Failures: []time.Time{past, past, ahead}, LockedUntil: ahead.Add(time.Minute)},
+			auth.Lockout{Failures: []time.Time{past, past, now}, LockedUntil: now.Add(time.Minute)},
+		},
+	} {
+		got := auth.Lockout{Failures: slices.Clone(c.stored.Failures), LockedUntil: c.stored.LockedUntil}
+		if changed := got.Clamp(p, now); !reflect.DeepEqual(got, c.want) || changed == reflect.DeepEqual(c.stored, c.want) {
+			t.Errorf("%s: %+v (changed: %t), want %+v", name, got, changed, c.want)
 		}
-		l.GiveBack(p)
-		if len(l.Failures) != 2 || l.Locked(now) || !l.LockedUntil.IsZero() {
-			t.Fatalf("%+v, want two failures and no lock", l)
+		if got.Clamp(p, now) {
+			t.Errorf("%s: changed twice", name)
 		}
 	}
 }

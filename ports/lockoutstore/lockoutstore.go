@@ -17,7 +17,8 @@ type Store interface {
 	// subject comes between, on any instance. When change fails, nothing is
 	// stored and its error is returned.
 	Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error
-	// Get returns the subject's lockout, the zero value when there is none.
+	// Get returns the subject's lockout, the zero value when there is none. Every
+	// Update that succeeded before the call is in it, on all instances.
 	Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error)
 	// DeleteBefore removes the lockouts whose last failure was, and whose lock
 	// ended, before the time, and those that were reset; it returns how many.

@@ -72,34 +72,37 @@ func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, e
 	}, nil
 }
 
-// guarded counts a failure of the caller, tries, and lets it stand where the try was refused for what was shown.
+// guarded tries unless the caller's changes are locked, and counts a try that was refused for what was shown. A right one is not
+// counted at all, see lockout.
 func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() error) error {
 	subject := auth.ActsLockout(caller.UserID)
-	filled, err := s.guard.Reserve(ctx, subject)
+	if err := s.guard.Check(ctx, subject); err != nil {
+		return err
+	}
+	wrong := try()
+	if !fault.Is(wrong, fault.Unauthenticated) || errors.Is(wrong, errOutdated) {
+		return wrong
+	}
+	var filled bool
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+		if filled, err = s.guard.Fail(ctx, subject); err != nil || !filled {
+			return err
+		}
+		return s.world.Trail.Record(ctx, audit.Entry{
+			Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
+				"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
+			},
+		})
+	})
 	if err != nil {
 		return err
 	}
-	err = try()
-	switch {
-	case err == nil:
-		return nil
-	case !fault.Is(err, fault.Unauthenticated):
-		return errors.Join(err, s.guard.GiveBack(ctx, subject)) // nothing wrong was shown
-	case !filled:
-		return err
+	if filled {
+		s.world.Notices.Tell(notices.Happening{
+			Kind: notices.ChangesLocked, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+		})
 	}
-	locked := s.world.Trail.Record(ctx, audit.Entry{
-		Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
-			"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
-		},
-	})
-	if locked != nil {
-		return locked
-	}
-	s.world.Notices.Tell(notices.Happening{
-		Kind: notices.ChangesLocked, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
-	})
-	return err
+	return wrong
 }
 
 // change alters the caller's account, and what else do changes, in one transaction that leaves an audit event.

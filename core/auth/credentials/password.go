@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -23,23 +24,8 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 		return err
 	}
 	var ended []auth.SessionID
-	err := s.guarded(ctx, caller, func() error {
-		account, err := s.records.Accounts.Get(ctx, caller.UserID)
-		if err != nil {
-			return err
-		}
-		match, _, err := s.world.Passwords.Verify(ctx, account.PasswordHash, present)
-		if err != nil {
-			return err
-		}
-		if !match {
-			return fault.New(fault.Unauthenticated, auth.CodeInvalidCredentials, "the current password is wrong")
-		}
-		hash, err := s.world.Passwords.Hash(ctx, next)
-		if err != nil {
-			return err
-		}
-		ended, err = s.replace(ctx, caller, account.PasswordHash, hash)
+	err := s.guarded(ctx, caller, func() (err error) {
+		ended, err = s.verifyAndReplace(ctx, caller, present, next)
 		return err
 	})
 	if err != nil {
@@ -49,30 +35,79 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 	return nil
 }
 
-// replace stores a hash in the place of another one, which must still be the account's, and ends what the old password began.
-func (s *Service) replace(
-	ctx context.Context, caller auth.Session, old, renewed auth.PasswordHash,
+// maxVerifications is how often the present password is verified where the stored hash is changed at the same time.
+const maxVerifications = 3
+
+// errOutdated is the cause of a refusal of a password that was right when the request began, and was replaced by another request
+// meanwhile. It is no guess, and not counted.
+var errOutdated = errors.New("the password was replaced by another request")
+
+// verifyAndReplace verifies the present password and replaces it. A hash that was stored meanwhile is verified too: a login may
+// have renewed it.
+func (s *Service) verifyAndReplace(
+	ctx context.Context, caller auth.Session, present, next auth.Password,
 ) (ended []auth.SessionID, err error) {
+	account, err := s.records.Accounts.Get(ctx, caller.UserID)
+	if err != nil {
+		return nil, err
+	}
+	stored, renewed := account.PasswordHash, auth.PasswordHash("")
+	for range maxVerifications {
+		match, _, err := s.world.Passwords.Verify(ctx, stored, present)
+		switch {
+		case err != nil:
+			return nil, err
+		case !match && renewed == "":
+			return nil, errPresent(nil)
+		case !match:
+			return nil, errPresent(errOutdated)
+		}
+		if renewed == "" {
+			if renewed, err = s.world.Passwords.Hash(ctx, next); err != nil {
+				return nil, err
+			}
+		}
+		verified := stored
+		if ended, stored, err = s.replace(ctx, caller, verified, renewed); err != nil || stored == verified {
+			return ended, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
+}
+
+func errPresent(cause error) error {
+	return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidCredentials, "the current password is wrong", cause)
+}
+
+// replace stores a hash in the place of the verified one and ends what the old password began. Where the verified hash is no
+// longer the account's it changes nothing. It returns the hash that it found.
+func (s *Service) replace(
+	ctx context.Context, caller auth.Session, verified, renewed auth.PasswordHash,
+) (ended []auth.SessionID, found auth.PasswordHash, err error) {
 	err = s.change(ctx, caller, "password", func(a *auth.Account) error {
-		if a.PasswordHash != old {
-			return fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
+		if found = a.PasswordHash; found != verified {
+			return errOutdated
 		}
 		a.PasswordHash = renewed
 		return nil
 	}, func(ctx context.Context) (err error) {
-		others := sessionstore.Filter{UserID: caller.UserID, Except: caller.ID}
-		if ended, err = s.records.Sessions.End(ctx, others, s.world.Clock.Now(), auth.EndPassword); err != nil {
+		if err := s.settle(ctx, caller); err != nil {
 			return err
 		}
-		return s.settle(ctx, caller)
+		others := sessionstore.Filter{UserID: caller.UserID, Except: caller.ID}
+		ended, err = s.records.Sessions.End(ctx, others, s.world.Clock.Now(), auth.EndPassword)
+		return err
 	})
-	return ended, err
+	if errors.Is(err, errOutdated) {
+		return nil, found, nil
+	}
+	return ended, found, err
 }
 
-// settle ends the logins that wait for a second factor, and the count of failures.
+// settle resets the count of failures, and ends the logins that wait for a second factor.
 func (s *Service) settle(ctx context.Context, caller auth.Session) error {
-	if err := s.records.Pending.RemoveAll(ctx, caller.UserID); err != nil {
+	if err := s.guard.Clear(ctx, auth.ActsLockout(caller.UserID)); err != nil {
 		return err
 	}
-	return s.guard.Clear(ctx, auth.ActsLockout(caller.UserID))
+	return s.records.Pending.RemoveAll(ctx, caller.UserID)
 }

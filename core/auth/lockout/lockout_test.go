@@ -1,8 +1,11 @@
 package lockout_test
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -10,30 +13,110 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+const key auth.LockoutKey = "k"
+
+var start = time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+
 type manual struct{ now time.Time }
 
 func (m *manual) Now() time.Time { return m.now }
 
-// TestWindowSlides wants failures on both sides of the end of the first one's
-// window to lock, and one that is given back not to count.
+// TestWindowSlides wants failures on both sides of the end of the first one's window to lock.
 func TestWindowSlides(t *testing.T) {
 	t.Parallel()
-	c := &manual{time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)}
+	c := &manual{start}
 	p := auth.LockoutPolicy{Threshold: 3, Window: 15 * time.Minute, Duration: time.Minute}
 	guard := lockout.New(p, records.NewLockouts(records.New()), c)
-	if _, err := guard.Reserve(t.Context(), "k"); err != nil {
-		t.Fatal(err)
-	}
-	if err := guard.GiveBack(t.Context(), "k"); err != nil {
-		t.Fatal(err)
-	}
 	for i, step := range []time.Duration{0, 14 * time.Minute, 2 * time.Minute, 2 * time.Minute} {
 		c.now = c.now.Add(step)
-		if filled, err := guard.Reserve(t.Context(), "k"); err != nil || filled != (i == 3) {
+		if err := guard.Check(t.Context(), key); err != nil {
+			t.Errorf("before failure %d: %v", i+1, err)
+		}
+		if filled, err := guard.Fail(t.Context(), key); err != nil || filled != (i == 3) {
 			t.Errorf("failure %d: filled %t, %v", i+1, filled, err)
 		}
 	}
-	if _, err := guard.Reserve(t.Context(), "k"); !fault.Is(err, fault.Forbidden) {
+	if err := guard.Check(t.Context(), key); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("while locked: %v", err)
+	}
+}
+
+// TestTriesUnderWay begins tries, right and wrong ones, before any of them ends, and wants their results given out as if each had
+// been made at its end: as many wrong ones as the threshold, no right one once it is locked, and never a lock that is lifted.
+func TestTriesUnderWay(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
+		store := records.NewLockouts(records.New())
+		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
+		instances := []*lockout.Guard{lockout.New(p, store, &manual{start}), lockout.New(p, store, &manual{start})}
+		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
+		for range tries {
+			if err := instances[0].Check(context.Background(), key); err != nil {
+				r.Fatalf("before any try: %v", err)
+			}
+		}
+		wrong := 0 // since the last right one
+		for i, right := range tries {
+			guard, locked := instances[i%2], wrong >= threshold
+			filled, err := false, error(nil)
+			if right {
+				err = guard.Clear(context.Background(), key)
+			} else {
+				filled, err = guard.Fail(context.Background(), key)
+			}
+			switch {
+			case locked && !fault.Is(err, fault.Forbidden), !locked && err != nil:
+				r.Fatalf("try %d, after %d wrong ones: %v", i, wrong, err)
+			case locked:
+			case right:
+				wrong = 0
+			default:
+				if wrong++; filled != (wrong == threshold) {
+					r.Fatalf("try %d, the wrong one number %d: filled %t", i, wrong, filled)
+				}
+			}
+		}
+		l, err := store.Get(context.Background(), key)
+		if err != nil || len(l.Failures) != wrong || l.Locked(start) != (wrong >= threshold) {
+			r.Fatalf("%+v, %v, want %d failures", l, err, wrong)
+		}
+	})
+}
+
+// TestClockThatWasAhead wants a lock of a clock that was a year ahead to last as long as one of now, and not a year.
+func TestClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	store := records.NewLockouts(records.New())
+	p := auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Minute}
+	ahead, c := lockout.New(p, store, &manual{start.AddDate(1, 0, 0)}), &manual{start}
+	guard := lockout.New(p, store, c)
+	for range 2 {
+		if _, err := ahead.Fail(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // it does not begin anew with each call
+		err := guard.Check(t.Context(), key)
+		if f, ok := fault.As(err); !ok || f.Details["lockoutUntil"] != "2031-03-14T00:01:00.000Z" {
+			t.Fatalf("at %v: %v, want a lock of a minute", c.now, err)
+		}
+		c.now = c.now.Add(20 * time.Second)
+	}
+	if err := guard.Check(t.Context(), key); err != nil {
+		t.Errorf("after the lock: %v", err)
+	}
+
+	if err := guard.Clear(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []*lockout.Guard{ahead, guard} {
+		if filled, err := g.Fail(t.Context(), key); err != nil || filled != (g == guard) {
+			t.Fatalf("filled %t, %v, want both failures to count together", filled, err)
+		}
+	}
+	c.now = c.now.Add(time.Minute)
+	if filled, err := guard.Fail(t.Context(), key); err != nil || filled {
+		t.Errorf("after the lock: filled %t, %v", filled, err)
 	}
 }

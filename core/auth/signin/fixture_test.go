@@ -69,6 +69,7 @@ type hasher struct {
 	compared int
 	nobody   int
 	err      error
+	hold     func() // called with each password before it is compared
 }
 
 func (h *hasher) hashOf(version string, p auth.Password) auth.PasswordHash {
@@ -81,6 +82,9 @@ func (h *hasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash, er
 }
 
 func (h *hasher) Verify(_ context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+	if h.hold != nil {
+		h.hold()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -173,7 +177,7 @@ func (w *world) start(config signin.Config) {
 	w.t.Helper()
 	var err error
 	w.service, err = signin.New(config, w.records,
-		signin.Crypto{Passwords: w.hasher, Tokens: signer{}, Root: auth.RootSecret(strings.Repeat("r", 32))},
+		signin.Crypto{Passwords: w.hasher, Tokens: signer{}, Root: root()},
 		signin.Surroundings{
 			Geography: w.atlas, Reputation: w.atlas, Cache: w.cache, Trail: w.trail, Clock: w.clock, Entropy: w.dice,
 		})
@@ -181,6 +185,8 @@ func (w *world) start(config signin.Config) {
 		w.t.Fatal(err)
 	}
 }
+
+func root() auth.RootSecret { return auth.RootSecret(strings.Repeat("r", 32)) }
 
 func (w *world) addAccount(email auth.Email) auth.UserID {
 	w.t.Helper()

@@ -12,8 +12,9 @@ import (
 // maxWaiting is how many logins may wait for one subject at once.
 const maxWaiting = 256
 
-// gate lets one login a subject pass at a time. A login counts as a failure until it has succeeded; were several of one person
-// under way at once, right ones could fill the count and lock the person out.
+// gate lets one login of a subject pass at a time in this process, so that a flood of guesses at one account takes neither the
+// whole queue of the password hasher nor all connections to the database, and guesses that come after a lock are refused without
+// a hash. It is not what bounds guessing: see package lockout.
 type gate struct {
 	mu    sync.Mutex
 	lanes map[auth.LockoutKey]*lane

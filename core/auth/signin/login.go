@@ -36,7 +36,6 @@ type visitor struct {
 	device   auth.Device // the zero value when the person has none of that identity
 	proven   bool        // the device shows its token, or need not
 	subject  auth.LockoutKey
-	fills    bool        // this login locks the subject unless it succeeds
 	second   bool        // at the second step
 	factor   auth.Factor // what the person proved themself with at the second step
 	fresh    bool        // this sign-in made the device
@@ -71,31 +70,39 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.enter(ctx, in, &v) })
 }
 
-// guarded counts a failure before it tries, and lets it stand where the try is refused. The count is a transaction of its own, and
-// not the one of the audit events: between the two a password is hashed, for which no transaction may wait, and parallel guesses
-// have to see the count meanwhile. So a crash between them, or an audit log that takes nothing, loses the events and never the
-// count.
-func (s *Service) guarded(ctx context.Context, from Visit, v *visitor, try func() (Result, error)) (r Result, err error) {
-	if v.fills, err = s.guard.Reserve(ctx, v.subject); err != nil {
-		return Result{}, s.refuse(ctx, from, v, err)
+// guarded tries unless the subject is locked, and counts a try that was wrong. A right one is not counted at all, see lockout.
+func (s *Service) guarded(ctx context.Context, from Visit, v *visitor, try func() (Result, error)) (Result, error) {
+	err := s.guard.Check(ctx, v.subject)
+	if err == nil {
+		var r Result
+		if r, err = try(); err == nil {
+			return r, nil
+		}
 	}
-	r, err = try()
-	switch {
-	case err == nil:
-		return r, nil
-	case isRefusal(err):
-		return Result{}, s.refuse(ctx, from, v, err)
-	}
-	return Result{}, errors.Join(err, s.guard.GiveBack(ctx, v.subject)) // a failure of the service is none of the person
+	return Result{}, s.refuse(ctx, from, v, err)
 }
 
-// enter checks the password and, if it is right, begins the session.
+// maxVerifications is how often a login verifies its password where the stored hash is changed at the same time.
+const maxVerifications = 3
+
+// enter checks the password and, if it is right, begins the session. A hash that was stored meanwhile is verified too: another
+// login may have renewed it.
 func (s *Service) enter(ctx context.Context, in Login, v *visitor) (Result, error) {
-	renewed, err := s.verify(ctx, v, in.Password)
-	if err != nil {
-		return Result{}, err
+	for range maxVerifications {
+		stale, err := s.verify(ctx, v, in.Password)
+		if err != nil {
+			return Result{}, err
+		}
+		r, err := s.complete(ctx, in.Visit, v)
+		switch {
+		case errors.Is(err, errHashChanged):
+			continue
+		case err == nil && stale:
+			s.rehash(ctx, v, in.Password)
+		}
+		return r, err
 	}
-	return s.complete(ctx, in.Visit, v, renewed)
+	return Result{}, fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
 }
 
 // recognise reads the account and the device. It reads as much for a person who is not known as for one who is.
@@ -154,70 +161,114 @@ func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.
 	return err == nil && device != "" && token.DeviceID == device, err
 }
 
-// verify compares the password, at the same cost whether or not there is an account. renewed is a new hash where the stored one
-// is stale, else empty.
-func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (renewed auth.PasswordHash, err error) {
-	var match, stale bool
+// verify compares the password, at the same cost whether or not there is an account. stale reports that it is right and its hash
+// is weaker than the settings demand.
+func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (stale bool, err error) {
+	var match bool
 	if v.known {
 		match, stale, err = s.crypto.Passwords.Verify(ctx, v.account.PasswordHash, p)
 	} else {
 		err = s.crypto.Passwords.VerifyNone(ctx, p)
 	}
-	switch {
-	case err != nil:
-		return "", err
-	case !match:
-		return "", errCredentials()
-	case stale:
-		return s.rehash(ctx, p)
+	if err == nil && !match {
+		err = errCredentials()
 	}
-	return "", nil
+	return stale, err
 }
 
-// rehash hashes a password anew. A hasher too busy for it is no reason to refuse a person: the next login tries again.
-func (s *Service) rehash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+// rehash hashes a password anew and stores it in the place of the hash that was verified. It is called after the login has
+// succeeded, so that the time it takes says nothing about the password of a login that is refused. Whatever fails here is left to
+// the next login.
+func (s *Service) rehash(ctx context.Context, v *visitor, p auth.Password) {
 	renewed, err := s.crypto.Passwords.Hash(ctx, p)
-	if fault.Is(err, fault.Unavailable) {
-		return "", nil
+	if err != nil {
+		return
 	}
-	return renewed, err
+	_ = s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error { // the login is good without it
+		if a.PasswordHash == v.account.PasswordHash {
+			a.PasswordHash = renewed
+		}
+		return nil
+	})
 }
 
-// isRefusal tells a login that was refused from one that the service failed to handle.
-func isRefusal(err error) bool {
-	f, ok := fault.As(err)
-	return ok && (f.Code == auth.CodeInvalidCredentials || f.Code == auth.CodeInvalidMFA || f.Code == auth.CodeAccountLocked)
+// codeOf returns the code of a fault, and none for any other error.
+func codeOf(err error) fault.Code {
+	if f, ok := fault.As(err); ok {
+		return f.Code
+	}
+	return ""
 }
+
+// isWrong reports whether a login was refused for what it showed.
+func isWrong(err error) bool {
+	code := codeOf(err)
+	return code == auth.CodeInvalidCredentials || code == auth.CodeInvalidMFA
+}
+
+// isLocked reports whether a login was refused whatever it showed.
+func isLocked(err error) bool { return codeOf(err) == auth.CodeAccountLocked }
 
 // stepMFA tells in the audit log that an entry is about the second step of a login.
 const stepMFA = "mfa"
 
-// refuse writes a refused login to the audit log, and the lock that it led to, and returns why it was refused.
+// refuse returns what a login that failed with an error gets: a wrong password or code is counted first, unless there is no
+// subject to count it for, and may turn out to be refused as locked. Refused logins are written to the audit log.
 func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error) error {
-	f, ok := fault.As(why)
-	if !ok || !isRefusal(why) {
+	if isWrong(why) && v.subject != "" {
+		err := s.fail(ctx, from, v, why)
+		switch {
+		case err == nil:
+			return why
+		case !isLocked(err):
+			return err
+		}
+		why = err
+	}
+	if !isWrong(why) && !isLocked(why) {
 		return why
 	}
-	tell := func(t auth.EventType, reason string) audit.Entry {
-		details := map[string]any{
-			"ipAddress": address(from.Address), "deviceIdentity": string(v.identity), "reason": reason,
-		}
-		if v.second {
-			details["step"] = stepMFA
-		}
-		return audit.Entry{Type: t, UserID: v.userID(), Details: details}
-	}
-	entries := []audit.Entry{tell(auth.LoginAttempt, string(f.Code))}
-	if v.fills {
-		entries = append(entries, tell(auth.SuspiciousActivity, string(auth.CodeAccountLocked)))
-	}
-	if err := s.world.Trail.Record(ctx, entries...); err != nil {
+	if err := s.world.Trail.Record(ctx, refusal(auth.LoginAttempt, from, v, codeOf(why))); err != nil {
 		return err
 	}
-	if v.fills && v.known {
+	return why
+}
+
+// fail counts a failure and writes it, and the lock that it led to, to the audit log, in one transaction.
+func (s *Service) fail(ctx context.Context, from Visit, v *visitor, why error) error {
+	var filled, unrecorded bool
+	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+		unrecorded = false // a retried transaction begins anew
+		if filled, err = s.guard.Fail(ctx, v.subject); err != nil {
+			return err
+		}
+		entries := []audit.Entry{refusal(auth.LoginAttempt, from, v, codeOf(why))}
+		if filled {
+			entries = append(entries, refusal(auth.SuspiciousActivity, from, v, auth.CodeAccountLocked))
+		}
+		err = s.world.Trail.Record(ctx, entries...)
+		unrecorded = err != nil
+		return err
+	})
+	if unrecorded { // guesses are bounded whatever becomes of the audit log
+		_, counted := s.guard.Fail(ctx, v.subject)
+		return errors.Join(err, counted)
+	}
+	if err == nil && filled && v.known {
 		s.tell(notices.SignInLocked, from, v)
 	}
-	return why
+	return err
+}
+
+// refusal returns the audit entry of a refused login.
+func refusal(kind auth.EventType, from Visit, v *visitor, reason fault.Code) audit.Entry {
+	details := map[string]any{
+		"ipAddress": address(from.Address), "deviceIdentity": string(v.identity), "reason": string(reason),
+	}
+	if v.second {
+		details["step"] = stepMFA
+	}
+	return audit.Entry{Type: kind, UserID: v.userID(), Details: details}
 }
 
 // tell has the person told of what happened at a sign-in, after it is stored.
@@ -237,12 +288,12 @@ func address(a netip.Addr) string {
 }
 
 // complete makes the session, or lets the login wait for its second factor, and whatever goes with it, in one transaction.
-func (s *Service) complete(ctx context.Context, from Visit, v *visitor, renewed auth.PasswordHash) (Result, error) {
+func (s *Service) complete(ctx context.Context, from Visit, v *visitor) (Result, error) {
 	var r Result
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		now := s.world.Clock.Now()
 		v.fresh = false // a retried transaction begins anew
-		if err := s.admit(ctx, v, renewed); err != nil {
+		if err := s.admit(ctx, v); err != nil {
 			return err
 		}
 		due, err := s.secondFactorDue(ctx, from, v, now)
@@ -265,22 +316,25 @@ func (s *Service) complete(ctx context.Context, from Visit, v *visitor, renewed 
 	return r, nil
 }
 
-// begin opens a session, which ends the count of failures, and gives it its tokens.
+// begin resets the count of failures, opens a session and gives it its tokens.
 func (s *Service) begin(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Session, Result, error) {
-	opened, err := s.open(ctx, from, v, now)
-	if err != nil {
+	if err := s.guard.Clear(ctx, v.subject); err != nil {
 		return auth.Session{}, Result{}, err
 	}
-	if err := s.guard.Clear(ctx, v.subject); err != nil {
+	opened, err := s.open(ctx, from, v, now)
+	if err != nil {
 		return auth.Session{}, Result{}, err
 	}
 	r, err := s.issue(ctx, &opened, now)
 	return opened, r, err
 }
 
-// admit holds the account for the transaction, so that disabling it and this login come one after the other, and stores a
-// renewed hash.
-func (s *Service) admit(ctx context.Context, v *visitor, renewed auth.PasswordHash) error {
+// errHashChanged is the failure of a login whose password was verified against a hash that is no longer the account's.
+var errHashChanged = errors.New("the password hash was changed")
+
+// admit holds the account for the transaction, so that disabling it and this login come one after the other. It returns
+// errHashChanged when the verified hash was replaced, and then v has the new one.
+func (s *Service) admit(ctx context.Context, v *visitor) error {
 	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
 		switch {
 		case a.State == auth.AccountDisabled:
@@ -288,9 +342,8 @@ func (s *Service) admit(ctx context.Context, v *visitor, renewed auth.PasswordHa
 		case a.State == auth.AccountLocked:
 			return errLockedByOperator()
 		case a.PasswordHash != v.account.PasswordHash:
-			return fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
-		case renewed != "":
-			a.PasswordHash = renewed
+			v.account.PasswordHash = a.PasswordHash
+			return errHashChanged
 		}
 		v.account.MFA = a.MFA
 		return nil

@@ -44,7 +44,26 @@ func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
 	if err := s.resume(ctx, in, &v); err != nil {
 		return Result{}, s.refuse(ctx, in.Visit, &v, err)
 	}
-	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.completeMFA(ctx, in, &v) })
+	return s.guarded(ctx, in.Visit, &v, func() (Result, error) {
+		r, err := s.completeMFA(ctx, in, &v)
+		if isWrong(err) {
+			err = s.disown(ctx, in, &v, err)
+		}
+		return r, err
+	})
+}
+
+// disown returns the failure of a wrong answer, and lets it count for nobody where its login no longer waits: of two right
+// answers at once the second finds the login or its code taken, and is not a guess.
+func (s *Service) disown(ctx context.Context, in Answer, v *visitor, wrong error) error {
+	_, err := s.records.Pending.Find(ctx, in.UserID, v.identity)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		v.known, v.subject = false, ""
+	case err != nil:
+		return err
+	}
+	return wrong
 }
 
 // resume finds the login that an answer belongs to. Without one the person stays unknown, so that what a stranger sends is
@@ -139,16 +158,16 @@ func (s *Service) secondFactorDue(ctx context.Context, from Visit, v *visitor, n
 }
 
 // pend lets a login wait for its second factor. The device is not recorded: that somebody knows a password makes none theirs. The
-// failure that was reserved is given back, and no more: only a complete login resets the count.
+// count of failures stays as it is: only a complete login resets it.
 func (s *Service) pend(ctx context.Context, from Visit, v *visitor, now time.Time) error {
+	if err := s.guard.Check(ctx, v.subject); err != nil {
+		return err
+	}
 	err := s.records.Pending.Put(ctx, auth.PendingLogin{
 		UserID: v.account.ID, DeviceIdentity: v.identity, Subject: v.subject, Proven: v.proven,
 		CreatedAt: now, ExpiresAt: now.Add(s.config.MFAPendingTTL),
 	})
 	if err != nil {
-		return err
-	}
-	if err := s.guard.GiveBack(ctx, v.subject); err != nil {
 		return err
 	}
 	return s.world.Trail.Record(ctx, audit.Entry{

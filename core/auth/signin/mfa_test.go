@@ -22,7 +22,7 @@ var (
 // enrol gives Anna an active authenticator with one recovery code.
 func (w *world) enrol() auth.UserID {
 	w.t.Helper()
-	f, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat("r", 32)))
+	f, err := auth.NewSecondFactor(root())
 	if err != nil {
 		w.t.Fatal(err)
 	}

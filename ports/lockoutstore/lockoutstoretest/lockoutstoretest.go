@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"begins with the zero value":     beginsAtZero,
 		"a failed change stores nothing": failedChange,
 		"parallel updates lose nothing":  losesNoUpdate,
+		"parallel updates keep a bound":  keepsBound,
 		"deletes what is over":           deletesBefore,
 		"rolls back":                     rollsBack,
 		"heeds a cancelled context":      heedsCancel,
@@ -146,6 +148,44 @@ func losesNoUpdate(t *testing.T, s Subject) {
 	for i := range subjects {
 		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{Failures: failures(calls)})
 	}
+}
+
+// keepsBound has more updates at once than one of them lets pass, alone and in greater transactions, right after all have read
+// the subject. What Get returns afterwards is what the last of them stored.
+func keepsBound(t *testing.T, s Subject) {
+	const calls, bound = 40, 5
+	full := errors.New("full")
+	change := func(l *auth.Lockout) error {
+		if len(l.Failures) >= bound {
+			return full
+		}
+		return fail(l)
+	}
+	var read sync.WaitGroup
+	read.Add(calls)
+	refused := 0
+	for _, err := range recordtest.Parallel(calls, func(i int) error {
+		_, err := s.Lockouts.Get(t.Context(), key)
+		read.Done()
+		read.Wait()
+		if err != nil {
+			return err
+		}
+		if i%2 == 0 {
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, key, change) })
+		}
+		return s.Lockouts.Update(t.Context(), key, change)
+	}) {
+		if errors.Is(err, full) {
+			refused++
+			continue
+		}
+		recordtest.OK(t, err)
+	}
+	if refused != calls-bound {
+		t.Errorf("%d of %d updates were refused, want all but %d", refused, calls, bound)
+	}
+	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: failures(bound)})
 }
 
 func deletesBefore(t *testing.T, s Subject) {
