@@ -175,8 +175,8 @@ func TestStatistics(t *testing.T) {
 		`ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 1`,
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="5e-05"} 0`,
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.0001"} 1`,
-		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a:b",key2="",rule="user_a:b"} 10`,
-		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a:b",key2="op\n",rule="user_a:b.op\n"} 7`,
+		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a_b",key2="",rule="user_a_b"} 10`,
+		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user_a_b",key2="op_",rule="user_a_b.op_"} 7`,
 	)
 }
 

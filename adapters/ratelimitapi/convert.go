@@ -169,10 +169,20 @@ func (r *reply) fill(from *ratelimit.Status) {
 	if from.Limited() {
 		r.limit.RequestsPerUnit = from.Limit.RequestsPerUnit
 		r.limit.Unit = unitTo(from.Limit.Unit)
+		r.limit.Name = limitName(from)
 		r.status.CurrentLimit = &r.limit
 		r.reset.Seconds = seconds(from.UntilReset)
 		r.status.DurationUntilReset = &r.reset
 	}
+}
+
+// limitName returns the name of the rule that set the limit; empty for a rule without a name and for
+// a limit that the request brought.
+func limitName(s *ratelimit.Status) string {
+	if s.Rule == nil {
+		return ""
+	}
+	return string(s.Rule.Name)
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -1,6 +1,7 @@
 package ratelimitapi
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -48,6 +49,11 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 	dst = appendCode(dst, s.Code)
 	if s.Limited() {
 		dst = append(dst, `,"currentLimit":{`...)
+		if name := limitName(s); name != "" {
+			dst = append(dst, `"name":`...)
+			dst = appendString(dst, name)
+			dst = append(dst, ',')
+		}
 		if s.Limit.RequestsPerUnit > 0 {
 			dst = append(dst, `"requestsPerUnit":`...)
 			dst = strconv.AppendUint(dst, uint64(s.Limit.RequestsPerUnit), 10)
@@ -67,6 +73,22 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 		dst = append(dst, `s"`...)
 	}
 	return append(dst, '}')
+}
+
+// appendString appends a string as JSON writes it.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always marshals
+				return append(dst, `""`...)
+			}
+			return append(dst, quoted...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
 }
 
 // appendHeaders writes names, which are header names, and numbers: neither

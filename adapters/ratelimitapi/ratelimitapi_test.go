@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -371,6 +372,55 @@ func TestJSONIsTheProtocols(t *testing.T) {
 	}
 	if !proto.Equal(&overJSON, overGRPC) {
 		t.Errorf("JSON %v\ngRPC %v", &overJSON, overGRPC)
+	}
+}
+
+// TestNameOfTheLimit: the current limit bears the name of its rule, over both transports, and the headers
+// stay plain numbers.
+func TestNameOfTheLimit(t *testing.T) {
+	c := config()
+	c.Headers.Enabled = true
+	b := open(t, c, nil)
+	names := map[string]ratelimit.Name{"plain": "per-customer", "quoted": "a \"b\" \\ <c> \u00e9\u2028\n", "none": ""}
+	var list []ruleset.Descriptor
+	for key, name := range names {
+		limit := perMinute(9)
+		limit.Name = name
+		list = append(list, ruleset.Descriptor{Key: text(key), Limit: limit})
+	}
+	if err := b.rules.Apply([]ruleset.Source{{Domain: text("d"), Descriptors: list}}); err != nil {
+		t.Fatal(err)
+	}
+	for key, name := range names {
+		r := request(key, key)
+		r.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR}
+		answer, err := b.client(t).ShouldRateLimit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := protojson.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, body := b.post(t, string(sent), 200)
+		var fromJSON ratelimitpb.RateLimitResponse
+		if err := protojson.Unmarshal([]byte(body), &fromJSON); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		for _, got := range []*ratelimitpb.RateLimitResponse{answer, &fromJSON} {
+			if n := got.GetStatuses()[0].GetCurrentLimit().GetName(); n != string(name) {
+				t.Errorf("%s: the limit is named %q, want %q", key, n, name)
+			}
+			if n := got.GetStatuses()[1].GetCurrentLimit().GetName(); n != "" {
+				t.Errorf("%s: a limit of the request's own is named %q", key, n)
+			}
+		}
+		if _, err := strconv.Atoi(h.Get("RateLimit-Limit")); err != nil {
+			t.Errorf("the header is %q", h.Get("RateLimit-Limit"))
+		}
+		if name == "" && strings.Contains(body, "name") {
+			t.Errorf("a rule without a name: %s", body)
+		}
 	}
 }
 

@@ -22,12 +22,12 @@ type mode struct {
 }
 
 func modes() []mode {
-	const calls = "ratelimit.service.call.should_rate_limit."
+	const fallback = "ratelimit.service.store_fallback."
 	return []mode{
-		{"error", "Unavailable", calls + "store_error"},
-		{"open", open, calls + "failed_open"},
-		{"closed", over, calls + "failed_closed"},
-		{"local", counted, calls + "counted_locally"},
+		{"error", "Unavailable", "ratelimit.service.call.should_rate_limit.store_error"},
+		{"open", open, fallback + "failed_open"},
+		{"closed", over, fallback + "failed_closed"},
+		{"local", counted, fallback + "counted_locally"},
 	}
 }
 

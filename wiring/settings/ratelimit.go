@@ -21,7 +21,7 @@ type RateLimit struct {
 	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"where hits are counted: kvstore (KVSTORE_URL, or in the process without one) or memstore (memcached)"`
 	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`
 	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as always and answer OK"`
-	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"every rule is one of quota mode: a request fails only when all its quota descriptors are over"`
+	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"every descriptor is one of quota mode, also one without a rule, which is within its quota: a request fails only when all its quota descriptors are over"`
 	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"when a descriptor is over its limit, do not count the others of the request"`
 	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"most seconds that a counter outlives its window"`
 	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process)"`

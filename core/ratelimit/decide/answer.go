@@ -26,9 +26,11 @@ type verdict struct {
 	quotaUnder bool // ... and one of them is within its limit
 }
 
+// hear adds a descriptor. An unlimited one has no quota. One without a rule, or with a rule that
+// another one replaces, is of quota mode, and within its limit, only with QUOTA_MODE.
 func (v *verdict) hear(t *target, c ratelimit.Code) {
 	switch {
-	case t.kind == free:
+	case t.kind == unlimited:
 	case t.quota:
 		v.quota = true
 		v.quotaUnder = v.quotaUnder || c != ratelimit.OverLimit

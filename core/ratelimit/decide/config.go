@@ -41,8 +41,8 @@ type Config struct {
 	// StopWhenOver adds no hits within their limit when others of the request
 	// are over theirs (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, rule 10).
 	StopWhenOver bool
-	// Quota makes overrides descriptors of quota mode (QUOTA_MODE); rules say it
-	// for themselves.
+	// Quota makes overrides, and descriptors without a rule, descriptors of quota mode
+	// (QUOTA_MODE); rules say it for themselves.
 	Quota bool
 	// JitterMax is the most that a counter outlives its window, in whole
 	// seconds, so that not all counters end at once

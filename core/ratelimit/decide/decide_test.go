@@ -293,6 +293,42 @@ func TestQuota(t *testing.T) {
 	codes(t, b.must(t, ask("b=2", "c=1")), over, ok, over)
 }
 
+// TestQuotaWithoutALimit: an unlimited descriptor has no quota that is left. One without a rule, and one
+// whose rule is replaced, are within theirs with QUOTA_MODE, and without a quota otherwise.
+func TestQuotaWithoutALimit(t *testing.T) {
+	free := on("free", &ruleset.Limit{Unlimited: true})
+	free.QuotaMode = true
+	spent := on("spent", perMinute(0))
+	spent.QuotaMode = true
+	gone := on("gone", named(perMinute(5), "gone"))
+	gone.QuotaMode = true
+	instead := on("instead", named(perMinute(0), "", "gone"))
+	instead.QuotaMode = true
+	tests := []struct {
+		name   string
+		ask    []string
+		codes  []ratelimit.Code
+		global ratelimit.Code // with QUOTA_MODE
+		each   ratelimit.Code // with quota_mode of the rules
+	}{
+		{"unlimited", []string{"spent=1", "free=1"}, []ratelimit.Code{over, ok}, over, over},
+		{"unlimited first", []string{"free=1", "spent=1"}, []ratelimit.Code{ok, over}, over, over},
+		{"unlimited alone", []string{"free=1"}, []ratelimit.Code{ok}, ok, ok},
+		{"no rule", []string{"spent=1", "nobody=1"}, []ratelimit.Code{over, ok}, ok, over},
+		{"replaced", []string{"gone=1", "instead=1"}, []ratelimit.Code{ok, over}, ok, over},
+		{"no rule and unlimited", []string{"spent=1", "nobody=1", "free=1"}, []ratelimit.Code{over, ok, ok}, ok, over},
+		{"no rule alone", []string{"nobody=1"}, []ratelimit.Code{ok}, ok, ok},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := open(t, nil, free, spent, gone, instead)
+			codes(t, b.must(t, ask(test.ask...)), test.each, test.codes...)
+			b = open(t, func(c *decide.Config, _ *decide.Ports) { c.Quota = true }, free, spent, gone, instead)
+			codes(t, b.must(t, ask(test.ask...)), test.global, test.codes...)
+		})
+	}
+}
+
 func TestOverride(t *testing.T) {
 	b := open(t, nil, on("k", perMinute(0)))
 	r := ask("k=v")

@@ -95,16 +95,16 @@ func (d *Decider) resolve(w *work, set *ruleset.Set) {
 		w.targets = append(w.targets, t)
 	}
 	if replacing {
-		w.replace()
+		w.replace(d.config.Quota)
 	}
 }
 
 func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
 	domain := w.request.Domain
-	t := target{addend: addend(w.request, wanted), back: wanted.GiveBack}
+	t := target{addend: addend(w.request, wanted), back: wanted.GiveBack, quota: d.config.Quota}
 	if wanted.Override != nil {
 		if set.Has(domain) {
-			t.kind, t.limit, t.quota = limited, *wanted.Override, d.config.Quota
+			t.kind, t.limit = limited, *wanted.Override
 			t.stats = d.series.ofOverride(domain, wanted.Entries, w.now)
 		}
 		return t
@@ -132,7 +132,9 @@ func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
 // replace frees each target whose limit another one replaces (rule 7). Who is
 // replaced replaces all the same; an unlimited one is never replaced (decisions
 // 3.1). No rule names itself, so the names of all together tell.
-func (w *work) replace() {
+//
+// With quota, those that are freed are of quota mode.
+func (w *work) replace(quota bool) {
 	replaced := map[ratelimit.Name]bool{}
 	for i := range w.targets {
 		if rule := w.targets[i].rule; rule != nil {
@@ -143,7 +145,7 @@ func (w *work) replace() {
 	}
 	for i := range w.targets {
 		if t := &w.targets[i]; t.kind == limited && t.rule != nil && replaced[t.rule.Name] {
-			t.kind, t.limit = free, ratelimit.Limit{}
+			t.kind, t.limit, t.quota = free, ratelimit.Limit{}, quota
 		}
 	}
 }

@@ -28,8 +28,12 @@ func Compile(sources []Source, o Options) (*Set, error) {
 		set:      &Set{domains: make(map[ratelimit.Domain]*node, len(sources))},
 		declared: make(map[ratelimit.Domain]Position, len(sources)),
 		hits:     map[series]*ratelimit.Hits{},
+		roots:    map[ratelimit.Domain]names{},
 	}
 	c.inherit()
+	for i := range sources {
+		c.rootNames(ratelimit.Domain(sources[i].Domain.Value)).add(sources[i].Descriptors)
+	}
 	for i := range sources {
 		c.source(&sources[i])
 	}
@@ -44,7 +48,24 @@ type compiler struct {
 	set      *Set
 	declared map[ratelimit.Domain]Position
 	hits     map[series]*ratelimit.Hits
+	roots    map[ratelimit.Domain]names // of the first level, which several sources may make up
 	faults   Faults
+}
+
+// names counts how often each name in statistics is taken by the descriptors of one level.
+type names map[string]int
+
+func (n names) add(list []Descriptor) {
+	for i := range list {
+		n[list[i].statName()]++
+	}
+}
+
+func (c *compiler) rootNames(d ratelimit.Domain) names {
+	if c.roots[d] == nil {
+		c.roots[d] = names{}
+	}
+	return c.roots[d]
 }
 
 // series is what statistics are kept by.
@@ -93,17 +114,18 @@ func (c *compiler) source(s *Source) {
 		root = &node{}
 		c.set.domains[domain] = root
 	}
-	c.children(root, s.Descriptors, trail{domain: domain})
+	c.children(root, s.Descriptors, trail{domain: domain}, c.rootNames(domain))
 }
 
-func (c *compiler) children(parent *node, list []Descriptor, above trail) {
+// children compiles the descriptors below a node; taken are the names of that level.
+func (c *compiler) children(parent *node, list []Descriptor, above trail, taken names) {
 	for i := range list {
-		c.descriptor(parent, &list[i], above)
+		d := &list[i]
+		c.descriptor(parent, d, above.down(d, taken))
 	}
 }
 
-func (c *compiler) descriptor(parent *node, d *Descriptor, above trail) {
-	t := above.down(d)
+func (c *compiler) descriptor(parent *node, d *Descriptor, t trail) {
 	n := c.node(d, t)
 	if d.ShareThreshold && !strings.Contains(d.Value.Value, "*") {
 		c.fault(d.At, "share_threshold needs a value with a * in it")
@@ -113,7 +135,9 @@ func (c *compiler) descriptor(parent *node, d *Descriptor, above trail) {
 	} else if !parent.add(d, n) {
 		c.fault(d.At, "duplicate descriptor "+quote(d.composite()))
 	}
-	c.children(n, d.Descriptors, t)
+	below := names{}
+	below.add(d.Descriptors)
+	c.children(n, d.Descriptors, t, below)
 }
 
 // add makes the descriptor's node a child; false when there is one already.
@@ -150,12 +174,15 @@ func (n *node) add(d *Descriptor, child *node) bool {
 	}
 }
 
-func (t trail) down(d *Descriptor) trail {
-	name, shared := d.composite(), ""
+// down returns the trail to a descriptor. It is named by its statName, unless another one of the level
+// has that name too: then the whole pattern of share_threshold keeps their series apart.
+func (t trail) down(d *Descriptor, taken names) trail {
+	name, shared := d.statName(), ""
 	if d.ShareThreshold {
 		shared = d.Value.Value
-		before, _, _ := strings.Cut(d.Value.Value, "*")
-		name = d.Key.Value + "_" + before
+		if taken[name] > 1 {
+			name = d.composite()
+		}
 	}
 	n := len(t.levels)
 	t.levels = append(t.levels[:n:n], name)
@@ -166,7 +193,17 @@ func (t trail) down(d *Descriptor) trail {
 	return t
 }
 
-// composite is the descriptor's name in statistics.
+// statName returns the descriptor's name in statistics: with share_threshold, the part of the pattern
+// before its first * is the value.
+func (d *Descriptor) statName() string {
+	if !d.ShareThreshold {
+		return d.composite()
+	}
+	before, _, _ := strings.Cut(d.Value.Value, "*")
+	return d.Key.Value + "_" + before
+}
+
+// composite returns key_value, or the key alone.
 func (d *Descriptor) composite() string {
 	if d.Value.Value == "" {
 		return d.Key.Value

@@ -40,6 +40,7 @@ func TestCompileRefuses(t *testing.T) {
 		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
 		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
 		"empty name in replaces":   {on("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
+		"name of other bytes":      {on("k", "", &Limit{Unlimited: true, Name: "n\xff", At: Position{File: "a.yaml", Line: 7, Column: 3}}), "name must be valid UTF-8"},
 		"own name in replaces":     {on("k", "", &Limit{Unlimited: true, Name: "n", Replaces: []Text{{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "must not name the limit itself"},
 		"duplicate by key alone":   {on("twice", "", nil), `duplicate descriptor "twice"`},
 		"duplicate by exact value": {on("twice", "v", nil), `duplicate descriptor "twice_v"`},
@@ -126,6 +127,61 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 	}
 	if r.Name != "n" || !slices.Equal(r.Replaces, []ratelimit.Name{"m"}) {
 		t.Errorf("name %q replaces %q", r.Name, r.Replaces)
+	}
+}
+
+// TestNamesOfSharedPatterns: the value in a name is the part of the pattern before its first *, unless
+// the series of two rules would come together.
+func TestNamesOfSharedPatterns(t *testing.T) {
+	shared := func(key, pattern string, below ...Descriptor) Descriptor {
+		d := on(key, pattern, perMinute(1), below...)
+		d.ShareThreshold = true
+		return d
+	}
+	tests := map[string]struct {
+		sources []Source
+		want    []string
+	}{
+		"alone":         {[]Source{domain("d", shared("p", "api/*/read"))}, []string{"p_api/"}},
+		"nothing first": {[]Source{domain("d", shared("p", "*.png"))}, []string{"p_"}},
+		"two patterns": {
+			[]Source{domain("d", shared("p", "api/*/read"), shared("p", "api/*/write"), shared("p", "web/*"))},
+			[]string{"p_api/*/read", "p_api/*/write", "p_web/"},
+		},
+		"two sources": {
+			[]Source{domain("d", shared("p", "api/*/read")), domain("d", shared("p", "api/*/write"))},
+			[]string{"p_api/*/read", "p_api/*/write"},
+		},
+		"two domains": {
+			[]Source{domain("d", shared("p", "api/*/read")), domain("e", shared("p", "api/*/write"))},
+			[]string{"p_api/", "p_api/"},
+		},
+		"an exact value": {
+			[]Source{domain("d", shared("p", "api/*"), on("p", "api/", perMinute(1)))},
+			[]string{"p_api/*", "p_api/"},
+		},
+		"another key": {[]Source{domain("d", shared("p", "api/*"), shared("q", "api/*"))}, []string{"p_api/", "q_api/"}},
+		"levels below": {
+			[]Source{domain("d", shared("p", "a*b", on("k", "", perMinute(1))), shared("p", "a*c", on("k", "", perMinute(1), shared("l", "x*"))))},
+			[]string{"p_a*b", "p_a*b.k", "p_a*c", "p_a*c.k", "p_a*c.k.l_x"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			set, err := Compile(test.sources, Options{MergeDomains: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			hits := map[*ratelimit.Hits]bool{}
+			for r := range set.Rules() {
+				got = append(got, r.Path)
+				hits[r.Hits] = true
+			}
+			if !slices.Equal(got, test.want) || len(hits) != len(test.want) {
+				t.Errorf("names %q with %d series, want %q", got, len(hits), test.want)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package ruleset
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
@@ -28,6 +29,9 @@ func (c *compiler) node(d *Descriptor, t trail) *node {
 // rule returns what a descriptor with a limit says of requests that land on it.
 func (c *compiler) rule(d *Descriptor, t trail) ratelimit.Rule {
 	path := strings.Join(t.levels, ".")
+	if !utf8.ValidString(string(d.Limit.Name)) { // answers bear it, and the protocol takes nothing else
+		c.fault(d.Limit.At, "name must be valid UTF-8")
+	}
 	return ratelimit.Rule{
 		Domain:    t.domain,
 		Path:      path,

@@ -13,11 +13,11 @@ type Counter struct {
 // Service returns the counters of the service itself.
 func (s *Statistics) Service() []Counter {
 	d := s.decider.Stats()
-	list := []Counter{
+	return []Counter{
 		plain("config_load_success", "Configurations that came into force.", s.rules.Loaded()),
 		plain("config_load_error", "Configurations that were refused.", s.rules.Refused()),
 		plain("global_shadow_mode", "Over-limit results that SHADOW_MODE let pass.", d.GlobalShadow.Load()),
-		failure("store_error", d.StoreErrors.Load()),
+		failure(s.options.storeError(), d.StoreErrors.Load()),
 		failure("service_error", d.ServiceErrors.Load()),
 		fallback("failed_open", d.FailedOpen.Load()),
 		fallback("failed_closed", d.FailedClosed.Load()),
@@ -27,10 +27,15 @@ func (s *Statistics) Service() []Counter {
 			Metric: "ratelimit_service_total_requests", Label: "grpc_method", LabelValue: method,
 		},
 	}
-	if s.options.PeerNames {
-		list = append(list, failure("redis_error", d.StoreErrors.Load()))
+}
+
+// storeError returns the name of failures of the store. There is one, so that the kinds of failures add
+// up to the calls that failed.
+func (o Options) storeError() string {
+	if o.PeerNames {
+		return "redis_error"
 	}
-	return list
+	return "store_error"
 }
 
 func plain(name, help string, value uint64) Counter {
@@ -46,7 +51,7 @@ func failure(kind string, value uint64) Counter {
 
 func fallback(kind string, value uint64) Counter {
 	return Counter{
-		Name: callPrefix + kind, Value: value, Help: "Calls answered by the failure mode while the store failed.",
+		Name: servicePrefix + "store_fallback." + kind, Value: value, Help: "Calls answered by the failure mode while the store failed.",
 		Metric: "ratelimit_service_store_fallback", Label: "mode", LabelValue: kind,
 	}
 }

@@ -32,8 +32,8 @@ type Options struct {
 	// WithoutRules leaves out the statistics of rules and of values
 	// (DISABLE_STATS).
 	WithoutRules bool
-	// PeerNames lists store errors also under the name that the Envoy service
-	// has for them.
+	// PeerNames lists store errors under the name that the Envoy service has for
+	// them.
 	PeerNames bool
 }
 

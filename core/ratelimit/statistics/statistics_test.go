@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,15 +102,84 @@ func TestNames(t *testing.T) {
 		"ratelimit.service.rate_limit.shop.a_b_c_.within_limit":                4,
 		"ratelimit.service.rate_limit.shop.a_b_c_.shadow_mode":                 5,
 		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit_with_local_cache": 6,
-		"ratelimit.service.call.should_rate_limit.store_error":                 7,
 		"ratelimit.service.call.should_rate_limit.redis_error":                 7,
 		"ratelimit.service.call.should_rate_limit.service_error":               8,
 		"ratelimit.service.global_shadow_mode":                                 9,
-		"ratelimit.service.call.should_rate_limit.failed_open":                 10,
-		"ratelimit.service.call.should_rate_limit.failed_closed":               11,
-		"ratelimit.service.call.should_rate_limit.counted_locally":             12,
+		"ratelimit.service.store_fallback.failed_open":                         10,
+		"ratelimit.service.store_fallback.failed_closed":                       11,
+		"ratelimit.service.store_fallback.counted_locally":                     12,
 		"ratelimit.service.config_load_success":                                2,
 		"ratelimit_server.ShouldRateLimit.total_requests":                      1,
+	})
+}
+
+// TestFailedCallsAddUp: the kinds of failures of one metric come to the calls that failed, whatever the
+// name of the first kind.
+func TestFailedCallsAddUp(t *testing.T) {
+	for name, peer := range map[string]bool{"store_error": false, "redis_error": true} {
+		b := open(t, statistics.Options{PeerNames: peer})
+		b.stats.StoreErrors.Add(3)
+		b.stats.ServiceErrors.Add(2)
+		b.stats.FailedOpen.Add(1)
+		sum, kinds := uint64(0), map[string]uint64{}
+		for _, c := range b.Service() {
+			if c.Metric == "ratelimit_service_should_rate_limit_error" {
+				sum += c.Value
+				kinds[c.LabelValue] = c.Value
+			}
+			if strings.HasPrefix(c.Name, "ratelimit.service.call.should_rate_limit.") != (c.Label == "err_type") {
+				t.Errorf("%s is %s in Prometheus: mappers of the Envoy service take it for a failed call", c.Name, c.Metric)
+			}
+		}
+		if sum != 5 || kinds[name] != 3 || len(kinds) != 2 {
+			t.Errorf("kinds %v, want 5 failed calls, 3 of them %s", kinds, name)
+		}
+	}
+}
+
+// TestAddressesInNames: dots begin levels, so those of addresses become underscores.
+func TestAddressesInNames(t *testing.T) {
+	tests := map[string]string{
+		"ip_10.0.0.1":               "ip_10_0_0_1",
+		"net_192.168.7.0/24":        "net_192_168_7_0/24",
+		"a_1.2.3.4_b_255.0.0.255":   "a_1_2_3_4_b_255_0_0_255",
+		"v_1.2.3":                   "v_1.2.3",
+		"v_1.2.3.x":                 "v_1.2.3.x",
+		"v_1234.5.6.7890":           "v_1234_5_6_7890",
+		"v_1.2.3.4.5.6.7.8.9":       "v_1_2_3_4.5_6_7_8.9",
+		"ip_2001:db8::1|x":          "ip_2001_db8__1_x",
+		"ip_::ffff:10.0.0.1":        "ip___ffff_10_0_0_1",
+		"ip_10.0.0.1.path_/a.b":     "ip_10_0_0_1.path_/a.b",
+		"ip_10.0.0":                 "ip_10.0.0",
+		"ip_10..0.0.1":              "ip_10..0.0.1",
+		"1.1.1.1":                   "1_1_1_1",
+		"path_/static/app.1.2.3.js": "path_/static/app.1.2.3.js",
+	}
+	for path, name := range tests {
+		b := open(t, statistics.Options{}, path)
+		b.of(path).Total.Add(1)
+		c := b.NewChanges()
+		got := grown(c)
+		delete(got, "ratelimit.service.config_load_success")
+		want(t, got, map[string]uint64{"ratelimit.service.rate_limit.shop." + name + ".total_hits": 1})
+		if totals := b.Totals(); len(totals) != 1 || totals[0].Rule != name || totals[0].Key1 != name {
+			t.Errorf("%s: totals are %+v", path, totals)
+		}
+	}
+}
+
+// TestAddressesAsThePeer compares with the expression that the Envoy service cleans its names by.
+func TestAddressesAsThePeer(t *testing.T) {
+	address := regexp.MustCompile(`\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`)
+	rapid.Check(t, func(rt *rapid.T) {
+		path := rapid.StringMatching(`[a0-9.:|]{1,24}`).Draw(rt, "path")
+		b := open(t, statistics.Options{}, path)
+		want := address.ReplaceAllStringFunc(strings.NewReplacer(":", "_", "|", "_").Replace(path), func(found string) string {
+			return strings.ReplaceAll(found, ".", "_")
+		})
+		if got := b.Totals()[0].Rule; got != want {
+			rt.Fatalf("%q is named %q, want %q", path, got, want)
+		}
 	})
 }
 

@@ -1,8 +1,6 @@
 package statistics
 
 import (
-	"strings"
-
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -10,7 +8,7 @@ import (
 func RuleMetric(s Stat) string { return "ratelimit_service_rate_limit_" + s.String() }
 
 // Total is all that was counted under one name since the start. Its texts are
-// valid UTF-8.
+// valid UTF-8, and written as in the name with dots.
 type Total struct {
 	Domain string
 	Rule   string // the levels, joined by dots
@@ -47,7 +45,7 @@ func (s *Statistics) Totals() []Total {
 		if onlyHit && values == (Values{}) {
 			continue
 		}
-		n := name{text(string(one.Domain)), text(one.Path)}
+		n := name{clean(string(one.Domain)), clean(one.Path)}
 		i, known := where[n]
 		if !known {
 			i = len(list)
@@ -70,12 +68,10 @@ func (s *Statistics) size() int {
 func total(domain, rule string, levels []string) Total {
 	t := Total{Domain: domain, Rule: rule}
 	if len(levels) > 0 {
-		t.Key1 = text(levels[0])
+		t.Key1 = clean(levels[0])
 	}
 	if len(levels) > 1 {
-		t.Key2 = text(levels[1])
+		t.Key2 = clean(levels[1])
 	}
 	return t
 }
-
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
