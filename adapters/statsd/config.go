@@ -3,19 +3,28 @@ package statsd
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/cactus/go-statsd-client/v5/statsd"
 )
 
 // Config is what an operator may set of sending statistics.
 type Config struct {
-	Daemon         bool          `env:"USE_METRICSD" envDefault:"true" desc:"send statistics to a metrics daemon (statsd) over UDP; false writes them to standard output, unless USE_TAGGED_METRICSD or USE_PROMETHEUS is true"`
+	Daemon         bool          `env:"USE_METRICSD" envDefault:"true" desc:"send statistics to a metrics daemon (statsd); false writes them to standard output, unless USE_TAGGED_METRICSD or USE_PROMETHEUS is true"`
 	Tagged         bool          `env:"USE_TAGGED_METRICSD" envDefault:"false" desc:"send statistics in the tagged form (DogStatsD), whatever USE_METRICSD says"`
 	Host           string        `env:"METRICSD_HOST" envDefault:"localhost" desc:"host of the metrics daemon"`
-	Port           int           `env:"METRICSD_PORT" envDefault:"8125" desc:"UDP port of the metrics daemon"`
+	Port           int           `env:"METRICSD_PORT" envDefault:"8125" desc:"port of the metrics daemon"`
+	Protocol       string        `env:"METRICSD_PROTOCOL" envDefault:"udp" desc:"how statistics go to the metrics daemon: udp or tcp. The default is tcp where the daemon is named by USE_STATSD, STATSD_HOST or STATSD_PORT, the names of the Envoy rate limit service; USE_TAGGED_METRICSD always uses udp"`
 	FlushInterval  time.Duration `env:"STATS_FLUSH_INTERVAL" envDefault:"10s" desc:"how often statistics are sent, 10ms to 30m"`
 	ExtraTags      []string      `env:"EXTRA_TAGS" desc:"tags of all statistics that are sent or written, as k1:v1,k2:v2"`
 	MogrifierNames []string      `env:"TAGGED_METRICSD_MOGRIFIERS" desc:"names of mogrifiers, first match wins; each has TAGGED_METRICSD_MOGRIFIER_<NAME>_PATTERN, _NAME and _TAGS"`
+	Entity         string        `env:"DD_ENTITY_ID" desc:"tag dd.internal.entity_id of the tagged form: the pod, whose tags Datadog then adds"`
+	Env            string        `env:"DD_ENV" desc:"tag env of the tagged form"`
+	Service        string        `env:"DD_SERVICE" desc:"tag service of the tagged form"`
+	Version        string        `env:"DD_VERSION" desc:"tag version of the tagged form"`
 
 	// Mogrifiers are the variables of each of MogrifierNames.
 	Mogrifiers []MogrifierConfig `env:"-"`
@@ -44,6 +53,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("METRICSD_HOST: must not be empty")
 	case c.Port < 1 || c.Port > 65535:
 		return fmt.Errorf("METRICSD_PORT: %d is not a port, 1 to 65535", c.Port)
+	case !slices.Contains([]string{"udp", "udp4", "udp6", "tcp", "tcp4", "tcp6"}, c.Protocol):
+		return fmt.Errorf("METRICSD_PROTOCOL: %q is neither udp nor tcp", c.Protocol)
 	case c.FlushInterval < minFlush || c.FlushInterval > maxFlush:
 		return fmt.Errorf("STATS_FLUSH_INTERVAL: %v is not %v to %v", c.FlushInterval, minFlush, maxFlush)
 	}
@@ -56,5 +67,22 @@ func (c Config) Validate() error {
 
 // ToDaemon tells whether statistics go to a metrics daemon, in either form.
 func (c Config) ToDaemon() bool { return c.Daemon || c.Tagged }
+
+// UsesTCP reports whether statistics go to the metrics daemon over TCP, if they go to one. The tagged
+// form never does.
+func (c Config) UsesTCP() bool { return !c.Tagged && strings.HasPrefix(c.Protocol, "tcp") }
+
+// datadogTags returns the tags that Datadog's own libraries add to everything they send.
+func (c Config) datadogTags() []statsd.Tag {
+	var tags []statsd.Tag
+	for _, tag := range []statsd.Tag{
+		{"dd.internal.entity_id", c.Entity}, {"env", c.Env}, {"service", c.Service}, {"version", c.Version},
+	} {
+		if tag[1] != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
 
 func (c Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

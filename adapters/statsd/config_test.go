@@ -12,7 +12,7 @@ import (
 // its variable.
 func TestConfig(t *testing.T) {
 	good := func() statsd.Config {
-		c := statsd.Config{Host: "localhost", Port: 8125, FlushInterval: 10 * time.Second, MogrifierNames: []string{"TAG"}}
+		c := statsd.Config{Host: "localhost", Port: 8125, Protocol: "udp", FlushInterval: 10 * time.Second, MogrifierNames: []string{"TAG"}}
 		c.ReadMogrifiers(func(variable string) string {
 			return map[string]string{
 				"TAGGED_METRICSD_MOGRIFIER_TAG_PATTERN": `^a\.(.*)$`,
@@ -29,6 +29,8 @@ func TestConfig(t *testing.T) {
 		"METRICSD_HOST: no host":                           func(c *statsd.Config) { c.Host = "" },
 		"METRICSD_PORT: zero":                              func(c *statsd.Config) { c.Port = 0 },
 		"METRICSD_PORT: too high":                          func(c *statsd.Config) { c.Port = 65536 },
+		"METRICSD_PROTOCOL: none":                          func(c *statsd.Config) { c.Protocol = "" },
+		"METRICSD_PROTOCOL: another":                       func(c *statsd.Config) { c.Protocol = "unix" },
 		"STATS_FLUSH_INTERVAL: none":                       func(c *statsd.Config) { c.FlushInterval = 0 },
 		"STATS_FLUSH_INTERVAL: negative":                   func(c *statsd.Config) { c.FlushInterval = -time.Second },
 		"STATS_FLUSH_INTERVAL: longer than series live":    func(c *statsd.Config) { c.FlushInterval = time.Hour },

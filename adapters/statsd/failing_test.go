@@ -35,7 +35,7 @@ func TestNothingIsLostWhileTheNameIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, failure := range []error{errors.New("no such host"), errors.New("no such host"), nil, nil} {
-		s.open = func(context.Context) (statsd.Sender, error) { return newLines(&sent), failure }
+		s.to = opener(func(context.Context) (statsd.Sender, error) { return newLines(&sent), failure })
 		counted.stats.GlobalShadow.Add(2)
 		s.tell(s.flush(t.Context()))
 	}

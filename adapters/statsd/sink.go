@@ -21,18 +21,38 @@ type Sink struct {
 	changes  *statistics.Changes
 	interval time.Duration
 	form     form
-	open     func(context.Context) (statsd.Sender, error)
+	to       destination
 	times    bool // response times are sent too
 	log      *logrus.Entry
 	failing  bool
 	warned   bool // of names that are too long
 }
 
+// destination is where statistics go. Its methods are called one at a time.
+type destination interface {
+	// open returns a sender for one flush, which closes it.
+	open(ctx context.Context) (statsd.Sender, error)
+	// last is called before the last flush.
+	last()
+	// close is called after the last flush.
+	close()
+}
+
+// opener is a destination of which nothing is kept between flushes.
+type opener func(context.Context) (statsd.Sender, error)
+
+func (o opener) open(ctx context.Context) (statsd.Sender, error) { return o(ctx) }
+
+func (opener) last() {}
+
+func (opener) close() {}
+
 // form is how names and tags are written.
 type form struct {
 	mogrifiers mogrifiers
 	tags       []statsd.Tag // behind the value
 	suffix     string       // of the name
+	room       int          // for a line, in bytes
 }
 
 // ToDaemon returns a sink that sends to the metrics daemon of the settings,
@@ -42,8 +62,13 @@ func ToDaemon(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, 
 	if err != nil {
 		return nil, err
 	}
-	s.open = func(ctx context.Context) (statsd.Sender, error) { return dial(ctx, c.address()) }
 	s.times = true
+	if c.UsesTCP() {
+		s.form.room = maxLine
+		s.to = &stream{network: c.Protocol, address: c.address()}
+	} else {
+		s.to = opener(func(ctx context.Context) (statsd.Sender, error) { return dial(ctx, c.address()) })
+	}
 	return s, nil
 }
 
@@ -55,12 +80,12 @@ func ToWriter(c Config, changes *statistics.Changes, w io.Writer, log *logrus.En
 	if err != nil {
 		return nil, err
 	}
-	s.open = func(context.Context) (statsd.Sender, error) { return newLines(w), nil }
+	s.to = opener(func(context.Context) (statsd.Sender, error) { return newLines(w), nil })
 	return s, nil
 }
 
 func newSink(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, error) {
-	s := &Sink{changes: changes, interval: c.FlushInterval, log: log}
+	s := &Sink{changes: changes, interval: c.FlushInterval, log: log, form: form{room: maxPacket}}
 	tags, err := parseTags(c.ExtraTags)
 	if err != nil {
 		return nil, fmt.Errorf("EXTRA_TAGS: %w", err)
@@ -69,7 +94,7 @@ func newSink(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, e
 		s.form.suffix = nameSuffix(tags)
 		return s, nil
 	}
-	for _, tag := range tags {
+	for _, tag := range append(c.datadogTags(), tags...) {
 		s.form.tags = append(s.form.tags, statsd.Tag{tag[0], cleanTag(tag[1])})
 	}
 	s.form.mogrifiers, err = newMogrifiers(c.Mogrifiers)
@@ -103,7 +128,9 @@ func (s *Sink) run(ctx context.Context) {
 		case <-ticker.C:
 			s.tell(s.flush(ctx))
 		case <-ctx.Done():
+			s.to.last()
 			s.tell(s.flush(context.WithoutCancel(ctx)))
+			s.to.close()
 			return
 		}
 	}
@@ -120,10 +147,10 @@ func (s *Sink) tell(err error) {
 	s.failing = err != nil
 }
 
-// flush sends what was counted since the last time. What could not be sent
-// because the daemon's name is not known is sent the next time.
+// flush sends what was counted since the last time. What could not be sent because the daemon's name is
+// not known, or because it takes no more, is sent the next time.
 func (s *Sink) flush(ctx context.Context) error {
-	sender, err := s.open(ctx)
+	sender, err := s.to.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,20 +160,28 @@ func (s *Sink) flush(ctx context.Context) error {
 	}
 	client := all.NewSubStatter("")
 	client.SetSamplerFunc(func(float32) bool { return true }) // what there is has been sampled already
-	for name, by := range s.changes.Counters() {
-		if name, tags, ok := s.form.write(name); ok {
-			_ = client.Inc(name, int64(by), 1, tags...) //nolint:gosec // Close tells of what failed; counts stay far below the bound
-		} else {
-			s.warn(name)
-		}
-	}
-	if s.times {
+	if s.sendCounters(client) && s.times {
 		s.sendTimes(client)
 	}
 	if err := all.Close(); err != nil {
 		return fmt.Errorf("send statistics: %w", err)
 	}
 	return nil
+}
+
+// sendCounters reports whether all were taken; Close returns why not.
+func (s *Sink) sendCounters(client statsd.SubStatter) bool {
+	for name, by := range s.changes.Counters() {
+		name, tags, ok := s.form.write(name)
+		if !ok {
+			s.warn(name)
+			continue
+		}
+		if client.Inc(name, int64(by), 1, tags...) != nil { //nolint:gosec // counts stay far below the bound
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Sink) sendTimes(client statsd.SubStatter) {
@@ -156,7 +191,9 @@ func (s *Sink) sendTimes(client statsd.SubStatter) {
 	}
 	sample, rate := s.changes.Times()
 	for _, took := range sample {
-		_ = client.TimingDuration(name, took, float32(rate), tags...) // Close tells of what failed
+		if client.TimingDuration(name, took, float32(rate), tags...) != nil { // Close returns why
+			return
+		}
 	}
 }
 
@@ -181,7 +218,7 @@ func (f *form) write(name string) (string, []statsd.Tag, bool) {
 	for _, tag := range tags {
 		size += len(tag[0]) + len(tag[1]) + len(":,")
 	}
-	if size > maxPacket {
+	if size > f.room {
 		return name, nil, false
 	}
 	return written, tags, true

@@ -84,7 +84,7 @@ func listen(t *testing.T, address string) *daemon {
 
 func (d *daemon) config() statsd.Config {
 	return statsd.Config{
-		Daemon: true, Host: "127.0.0.1", Port: d.conn.LocalAddr().(*net.UDPAddr).Port, FlushInterval: 30 * time.Minute,
+		Daemon: true, Protocol: "udp", Host: "127.0.0.1", Port: d.conn.LocalAddr().(*net.UDPAddr).Port, FlushInterval: 30 * time.Minute,
 	}
 }
 
@@ -245,6 +245,24 @@ func TestForms(t *testing.T) {
 				"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c|#zone:eu,build:1.2:3",
 			},
 		},
+		"tagged, with the tags of Datadog's libraries": {
+			func(c *statsd.Config) {
+				c.Tagged, c.ExtraTags = true, []string{"zone:eu"}
+				c.Entity, c.Env, c.Service, c.Version = "pod-1", "prod", "shop,limits", "1.2"
+			},
+			[]string{
+				"ratelimit.service.call.should_rate_limit.store_error:2|c|#dd.internal.entity_id:pod-1,env:prod,service:shop_limits,version:1.2,zone:eu",
+				"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c|#dd.internal.entity_id:pod-1,env:prod,service:shop_limits,version:1.2,zone:eu",
+			},
+		},
+		"plain has no tags of Datadog's libraries": {func(c *statsd.Config) { c.Env = "prod" }, []string{
+			"ratelimit.service.call.should_rate_limit.store_error:2|c",
+			"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c",
+		}},
+		"tagged is over UDP": {func(c *statsd.Config) { c.Tagged, c.Protocol = true, "tcp" }, []string{
+			"ratelimit.service.call.should_rate_limit.store_error:2|c",
+			"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c",
+		}},
 		"mogrified": {
 			func(c *statsd.Config) { c.Tagged, c.ExtraTags, c.Mogrifiers = true, []string{"zone:eu"}, two },
 			[]string{

@@ -113,7 +113,7 @@ func peerEnvironment(dir, statsdPort string) []string {
 		"GRPC_MAX_CONNECTION_AGE=24h", "GRPC_MAX_CONNECTION_AGE_GRACE=1h", "GRPC_SERVER_USE_TLS=false",
 		"NEAR_LIMIT_RATIO=0.8", "EXPIRATION_JITTER_MAX_SECONDS=300", "LOCAL_CACHE_SIZE_IN_BYTES=65536", "SHADOW_MODE=false",
 		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "LIMIT_RESPONSE_HEADERS_ENABLED=true", "RESPONSE_DYNAMIC_METADATA=false",
-		"TRACING_ENABLED=false", "STATSD_PROTOCOL=tcp",
+		"TRACING_ENABLED=false",
 		fmt.Sprintf("CACHE_KEY_PREFIX=p%d_%d_", os.Getpid(), time.Now().UnixNano()),
 		"SHUTDOWN_DRAIN=0s",
 	}
@@ -121,11 +121,11 @@ func peerEnvironment(dir, statsdPort string) []string {
 
 // TestInPlaceOfThePeer starts the service with the rules and the environment of
 // a user of the Envoy rate limit service, on each of its stores, and uses all
-// that such a user has: gRPC, /json, health, statsd, debug port, reload.
+// that such a user has: gRPC, /json, health, statsd over TCP, debug port, reload.
 func TestInPlaceOfThePeer(t *testing.T) {
 	for store, environ := range peerStores() {
 		t.Run(store, func(t *testing.T) {
-			dir, d := t.TempDir(), newMetricsDaemon(t)
+			dir, d := t.TempDir(), newStreamDaemon(t)
 			config := filepath.Join(dir, "ratelimit", "config")
 			if err := os.MkdirAll(config, 0o700); err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func (s *service) looksLikeThePeer(t *testing.T, d *metricsDaemon) {
 // tellsWhatIsNotUsed wants the log to name the variables that mean nothing here.
 func (s *service) tellsWhatIsNotUsed(t *testing.T, environ []string) {
 	t.Helper()
-	unused := []string{"STATSD_PROTOCOL"}
+	unused := []string{}
 	if strings.Contains(strings.Join(environ, " "), "REDIS_") {
 		unused = append(unused, "REDIS_POOL_ON_EMPTY_BEHAVIOR")
 	}

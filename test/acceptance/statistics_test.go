@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bufio"
 	"net"
 	"net/http"
 	"strconv"
@@ -34,6 +35,32 @@ func newMetricsDaemon(t *testing.T) *metricsDaemon {
 				return
 			}
 			d.packets <- string(buffer[:n])
+		}
+	}()
+	return d
+}
+
+// newStreamDaemon returns a metrics daemon on a TCP port, which keeps each line as a packet.
+func newStreamDaemon(t *testing.T) *metricsDaemon {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // the test is over
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	d := &metricsDaemon{port, make(chan string, 10_000)}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					d.packets <- lines.Text()
+				}
+			}()
 		}
 	}()
 	return d
@@ -83,6 +110,12 @@ func (s *service) pay(t *testing.T) {
 	}
 }
 
+// payAgain asks once more.
+func (s *service) payAgain(t *testing.T) {
+	t.Helper()
+	wantOverall(t, s.rateLimiter(t), request("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
+}
+
 // payPath is where the statistics of pay are.
 const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
 
@@ -118,6 +151,18 @@ func TestStatsd(t *testing.T) {
 	}
 }
 
+// TestStatsdOverTCP: everything arrives over TCP, where that is asked for.
+func TestStatsdOverTCP(t *testing.T) {
+	d := newStreamDaemon(t)
+	s := newEnvironment(t, "embedded").start(t,
+		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATSD_PROTOCOL=tcp", "STATS_FLUSH_INTERVAL=50ms")
+	s.pay(t)
+	d.await(t, payPath+"total_hits", "|c", 3)
+	s.payAgain(t)
+	s.stop()
+	d.await(t, payPath+"total_hits", "|c", 1)
+}
+
 // TestStatsdOfThePeer runs in place of the Envoy rate limit service, with the
 // variables and mogrifiers of its users.
 func TestStatsdOfThePeer(t *testing.T) {
@@ -126,17 +171,20 @@ func TestStatsdOfThePeer(t *testing.T) {
 	e.command = "ratelimit"
 	s := e.start(t,
 		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms",
-		"EXTRA_TAGS=zone:eu", "USE_DOG_STATSD_MOGRIFIERS=RULE",
+		"EXTRA_TAGS=zone:eu", "DD_ENV=prod", "DD_SERVICE=shop", "USE_DOG_STATSD_MOGRIFIERS=RULE",
 		`DOG_STATSD_MOGRIFIER_RULE_PATTERN=^ratelimit\.service\.rate_limit\.([^.]+)\.(.+)\.([^.]+)$`,
 		"DOG_STATSD_MOGRIFIER_RULE_NAME=ratelimit.service.rate_limit.$3",
 		"DOG_STATSD_MOGRIFIER_RULE_TAGS=domain:$1,descriptor:$2",
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/own",
 	)
 	s.pay(t)
-	d.await(t, "ratelimit.service.rate_limit.over_limit", "|c|#zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
+	d.await(t, "ratelimit.service.rate_limit.over_limit", "|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
 	metrics := string(call(t, "GET", "http://"+s.process.Prometheus+"/own", nil).want(t, http.StatusOK).body)
 	if !strings.Contains(metrics, `ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0`) {
 		t.Errorf("store errors have no name of the Envoy service in:\n%s", metrics)
+	}
+	if strings.Contains(metrics, `err_type="store_error"`) {
+		t.Errorf("store errors are counted twice in:\n%s", metrics)
 	}
 	call(t, "GET", "http://"+s.process.Prometheus+"/metrics", nil).want(t, http.StatusNotFound)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -18,9 +19,7 @@ func (e *environment) adoptPeerNames() {
 	sort.Strings(names)
 	for _, theirs := range names {
 		if why, ok := unusedPeerNames[theirs]; ok {
-			if theirs != "STATSD_PROTOCOL" || e.values[theirs] != "udp" {
-				e.warnings = append(e.warnings, theirs+" is not used: "+why)
-			}
+			e.warnings = append(e.warnings, theirs+" is not used: "+why)
 			continue
 		}
 		ours, ok := ownName(theirs)
@@ -36,11 +35,34 @@ func (e *environment) adoptPeerNames() {
 		}
 		e.values[ours], e.adopted[ours] = value, theirs
 	}
+	e.chooseDaemonProtocol()
 	switch e.values["BACKEND_TYPE"] {
 	case "redis":
 		e.values["BACKEND_TYPE"] = "kvstore"
 	case "memcache":
 		e.values["BACKEND_TYPE"] = "memstore"
+	}
+}
+
+// chooseDaemonProtocol makes TCP the default protocol of the metrics daemon where only variables of the
+// Envoy rate limit service name it, as it is there. The tagged form goes over UDP there too.
+func (e *environment) chooseDaemonProtocol() {
+	const protocol = "METRICSD_PROTOCOL"
+	tagged, _ := strconv.ParseBool(e.values["USE_TAGGED_METRICSD"]) // parsing refuses what is no bool
+	if value, given := e.values[protocol]; given {
+		if tagged && strings.HasPrefix(value, "tcp") {
+			e.warnings = append(e.warnings, protocol+" is not used: USE_TAGGED_METRICSD sends over UDP")
+		}
+		return
+	}
+	ours, theirs := false, false
+	for _, name := range []string{"USE_METRICSD", "METRICSD_HOST", "METRICSD_PORT"} {
+		_, set := e.values[name]
+		_, adopted := e.adopted[name]
+		ours, theirs = ours || set && !adopted, theirs || adopted
+	}
+	if theirs && !ours && !tagged {
+		e.values[protocol] = "tcp"
 	}
 }
 
@@ -109,7 +131,6 @@ var unusedPeerNames = map[string]string{
 	"REDIS_CLUSTER_PIPELINE_PARALLELISM":           nodesAtOnce,
 	"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM": nodesAtOnce,
 	"PROMETHEUS_MAPPER_YAML":                       "metrics have labels without a mapper",
-	"STATSD_PROTOCOL":                              "statistics are sent over UDP",
 	"GOSTATS_FLUSH_INTERVAL_SECONDS":               "STATS_FLUSH_INTERVAL is what counts",
 	"GOSTATS_LOGGING_SINK_DISABLED":                "DISABLE_STATS is what counts",
 	"GOSTATS_USE_RESERVOIR_TIMER":                  "response times are always bounded",

@@ -168,7 +168,7 @@ func TestMogrifiersThatAreNotThere(t *testing.T) {
 func TestPeerNamesThatAreNotUsed(t *testing.T) {
 	unused := []string{
 		"GOSTATS_FLUSH_INTERVAL_SECONDS=5", "REDIS_CLUSTER_PIPELINE_PARALLELISM=0", "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR=CREATE",
-		"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT", "REDIS_USE_EXPLICIT_PIPELINE=true", "STATSD_PROTOCOL=tcp",
+		"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT", "REDIS_USE_EXPLICIT_PIPELINE=true",
 	}
 	s, err := settings.ReadRatelimit(append([]string{
 		"LOG_LEVEL=WARN", "REDIS_TYPE=SINGLE", "REDIS_TIMEOUT=10s", "REDIS_PERSECOND_TIMEOUT=2s", "REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
@@ -185,8 +185,35 @@ func TestPeerNamesThatAreNotUsed(t *testing.T) {
 			t.Fatalf("warnings are %q, want one of each of %q", s.Warnings, unused)
 		}
 	}
-	if s, err := settings.Read([]string{"STATSD_PROTOCOL=udp"}); err != nil || len(s.Warnings) != 0 {
-		t.Errorf("STATSD_PROTOCOL=udp: %v, warnings %q", err, s.Warnings)
+}
+
+// TestProtocolOfTheMetricsDaemon: UDP, and TCP where the variables of the Envoy service name the daemon.
+func TestProtocolOfTheMetricsDaemon(t *testing.T) {
+	for environ, want := range map[string]struct {
+		tcp      bool
+		warnings int
+	}{
+		"":                                        {false, 0},
+		"METRICSD_HOST=a":                         {false, 0},
+		"STATSD_HOST=a":                           {true, 0},
+		"STATSD_PORT=9":                           {true, 0},
+		"USE_STATSD=true":                         {true, 0},
+		"STATSD_PROTOCOL=tcp":                     {true, 0},
+		"METRICSD_PROTOCOL=tcp":                   {true, 0},
+		"STATSD_HOST=a STATSD_PROTOCOL=udp":       {false, 0},
+		"STATSD_HOST=a METRICSD_PORT=9":           {false, 0},
+		"STATSD_HOST=a METRICSD_HOST=b":           {false, 1}, // ours counts
+		"STATSD_HOST=a USE_DOG_STATSD=true":       {false, 0},
+		"STATSD_PROTOCOL=tcp USE_DOG_STATSD=true": {false, 1},
+		"STATSD_PROTOCOL=tcp USE_DOG_STATSD=1":    {false, 1},
+	} {
+		s, err := settings.ReadRatelimit(strings.Fields(environ))
+		if err != nil || s.Statsd.UsesTCP() != want.tcp || len(s.Warnings) != want.warnings {
+			t.Errorf("%s: TCP is %v, %v, warnings %q", environ, s.Statsd.UsesTCP(), err, s.Warnings)
+		}
+	}
+	if _, err := settings.Read([]string{"STATSD_PROTOCOL=unix"}); err == nil || !strings.Contains(err.Error(), "METRICSD_PROTOCOL was given as STATSD_PROTOCOL") {
+		t.Errorf("an unknown protocol: %v", err)
 	}
 }
 
