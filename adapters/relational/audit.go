@@ -75,34 +75,70 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	})
 }
 
-// Search returns the matching events, newest first. It counts from an index
-// alone.
+// Search returns the matching events, newest first. Neither the total nor a later page of a person's
+// events walks the whole history: see audit_counts.go.
 func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auditlog.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
 	db := l.db.read(ctx)
-	var rows []eventRow
-	if err := page(db, q).Scan(ctx, &rows); err != nil {
-		return nil, 0, l.db.fault(err)
+	if q.UserID == "" || q.Uncounted {
+		return l.searchUncounted(ctx, db, q)
 	}
-	events = make([]auth.Event, len(rows))
-	for i := range rows {
-		if events[i], err = rows[i].event(); err != nil {
+	if q.Offset == 0 {
+		events, err = l.page(ctx, db, q)
+		if err != nil || (len(events) > 0 && len(events) < q.Limit) {
+			return events, len(events), err
+		}
+		counted, err := l.countedDays(ctx, db, q)
+		if err != nil {
 			return nil, 0, err
 		}
+		total, err = l.total(ctx, db, q, counted)
+		return events, total, err
 	}
-	if q.Uncounted {
-		return events, 0, nil
-	}
-	if last := len(rows) > 0 && len(rows) < q.Limit; last {
-		return events, q.Offset + len(rows), nil
-	}
-	total, err = matching(db.NewSelect().TableExpr("audit_events"), q).Count(ctx)
+	return l.laterPage(ctx, db, q)
+}
+
+// laterPage searches with an offset. The counted days before the page are passed over.
+func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
+	counted, err := l.countedDays(ctx, db, q)
 	if err != nil {
-		return nil, 0, l.db.fault(err)
+		return nil, 0, err
 	}
-	return events, total, nil
+	if events, err = l.page(ctx, db, counted.skip(q)); err != nil {
+		return nil, 0, err
+	}
+	if len(events) > 0 && len(events) < q.Limit {
+		return events, q.Offset + len(events), nil
+	}
+	total, err = l.total(ctx, db, q, counted)
+	return events, total, err
+}
+
+// searchUncounted searches without the counts of days, which are of one person each.
+func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
+	if events, err = l.page(ctx, db, q); err != nil || q.Uncounted {
+		return events, 0, err
+	}
+	total, err = l.total(ctx, db, q, countedDays{})
+	return events, total, err
+}
+
+// page reads the events of one page.
+func (l *AuditLog) page(ctx context.Context, db bun.IDB, q auditlog.Query) ([]auth.Event, error) {
+	var rows []eventRow
+	if err := onePage(db, q).Scan(ctx, &rows); err != nil {
+		return nil, l.db.fault(err)
+	}
+	events := make([]auth.Event, len(rows))
+	for i := range rows {
+		var err error
+		if events[i], err = rows[i].event(); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
 }
 
 // DeleteBefore removes the oldest events before a time, at most limit.
@@ -114,15 +150,18 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 		old := tx.NewSelect().TableExpr("audit_events").Column("id").Where("time < ?", at(before)).
 			Order("time", "id").Limit(limit)
 		n, err = l.db.affected(tx.NewDelete().Model((*eventRow)(nil)).Where("id IN (?)", old).Exec(ctx))
-		return err
+		if err != nil || n == 0 {
+			return err
+		}
+		return l.forgetDays(ctx, tx, before)
 	})
 	return n, err
 }
 
-// page selects one page. A later one is chosen from an index alone, so that only
+// onePage selects one page. A later one is chosen from an index alone, so that only
 // its own rows are read however great the offset is; the first has no others
 // before it, and is spared to find each row twice.
-func page(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
+func onePage(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
 	chosen := matching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
 	if q.Offset > 0 {
 		chosen = db.NewSelect().TableExpr("audit_events").

@@ -36,6 +36,7 @@ func kept(kind string) []string {
 		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna + ", 'd' || n.i, '', false, " + at + from,
 		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
 		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at + ", 'LOGIN_ATTEMPT', false, '{}'" + from,
+		"INSERT INTO audit_day_counts (user_id, day, type, events) SELECT " + anna + ", 20434 + n.i, 'LOGIN_ATTEMPT', 1" + from,
 	}
 	if kind == string(relational.PostgreSQL) {
 		statements = append(statements, "VACUUM ANALYZE")

@@ -23,6 +23,11 @@ type Log interface {
 	// Search returns the matching events, newest first (ties by id, greatest
 	// first), and how many match in all, unless the query does not ask.
 	Search(ctx context.Context, q Query) (events []auth.Event, total int, err error)
+	// CountHour lets later searches of one person count faster: it counts the
+	// events of the oldest hour that is not counted yet, and reports whether
+	// there was one that ended at or before the time until. No event may be
+	// appended with a time before until afterwards, or totals leave it out.
+	CountHour(ctx context.Context, until time.Time) (counted bool, err error)
 	// DeleteBefore removes the events before a time, at most limit of them,
 	// and returns how many.
 	DeleteBefore(ctx context.Context, t time.Time, limit int) (int, error)

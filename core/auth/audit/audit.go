@@ -101,7 +101,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(auth.Event) error) error {
 	next := auditlog.Query{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
 	if next.Before.IsZero() {
-		next.Before = t.clock.Now().Add(clockSkew)
+		next.Before = t.clock.Now().Add(ClockSkew)
 	}
 	for visited := 0; q.Limit == 0 || visited < q.Limit; {
 		next.Limit = auditlog.MaxPage
@@ -126,8 +126,10 @@ func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(
 	return nil
 }
 
-// clockSkew is how far another instance's clock may be ahead of this one's for its events to be seen.
-const clockSkew = time.Hour
+// ClockSkew is the most by which the clocks of two instances may differ: an event of an instance
+// whose clock is further ahead is not seen yet, and one whose clock is further behind is listed but
+// may not be counted.
+const ClockSkew = time.Hour
 
 // behind returns the query of what follows a page. Events are stored to the microsecond; of those at the time of the last one, as
 // many are skipped as were seen.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/challengestore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -116,9 +117,9 @@ func (s *Sweeper) rules() []rule {
 	return list
 }
 
-// Sweep removes what is past its time and returns what it removed, also beside
-// an error. A kind that fails does not keep the others from being swept; the
-// end of the context does.
+// Sweep removes what is past its time, counts the audit events of hours that are over, and returns
+// what it removed, also together with an error. A kind that fails does not keep the others from
+// being swept; the end of the context does.
 func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 	now := s.clock.Now()
 	var removed []Removed
@@ -135,7 +136,21 @@ func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", r.kind, err))
 		}
 	}
+	if err := s.countEvents(ctx, now.Add(-audit.ClockSkew)); err != nil {
+		errs = append(errs, fmt.Errorf("count %s: %w", AuditEvents, err))
+	}
 	return removed, errors.Join(errs...)
+}
+
+// countEvents counts the hours of the audit log that ended before a time, so that its pages count
+// only what is newer.
+func (s *Sweeper) countEvents(ctx context.Context, until time.Time) error {
+	for {
+		counted, err := s.records.Audit.CountHour(ctx, until)
+		if err != nil || !counted {
+			return err
+		}
+	}
 }
 
 func (s *Sweeper) removeEvents(ctx context.Context, before time.Time) (total int, err error) {

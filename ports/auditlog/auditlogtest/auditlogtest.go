@@ -29,18 +29,20 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":            keepsEveryField,
-		"gives back what was appended": roundTrips,
-		"finds nothing":                findsNothing,
-		"finds what matches":           findsWhatMatches,
-		"edges are not in the window":  excludesEdges,
-		"pages to the end":             pagesToTheEnd,
-		"refuses a page out of bounds": refusesPage,
-		"parallel writers lose none":   losesNone,
-		"appends all or nothing":       allOrNothing,
-		"deletes the oldest":           deletesOldest,
-		"rolls back":                   rollsBack,
-		"heeds a cancelled context":    heedsCancel,
+		"keeps every field":                 keepsEveryField,
+		"gives back what was appended":      roundTrips,
+		"finds nothing":                     findsNothing,
+		"finds what matches":                findsWhatMatches,
+		"edges are not in the window":       excludesEdges,
+		"pages to the end":                  pagesToTheEnd,
+		"refuses a page out of bounds":      refusesPage,
+		"parallel writers lose none":        losesNone,
+		"appends all or nothing":            allOrNothing,
+		"deletes the oldest":                deletesOldest,
+		"rolls back":                        rollsBack,
+		"totals hold as hours are counted":  totalsHold,
+		"parallel counts add no hour twice": countsOnce,
+		"heeds a cancelled context":         heedsCancel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -153,23 +155,7 @@ func findsWhatMatches(t *testing.T, s Subject) {
 			After:  recordtest.Optional(hour).Draw(r, "after"), Before: recordtest.Optional(hour).Draw(r, "before"),
 			Limit: rapid.IntRange(1, 70).Draw(r, "limit"), Offset: rapid.IntRange(0, 70).Draw(r, "offset"),
 		}
-		var want []auth.Event
-		for _, e := range stored {
-			if (q.UserID == "" || e.UserID == q.UserID) && (q.Type == "" || e.Type == q.Type) &&
-				(q.After.IsZero() || e.Time.After(q.After)) && (q.Before.IsZero() || e.Time.Before(q.Before)) {
-				want = append(want, e)
-			}
-		}
-		page := want[min(q.Offset, len(want)):]
-		page = page[:min(q.Limit, len(page))]
-		got, total, err := s.Log.Search(t.Context(), q)
-		recordtest.OK(r, err)
-		if total != len(want) || len(got) != len(page) {
-			r.Fatalf("Search of %+v found %d of %d, want %d of %d", q, len(got), total, len(page), len(want))
-		}
-		for i := range page {
-			recordtest.Equal(r, got[i], page[i])
-		}
+		wantPage(t, r, s, stored, q)
 	})
 }
 
@@ -205,6 +191,92 @@ func pagesToTheEnd(t *testing.T, s Subject) {
 	wantFound(t, s, auditlog.Query{Limit: stored, Uncounted: true}, want, 0)
 	wantFound(t, s, auditlog.Query{Limit: limit, Uncounted: true}, want[:limit], 0)
 	wantFound(t, s, all, want, stored)
+}
+
+// totalsHold compares searches with a list, while hours are counted, events are added and old ones
+// are removed in any order.
+func totalsHold(t *testing.T, s Subject) {
+	people := []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}
+	types := []auth.EventType{auth.LoginAttempt, auth.DeviceChange}
+	n, stored := 0, []auth.Event(nil)
+	counted := recordtest.Epoch().Add(-time.Hour)
+	rapid.Check(t, func(r *rapid.T) {
+		span := rapid.Map(rapid.IntRange(0, 6*24*60), func(m int) time.Time { return recordtest.Epoch().Add(time.Duration(m) * time.Minute) })
+		for range rapid.IntRange(1, 20).Draw(r, "added") {
+			n++
+			e := event(n)
+			e.Time = span.Draw(r, "time")
+			if e.Time.Before(counted) {
+				e.Time = counted.Add(time.Duration(rapid.IntRange(0, 60).Draw(r, "later")) * time.Minute)
+			}
+			e.UserID, e.Type = rapid.SampledFrom(people).Draw(r, "user"), rapid.SampledFrom(types).Draw(r, "type")
+			stored = append(stored, e)
+			recordtest.OK(r, s.Log.Append(t.Context(), e))
+		}
+		if until := span.Draw(r, "until"); rapid.Bool().Draw(r, "count") && until.After(counted) {
+			counted = until
+			for more := true; more; {
+				more = recordtest.Must(s.Log.CountHour(t.Context(), until))(t)
+			}
+		}
+		if before := span.Draw(r, "before"); rapid.IntRange(0, 9).Draw(r, "remove") == 0 {
+			_ = recordtest.Must(s.Log.DeleteBefore(t.Context(), before, len(stored)))(t)
+			stored = slices.DeleteFunc(stored, func(e auth.Event) bool { return e.Time.Before(before) })
+		}
+		slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		for range 10 {
+			wantPage(t, r, s, stored, auditlog.Query{
+				UserID: rapid.SampledFrom(people).Draw(r, "of"), Type: rapid.SampledFrom([]auth.EventType{"", types[0]}).Draw(r, "only"),
+				After: recordtest.Optional(span).Draw(r, "after"), Before: recordtest.Optional(span).Draw(r, "before"),
+				Limit: rapid.IntRange(1, 40).Draw(r, "limit"), Offset: rapid.IntRange(0, len(stored)+1).Draw(r, "offset"),
+			})
+		}
+	})
+}
+
+func countsOnce(t *testing.T, s Subject) {
+	user := recordtest.UUID[auth.UserID](7)
+	for hour := range 30 {
+		e := event(hour)
+		e.Time = recordtest.Epoch().Add(time.Duration(hour) * time.Hour)
+		recordtest.OK(t, s.Log.Append(t.Context(), e))
+	}
+	until := recordtest.Epoch().Add(40 * time.Hour)
+	recordtest.OK(t, errors.Join(recordtest.Parallel(8, func(int) error {
+		for {
+			if more, err := s.Log.CountHour(t.Context(), until); err != nil || !more {
+				return err
+			}
+		}
+	})...))
+	_, total, err := s.Log.Search(t.Context(), auditlog.Query{UserID: user, Limit: 1})
+	recordtest.OK(t, err)
+	if total != 30 {
+		t.Errorf("total = %d, want 30", total)
+	}
+}
+
+// wantPage fails unless a search returns what the query selects from the stored events, which are
+// sorted newest first.
+func wantPage(t *testing.T, r *rapid.T, s Subject, stored []auth.Event, q auditlog.Query) {
+	t.Helper()
+	var want []auth.Event
+	for _, e := range stored {
+		if (q.UserID == "" || e.UserID == q.UserID) && (q.Type == "" || e.Type == q.Type) &&
+			(q.After.IsZero() || e.Time.After(q.After)) && (q.Before.IsZero() || e.Time.Before(q.Before)) {
+			want = append(want, e)
+		}
+	}
+	page := want[min(q.Offset, len(want)):]
+	page = page[:min(q.Limit, len(page))]
+	got, total, err := s.Log.Search(t.Context(), q)
+	recordtest.OK(r, err)
+	if total != len(want) || len(got) != len(page) {
+		r.Fatalf("Search of %+v found %d of %d, want %d of %d", q, len(got), total, len(page), len(want))
+	}
+	for i := range page {
+		recordtest.Equal(r, got[i], page[i])
+	}
 }
 
 func refusesPage(t *testing.T, s Subject) {
@@ -278,6 +350,7 @@ func heedsCancel(t *testing.T, s Subject) {
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
 		"Append":       func(ctx context.Context) error { return s.Log.Append(ctx, event(2)) },
 		"Search":       func(ctx context.Context) error { _, _, err := s.Log.Search(ctx, all); return err },
+		"CountHour":    func(ctx context.Context) error { _, err := s.Log.CountHour(ctx, event(9).Time); return err },
 		"DeleteBefore": func(ctx context.Context) error { _, err := s.Log.DeleteBefore(ctx, event(9).Time, 10); return err },
 	})
 	wantFound(t, s, all, events(1), 1)
