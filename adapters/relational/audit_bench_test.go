@@ -114,3 +114,72 @@ func auditLogOf(b *testing.B, kind string, db *relational.DB, total int) *relati
 	}
 	return relational.NewAuditLog(db)
 }
+
+// BenchmarkAuditHistory measures pages of one person whose events fill a year: the first page and
+// the last one, while no hour is counted and after all but the last day are.
+//
+//	go test -run xxx -bench AuditHistory ./adapters/relational -args -audit-events 1000000
+func BenchmarkAuditHistory(b *testing.B) {
+	for kind, open := range map[string]func() *relational.DB{
+		string(relational.SQLite):     func() *relational.DB { return relationaltest.SQLite(b) },
+		string(relational.PostgreSQL): func() *relational.DB { return patientPostgres(b) },
+	} {
+		b.Run(kind, func(b *testing.B) {
+			db := open()
+			log := historyOf(b, kind, db, *auditEvents)
+			pages := func(b *testing.B) {
+				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
+					b.Run(name, func(b *testing.B) {
+						for b.Loop() {
+							events, total, err := log.Search(b.Context(), auditlog.Query{UserID: person(0), Limit: 100, Offset: offset})
+							if err != nil || len(events) != 100 || total != *auditEvents {
+								b.Fatal(len(events), total, err)
+							}
+						}
+					})
+				}
+			}
+			b.Run("not counted", pages)
+			began, until := time.Now(), historyStart.Add(364*24*time.Hour)
+			for more := true; more; {
+				var err error
+				if more, err = log.CountHour(b.Context(), until); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.Logf("counted %d events in %v", *auditEvents, time.Since(began))
+			b.Run("counted", pages)
+		})
+	}
+}
+
+var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// historyOf returns a log of one person's events, spread evenly over a year.
+func historyOf(b *testing.B, kind string, db *relational.DB, total int) *relational.AuditLog {
+	b.Helper()
+	if _, err := db.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	step := 365 * 24 * time.Hour / time.Duration(total)
+	for first := 0; first < total; first += loggedPart {
+		numbers := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, first+loggedPart-1)
+		at := fmt.Sprintf("'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '%d microseconds'", step.Microseconds())
+		id := "md5(n.i::text)::uuid"
+		if kind == string(relational.SQLite) {
+			numbers = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, first+loggedPart-1)
+			at, id = fmt.Sprintf("%d + n.i * %d", historyStart.UnixMicro(), step.Microseconds()), "lower(hex(randomblob(16)))"
+		}
+		err := db.Execute(b.Context(), "INSERT INTO audit_events (id, time, type, user_id, success, details) SELECT "+id+", "+at+
+			", CASE n.i % 2 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, '"+string(person(0))+"', true, '{}' FROM "+numbers)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if kind == string(relational.PostgreSQL) {
+		if err := db.Execute(b.Context(), "VACUUM ANALYZE audit_events"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return relational.NewAuditLog(db)
+}

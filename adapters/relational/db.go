@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -81,6 +82,22 @@ func (d *DB) exec(ctx context.Context, db bun.IDB, statement string, args ...any
 // are classified.
 func (d *DB) scan(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
 	return d.fault(db.NewRaw(query, args...).Scan(ctx, into))
+}
+
+// readPage returns one page of the rows that a query selects, and how many it selects in all: they
+// are counted only where the page does not show it.
+func readPage[R any](ctx context.Context, d *DB, q *bun.SelectQuery, page auth.PageRequest) (rows []R, total int, err error) {
+	q.Model(&rows)
+	if page.Limit > 0 {
+		if err := q.Limit(page.Limit).Offset(page.Offset).Scan(ctx); err != nil {
+			return nil, 0, d.fault(err)
+		}
+		if len(rows) < page.Limit && (len(rows) > 0 || page.Offset == 0) {
+			return rows, page.Offset + len(rows), nil
+		}
+	}
+	total, err = q.Count(ctx)
+	return rows, total, d.fault(err)
 }
 
 // mustChange returns fault.NotFound when exec changed no row.

@@ -132,21 +132,17 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, erro
 }
 
 // List returns the user's devices, last seen first.
-func (s *Devices) List(ctx context.Context, user auth.UserID, limit int) ([]auth.Device, error) {
-	if limit < 1 {
-		return nil, ctx.Err()
-	}
-	var rows []deviceRow
-	err := s.db.read(ctx).NewSelect().Model(&rows).Where("user_id = ?", user).
-		Order("last_seen DESC", "id DESC").Limit(limit).Scan(ctx)
+func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
+	q := s.db.read(ctx).NewSelect().Where("user_id = ?", user).Order("last_seen DESC", "id DESC")
+	rows, total, err := readPage[deviceRow](ctx, s.db, q, page)
 	if err != nil {
-		return nil, s.db.fault(err)
+		return nil, 0, err
 	}
-	list := make([]auth.Device, len(rows))
+	list = make([]auth.Device, len(rows))
 	for i := range rows {
 		list[i] = rows[i].device()
 	}
-	return list, nil
+	return list, total, nil
 }
 
 func (s *Devices) one(ctx context.Context, q *bun.SelectQuery) (auth.Device, error) {

@@ -118,16 +118,31 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time
 }
 
 // Active returns the user's living sessions, newest first.
-func (s *Sessions) Active(ctx context.Context, user auth.UserID, when time.Time, limit int) ([]auth.Session, error) {
-	return s.newest(ctx, living(s.db.read(ctx).NewSelect(), user, when), limit)
+func (s *Sessions) Active(
+	ctx context.Context, user auth.UserID, when time.Time, page auth.PageRequest,
+) (list []auth.Session, total int, err error) {
+	q := living(s.db.read(ctx).NewSelect(), user, when).Order("created_at DESC", "id DESC")
+	rows, total, err := readPage[sessionRow](ctx, s.db, q, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	return sessionsOf(rows), total, nil
 }
 
 // Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
 // It answers ports/sessionstore.History.
 func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
-	trusted := []string{auth.LimitedTrust.String(), auth.FullTrust.String()}
-	q := s.db.read(ctx).NewSelect().Where("user_id = ?", user).Where("trust_level IN (?)", bun.List(trusted))
-	return s.newest(ctx, q, limit)
+	if limit < 1 {
+		return nil, ctx.Err()
+	}
+	var rows []sessionRow
+	err := s.db.read(ctx).NewSelect().Model(&rows).Where("user_id = ?", user).
+		Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
+		Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
+	if err != nil {
+		return nil, s.db.fault(err)
+	}
+	return sessionsOf(rows), nil
 }
 
 // CountSince counts the user's sessions made after a time.
@@ -155,19 +170,12 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, er
 	})
 }
 
-func (s *Sessions) newest(ctx context.Context, q *bun.SelectQuery, limit int) ([]auth.Session, error) {
-	if limit < 1 {
-		return nil, ctx.Err()
-	}
-	var rows []sessionRow
-	if err := q.Model(&rows).Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx); err != nil {
-		return nil, s.db.fault(err)
-	}
+func sessionsOf(rows []sessionRow) []auth.Session {
 	list := make([]auth.Session, len(rows))
 	for i := range rows {
 		list[i] = rows[i].session()
 	}
-	return list, nil
+	return list
 }
 
 func (s *Sessions) one(ctx context.Context, q *bun.SelectQuery) (auth.Session, error) {

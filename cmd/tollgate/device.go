@@ -20,7 +20,7 @@ func newDeviceList(p process) *cobra.Command {
 	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
-		Long:    "List the devices of a person, revoked ones too, last seen first, at most 1000.",
+		Long:    "List the devices of a person, revoked ones too, last seen first.",
 		Example: "  tollgate device list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {

@@ -21,7 +21,7 @@ func newSessionList(p process) *cobra.Command {
 	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the living sessions of a person",
-		Long:    "List the living sessions of a person, newest first, at most 1000.",
+		Long:    "List the living sessions of a person, newest first.",
 		Example: "  tollgate session list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {

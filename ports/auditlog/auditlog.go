@@ -9,10 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// MaxPage is the most events one search returns (authentication document,
-// section Limits).
-const MaxPage = 1000
-
 // Log keeps audit events. All methods are safe for concurrent use, join a
 // transaction that the context carries, and return fault.Unavailable when the
 // database is away.
@@ -39,7 +35,7 @@ type Query struct {
 	Type   auth.EventType
 	After  time.Time // strictly after
 	Before time.Time // strictly before
-	Limit  int       // 1 to MaxPage
+	Limit  int       // 1 to auth.MaxPage
 	Offset int       // 0 and more
 	// Uncounted spares the count of all matches: total is 0.
 	Uncounted bool

@@ -28,9 +28,10 @@ type Store interface {
 	// nothing is stored and its error is returned. fault.NotFound when there
 	// is none.
 	Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error
-	// List returns the user's devices, revoked ones too, last seen first, at
-	// most limit.
-	List(ctx context.Context, user auth.UserID, limit int) ([]auth.Device, error)
+	// List returns one page of the user's devices, revoked ones too, last seen
+	// first (ties by id, greatest first), and how many there are in all. A
+	// limit below 1 returns none.
+	List(ctx context.Context, user auth.UserID, page auth.PageRequest) (devices []auth.Device, total int, err error)
 	// DeleteUnused removes the devices that are revoked or were never
 	// confirmed, were last seen before the time and have no session, with their
 	// tokens; it returns how many.

@@ -25,9 +25,10 @@ type Store interface {
 	// End ends every living session that the filter names and returns the
 	// ids of those it ended.
 	End(ctx context.Context, which Filter, at time.Time, reason auth.EndReason) ([]auth.SessionID, error)
-	// Active returns the sessions of a user that live at the time, newest
-	// first, at most limit.
-	Active(ctx context.Context, user auth.UserID, at time.Time, limit int) ([]auth.Session, error)
+	// Active returns one page of the sessions of a user that live at the time,
+	// newest first (ties by id, greatest first), and how many live in all. A
+	// limit below 1 returns none.
+	Active(ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest) (sessions []auth.Session, total int, err error)
 	// CountSince returns how many sessions of the user were made after the
 	// time, ended ones too.
 	CountSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)

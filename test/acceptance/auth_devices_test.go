@@ -278,3 +278,45 @@ func wantPages(t *testing.T, s *service, p *person, whole logPage) {
 		}
 	}
 }
+
+// TestPagesOfDevicesAndSessions reads lists page by page: each says how long the whole list is.
+func TestPagesOfDevicesAndSessions(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t, unhurried...)
+		ada := e.newPerson(t, "ada@example.com")
+		for _, agent := range []string{"one", "two", "three", "four", "five"} {
+			ada.device = map[string]string{"userAgent": agent}
+			ada.login(t, s)
+		}
+		for _, name := range []string{"devices", "sessions"} {
+			var whole, paged []string
+			for offset := 0; offset < 6; offset += 2 {
+				var page struct {
+					Devices, Sessions    []struct{ ID string }
+					Total, Limit, Offset int
+				}
+				path := fmt.Sprintf("%s/%s?limit=2&offset=%d", s.api, name, offset)
+				call(t, "GET", path, nil, ada.bearer()...).want(t, http.StatusOK).decode(t, &page)
+				if page.Total != 5 || page.Limit != 2 || page.Offset != offset {
+					t.Errorf("%s: %+v, want a total of 5", path, page)
+				}
+				for _, entry := range append(page.Devices, page.Sessions...) {
+					paged = append(paged, entry.ID)
+				}
+			}
+			for _, d := range ada.devices(t, s) {
+				whole = append(whole, d.ID)
+			}
+			if name == "sessions" {
+				whole = nil
+				for _, session := range ada.sessions(t, s) {
+					whole = append(whole, session.ID)
+				}
+			}
+			if !slices.Equal(paged, whole) {
+				t.Errorf("the pages of %s have %v, want %v", name, paged, whole)
+			}
+			wantCode(t, call(t, "GET", s.api+"/"+name+"?limit=1001", nil, ada.bearer()...).want(t, http.StatusBadRequest), "validation_error")
+		}
+	})
+}

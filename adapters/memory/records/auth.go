@@ -67,6 +67,12 @@ func selected[K comparable, V any](rows map[K]V, fits func(V) bool, order func(a
 	return found[:min(len(found), max(limit, 0))]
 }
 
+// pageOf returns one page of a list, and how long the list is.
+func pageOf[V any](list []V, page auth.PageRequest) (entries []V, total int) {
+	from := min(max(page.Offset, 0), len(list))
+	return list[from:min(from+max(page.Limit, 0), len(list))], len(list)
+}
+
 // deleted removes the rows that fit and returns how many.
 func deleted[K comparable, V any](rows map[K]V, fits func(V) bool) int {
 	before := len(rows)

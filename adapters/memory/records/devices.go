@@ -81,15 +81,16 @@ func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*aut
 	})
 }
 
-// List returns the user's devices, last seen first.
-func (s *Devices) List(ctx context.Context, user auth.UserID, limit int) (list []auth.Device, err error) {
+// List returns a page of the user's devices, last seen first.
+func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
 	err = s.db.read(ctx, func(t *tables) error {
-		list = selected(t.auth.devices,
+		list, total = pageOf(selected(t.auth.devices,
 			func(d auth.Device) bool { return d.UserID == user },
-			func(a, b auth.Device) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(b.ID, a.ID)) }, limit)
+			func(a, b auth.Device) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(b.ID, a.ID)) },
+			len(t.auth.devices)), page)
 		return nil
 	})
-	return list, err
+	return list, total, err
 }
 
 // current finds the user's device of an identity that is not revoked.

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -79,9 +80,14 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, at time.T
 	return ids, nil
 }
 
-// Active returns the user's living sessions, newest first.
-func (s *Sessions) Active(ctx context.Context, user auth.UserID, at time.Time, limit int) ([]auth.Session, error) {
-	return s.newest(ctx, func(session auth.Session) bool { return session.UserID == user && session.Active(at) }, limit)
+// Active returns a page of the user's living sessions, newest first.
+func (s *Sessions) Active(
+	ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,
+) (list []auth.Session, total int, err error) {
+	living := func(session auth.Session) bool { return session.UserID == user && session.Active(at) }
+	list, err = s.newest(ctx, living, math.MaxInt)
+	list, total = pageOf(list, page)
+	return list, total, err
 }
 
 // Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.

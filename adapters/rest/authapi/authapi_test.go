@@ -60,6 +60,7 @@ type useCases struct {
 	code     auth.OTP
 	mark     auth.TrustStatus
 	query    audit.Query
+	page     auth.PageRequest
 	user     auth.UserID
 	devices  []auth.Device
 	sessions []auth.Session
@@ -154,14 +155,14 @@ func (u *useCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pendin
 	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.called("resend")
 }
 
-func (u *useCases) Devices(_ context.Context, s auth.Session) ([]auth.Device, error) {
-	u.user = s.UserID
-	return u.devices, u.called("devices")
+func (u *useCases) Devices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
+	u.user, u.page = s.UserID, page
+	return u.devices, page.Offset + len(u.devices), u.called("devices")
 }
 
-func (u *useCases) Sessions(_ context.Context, s auth.Session) ([]auth.Session, error) {
-	u.user = s.UserID
-	return u.sessions, u.called("sessions")
+func (u *useCases) Sessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
+	u.user, u.page = s.UserID, page
+	return u.sessions, page.Offset + len(u.sessions), u.called("sessions")
 }
 
 func (u *useCases) Mark(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {

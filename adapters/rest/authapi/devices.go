@@ -12,14 +12,22 @@ import (
 // Devices are a person's devices and sessions. *devices.Service is one; the
 // errors are documented there.
 type Devices interface {
-	Devices(ctx context.Context, caller auth.Session) ([]auth.Device, error)
-	Sessions(ctx context.Context, caller auth.Session) ([]auth.Session, error)
+	Devices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
+	Sessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
 	Mark(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
 	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (ended int, err error)
 }
 
 type deviceList struct {
 	Devices []device `json:"devices"`
+	listPart
+}
+
+// listPart says which part of a list an answer has.
+type listPart struct {
+	Total  int `json:"total"`
+	Limit  int `json:"limit"`
+	Offset int `json:"offset"`
 }
 
 type device struct {
@@ -40,15 +48,30 @@ type deviceMetadata struct {
 }
 
 func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
-	all, err := a.devices.Devices(c.UserContext(), caller)
+	page, err := readPageRequest(c)
 	if err != nil {
 		return err
 	}
-	list := deviceList{Devices: make([]device, 0, len(all))}
-	for i := range all {
-		list.Devices = append(list.Devices, deviceOf(&all[i]))
+	found, total, err := a.devices.Devices(c.UserContext(), caller, page)
+	if err != nil {
+		return err
+	}
+	list := deviceList{Devices: make([]device, 0, len(found)), listPart: listPart{total, page.Limit, page.Offset}}
+	for i := range found {
+		list.Devices = append(list.Devices, deviceOf(&found[i]))
 	}
 	return answer(c, list)
+}
+
+// readPageRequest reads the parameters limit and offset of a list of devices or sessions. The default
+// is the longest page there is.
+func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
+	page := auth.PageRequest{Limit: auth.MaxPage}
+	b := body{faults: &faults{map[string]string{}, map[string]string{}}}
+	problems := []error{
+		readNumber("limit", query(c, "limit"), &page.Limit), readNumber("offset", query(c, "offset"), &page.Offset),
+	}
+	return page, b.err(append(problems, page.Validate())...)
 }
 
 func deviceOf(d *auth.Device) device {

@@ -149,7 +149,7 @@ func TestDeviceToken(t *testing.T) {
 
 func TestDevices(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[]}`)
+	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[],"total":0,"limit":1000,"offset":0}`)
 	s.devices = []auth.Device{{
 		ID: someID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, Revoked: true, FirstSeen: seen, LastSeen: now,
 		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
@@ -159,7 +159,7 @@ func TestDevices(t *testing.T) {
 		`"metadata":{"deviceType":"desktop","browser":"Firefox","operatingSystem":"Linux","lastIpAddress":"2001:db8::1"}},`+
 		`{"id":"`+otherID+`","identity":"","trustStatus":"PENDING","revoked":false,`+
 		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T07:00:00.000Z",`+
-		`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}]}`)
+		`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}],"total":2,"limit":1000,"offset":0}`)
 	s.signedIn(t, "PUT", "/devices/"+someID+"/trust", `{"trustStatus":"UNTRUSTED"}`).expect(t, 200,
 		`{"message":"the device is marked","device":{"id":"`+someID+`","trustStatus":"UNTRUSTED"}}`)
 	if s.id != someID || s.mark != auth.DeviceUntrusted || s.user != otherID {
@@ -173,17 +173,37 @@ func TestDevices(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "GET", "/sessions", "").expect(t, 200, `{"sessions":[]}`)
+	s.signedIn(t, "GET", "/sessions", "").expect(t, 200, `{"sessions":[],"total":0,"limit":1000,"offset":0}`)
 	other := caller(auth.HighRisk)
 	other.ID, other.IPAddress = otherID, netip.Addr{}
 	s.sessions = []auth.Session{caller(auth.LimitedTrust), other}
 	const rest = `"deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z","lastActivity":"2027-01-15T08:00:00.000Z",`
 	s.signedIn(t, "GET", "/sessions", "").expect(t, 200,
 		`{"sessions":[{"id":"`+someID+`","trustLevel":"LIMITED_TRUST",`+rest+`"ipAddress":"203.0.113.9","current":true},`+
-			`{"id":"`+otherID+`","trustLevel":"HIGH_RISK",`+rest+`"ipAddress":"","current":false}]}`)
+			`{"id":"`+otherID+`","trustLevel":"HIGH_RISK",`+rest+`"ipAddress":"","current":false}],"total":2,"limit":1000,"offset":0}`)
 	s.signedIn(t, "DELETE", "/sessions/"+otherID, "").expect(t, 200, `{"message":"the session is ended"}`)
 	if s.id != otherID || s.user != otherID {
 		t.Errorf("ended %q of %q", s.id, s.user)
+	}
+}
+
+func TestPagesOfDevicesAndSessions(t *testing.T) {
+	for _, name := range []string{"devices", "sessions"} {
+		s := serve(t)
+		s.signedIn(t, "GET", "/"+name+"?limit=20&offset=40&limit=", "").expect(t, 200,
+			`{"`+name+`":[],"total":40,"limit":20,"offset":40}`)
+		if want := (auth.PageRequest{Limit: 20, Offset: 40}); s.page != want {
+			t.Errorf("%s: the page is %+v, want %+v", name, s.page, want)
+		}
+		for query, field := range map[string]string{
+			"limit=0": "limit", "limit=1001": "limit", "limit=x": "limit", "limit=99999999999": "limit",
+			"offset=-1": "offset", "offset=1.5": "offset", "offset=99999999999": "offset",
+		} {
+			a := s.signedIn(t, "GET", "/"+name+"?"+query, "")
+			if a.status != 400 || !strings.Contains(a.body, `"validation_error"`) || !strings.Contains(a.body, `"`+field+`"`) {
+				t.Errorf("%s?%s: %d %s", name, query, a.status, a.body)
+			}
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 type sessionList struct {
 	Sessions []session `json:"sessions"`
+	listPart
 }
 
 type session struct {
@@ -21,13 +22,17 @@ type session struct {
 }
 
 func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
-	all, err := a.devices.Sessions(c.UserContext(), caller)
+	page, err := readPageRequest(c)
 	if err != nil {
 		return err
 	}
-	list := sessionList{Sessions: make([]session, 0, len(all))}
-	for i := range all {
-		s := &all[i]
+	found, total, err := a.devices.Sessions(c.UserContext(), caller, page)
+	if err != nil {
+		return err
+	}
+	list := sessionList{Sessions: make([]session, 0, len(found)), listPart: listPart{total, page.Limit, page.Offset}}
+	for i := range found {
+		s := &found[i]
 		list.Sessions = append(list.Sessions, session{
 			ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
 			CreatedAt: instant(s.CreatedAt), LastActivity: instant(s.LastActivity),

@@ -56,23 +56,13 @@ type Query struct {
 	Type   auth.EventType
 	After  time.Time // strictly after
 	Before time.Time // strictly before
-	Limit  int       // 1 to auditlog.MaxPage
+	Limit  int       // 1 to auth.MaxPage
 	Offset int       // 0 and more
 }
 
-// Check returns fault.Invalid with code validation_error that names limit and offset where they are out of bounds (decisions 2.4).
+// Check returns the error of auth.PageRequest.Validate for the page that the query selects.
 func (q Query) Check() error {
-	problems := map[string]string{}
-	if q.Limit < 1 || q.Limit > auditlog.MaxPage {
-		problems["limit"] = "must be from 1 to 1000"
-	}
-	if q.Offset < 0 {
-		problems["offset"] = "must be 0 or more"
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return auth.InvalidFields(auth.CodeValidation, problems)
+	return auth.PageRequest{Limit: q.Limit, Offset: q.Offset}.Validate()
 }
 
 // Page is one page of what matches a query.
@@ -104,9 +94,9 @@ func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(
 		next.Before = t.clock.Now().Add(ClockSkew)
 	}
 	for visited := 0; q.Limit == 0 || visited < q.Limit; {
-		next.Limit = auditlog.MaxPage
+		next.Limit = auth.MaxPage
 		if q.Limit > 0 {
-			next.Limit = min(q.Limit-visited, auditlog.MaxPage)
+			next.Limit = min(q.Limit-visited, auth.MaxPage)
 		}
 		events, _, err := t.log.Search(ctx, next)
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
 )
 
 type clock struct{ now time.Time }
@@ -92,7 +91,7 @@ func TestWalk(t *testing.T) {
 		var events []auth.Event
 		at := c.now
 		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")
-		for n := range rapid.SampledFrom([]int{0, 3, auditlog.MaxPage, 2*auditlog.MaxPage + 7}).Draw(r, "events") {
+		for n := range rapid.SampledFrom([]int{0, 3, auth.MaxPage, 2*auth.MaxPage + 7}).Draw(r, "events") {
 			if n%alike == 0 {
 				at = at.Add(-time.Microsecond)
 			}
@@ -102,7 +101,7 @@ func TestWalk(t *testing.T) {
 			r.Fatal(err)
 		}
 		slices.SortFunc(events, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
-		limit := rapid.SampledFrom([]int{0, 1, auditlog.MaxPage, auditlog.MaxPage + 1, 5000}).Draw(r, "limit")
+		limit := rapid.SampledFrom([]int{0, 1, auth.MaxPage, auth.MaxPage + 1, 5000}).Draw(r, "limit")
 		if limit > 0 {
 			events = events[:min(limit, len(events))]
 		}

@@ -243,7 +243,7 @@ func TestChangePassword(t *testing.T) {
 	if err != nil || !match {
 		t.Errorf("the new password does not match: %v", err)
 	}
-	living, err := w.records.Sessions.Active(t.Context(), user, w.clock.now, 10)
+	living, _, err := w.records.Sessions.Active(t.Context(), user, w.clock.now, auth.PageRequest{Limit: 10})
 	if err != nil || len(living) != 1 || living[0].ID != caller.ID || !slices.Equal(w.cache.dropped, []auth.SessionID{other.ID}) {
 		t.Errorf("living %+v, dropped %v, %v", living, w.cache.dropped, err)
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxListed is the most devices or sessions that a list shows.
-const maxListed = 1000
-
 // Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
 type Records struct {
 	Devices      devicestore.Store
@@ -41,20 +38,34 @@ func New(r Records, cache sessioncache.Cache, trail *audit.Trail, c clock.Clock)
 	return &Service{records: r, cache: cache, trail: trail, clock: c}
 }
 
-// Devices returns the caller's devices, revoked ones too, last seen first, at most 1000.
-func (s *Service) Devices(ctx context.Context, caller auth.Session) ([]auth.Device, error) {
-	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
-		return nil, err
+// Devices returns one page of the caller's devices, revoked ones too, last seen first, and how many
+// there are in all. A page that auth.PageRequest.Validate refuses is refused.
+func (s *Service) Devices(
+	ctx context.Context, caller auth.Session, page auth.PageRequest,
+) (devices []auth.Device, total int, err error) {
+	if err := requireListing(caller, page); err != nil {
+		return nil, 0, err
 	}
-	return s.records.Devices.List(ctx, caller.UserID, maxListed)
+	return s.records.Devices.List(ctx, caller.UserID, page)
 }
 
-// Sessions returns the caller's living sessions, newest first, at most 1000.
-func (s *Service) Sessions(ctx context.Context, caller auth.Session) ([]auth.Session, error) {
-	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
-		return nil, err
+// Sessions returns one page of the caller's living sessions, newest first, and how many there are in
+// all. A page that auth.PageRequest.Validate refuses is refused.
+func (s *Service) Sessions(
+	ctx context.Context, caller auth.Session, page auth.PageRequest,
+) (sessions []auth.Session, total int, err error) {
+	if err := requireListing(caller, page); err != nil {
+		return nil, 0, err
 	}
-	return s.records.Sessions.Active(ctx, caller.UserID, s.clock.Now(), maxListed)
+	return s.records.Sessions.Active(ctx, caller.UserID, s.clock.Now(), page)
+}
+
+// requireListing returns why a caller may not see a page of a list.
+func requireListing(caller auth.Session, page auth.PageRequest) error {
+	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
+		return err
+	}
+	return page.Validate()
 }
 
 // Mark sets the caller's own mark on a device. It counts once the device is confirmed (decisions 2.3). fault.Forbidden with code

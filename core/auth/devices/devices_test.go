@@ -80,8 +80,8 @@ func (w *world) changes(t *testing.T) []auth.Event {
 
 func TestHighRiskSeesNothing(t *testing.T) {
 	w, ctx, s := newWorld(t), context.Background(), anna(auth.HighRisk)
-	_, list := w.service.Devices(ctx, s)
-	_, sessions := w.service.Sessions(ctx, s)
+	_, _, list := w.service.Devices(ctx, s, firstPage)
+	_, _, sessions := w.service.Sessions(ctx, s, firstPage)
 	_, mark := w.service.Mark(ctx, s, "anna", auth.DeviceTrusted)
 	_, revoke := w.service.Revoke(ctx, s, "anna")
 	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke} {
@@ -91,14 +91,29 @@ func TestHighRiskSeesNothing(t *testing.T) {
 	}
 }
 
+var firstPage = auth.PageRequest{Limit: auth.MaxPage}
+
+func TestPagesOutOfRangeAreRefused(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	for _, page := range []auth.PageRequest{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
+		_, _, devices := w.service.Devices(ctx, anna(auth.Unverified), page)
+		_, _, sessions := w.service.Sessions(ctx, anna(auth.Unverified), page)
+		for _, err := range []error{devices, sessions} {
+			if f, ok := fault.As(err); !ok || f.Code != auth.CodeValidation {
+				t.Errorf("page %+v: %v, want validation_error", page, err)
+			}
+		}
+	}
+}
+
 func TestPeopleSeeTheirOwn(t *testing.T) {
 	w, ctx := newWorld(t), context.Background()
-	list, err := w.service.Devices(ctx, anna(auth.Unverified))
-	if err != nil || len(list) != 1 || list[0].ID != "anna" {
+	list, total, err := w.service.Devices(ctx, anna(auth.Unverified), firstPage)
+	if err != nil || total != 1 || len(list) != 1 || list[0].ID != "anna" {
 		t.Errorf("devices %v, error %v", list, err)
 	}
-	sessions, err := w.service.Sessions(ctx, anna(auth.Unverified))
-	if err != nil || len(sessions) != 1 || sessions[0].ID != "anna" {
+	sessions, total, err := w.service.Sessions(ctx, anna(auth.Unverified), firstPage)
+	if err != nil || total != 1 || len(sessions) != 1 || sessions[0].ID != "anna" {
 		t.Errorf("sessions %v, error %v", sessions, err)
 	}
 }
@@ -149,7 +164,7 @@ func TestRevoke(t *testing.T) {
 	if _, err := w.records.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("device token: %v, want it gone", err)
 	}
-	if list, err := w.service.Devices(ctx, anna(auth.Unverified)); err != nil || len(list) != 1 || !list[0].Revoked {
+	if list, _, err := w.service.Devices(ctx, anna(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
 		t.Errorf("devices %v, error %v; want the revoked one listed", list, err)
 	}
 	if n := len(w.changes(t)); n != 1 {

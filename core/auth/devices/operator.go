@@ -17,14 +17,19 @@ type Operator struct{ service *Service }
 // NewOperator returns the operator's side of a service.
 func NewOperator(s *Service) *Operator { return &Operator{s} }
 
-// Devices returns a person's devices as Service.Devices does.
+// Devices returns all devices of a person, revoked ones too, last seen first.
 func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
-	return o.service.records.Devices.List(ctx, of, maxListed)
+	return auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
+		return o.service.records.Devices.List(ctx, of, page)
+	})
 }
 
-// Sessions returns a person's living sessions as Service.Sessions does.
+// Sessions returns all living sessions of a person, newest first.
 func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
-	return o.service.records.Sessions.Active(ctx, of, o.service.clock.Now(), maxListed)
+	now := o.service.clock.Now()
+	return auth.AllPages(func(page auth.PageRequest) ([]auth.Session, int, error) {
+		return o.service.records.Sessions.Active(ctx, of, now, page)
+	})
 }
 
 // Revoke revokes a person's device as Service.Revoke does.

@@ -9,9 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 )
 
-// maxUnlocked is how many devices' own locks Unlock lifts.
-const maxUnlocked = 1000
-
 // act is one thing that an operator does to an account.
 type act struct {
 	event  auth.EventType
@@ -129,7 +126,9 @@ func (s *Service) record(ctx context.Context, event auth.EventType, user auth.Us
 }
 
 func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
-	devices, err := s.records.Devices.List(ctx, a.ID, maxUnlocked)
+	devices, err := auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
+		return s.records.Devices.List(ctx, a.ID, page)
+	})
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/auditlog"
 )
 
 const day = 24 * time.Hour
@@ -149,5 +151,28 @@ func TestTheEndOfTheContextStops(t *testing.T) {
 	cancel()
 	if removed, err := retention.New(retention.Config{}, w.stores, still{}).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
 		t.Errorf("a sweep under a cancelled context removed %v, %v", removed, err)
+	}
+}
+
+// hours is an audit log with a number of hours to count.
+type hours struct {
+	auditlog.Log
+	left  int
+	until []time.Time
+}
+
+func (h *hours) CountHour(_ context.Context, until time.Time) (bool, error) {
+	h.until = append(h.until, until)
+	h.left--
+	return h.left >= 0, nil
+}
+
+func TestSweepCountsAuditEvents(t *testing.T) {
+	w := newWorld(t)
+	log := &hours{Log: w.stores.Audit, left: 3}
+	w.stores.Audit = log
+	w.sweep(retention.Config{})
+	if want := noon.Add(-audit.ClockSkew); len(log.until) != 4 || !log.until[0].Equal(want) {
+		t.Errorf("counted until %v, want four times %v", log.until, want)
 	}
 }

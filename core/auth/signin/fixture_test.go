@@ -258,7 +258,7 @@ func (w *world) session(id auth.SessionID) auth.Session {
 // events returns the events of a type, newest first; of all types when it is empty.
 func (w *world) events(kind auth.EventType) []auth.Event {
 	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auditlog.MaxPage})
+	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func (w *world) verify(p stepup.Pending, code auth.OTP) (stepup.Passed, error) {
 
 func (w *world) events(kind auth.EventType) []auth.Event {
 	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auditlog.MaxPage})
+	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}

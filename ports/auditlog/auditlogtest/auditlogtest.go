@@ -49,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 }
 
 // all selects every event of a log that is no longer than a page.
-var all = auditlog.Query{Limit: auditlog.MaxPage}
+var all = auditlog.Query{Limit: auth.MaxPage}
 
 // event returns a sample with every field set. Greater numbers are newer.
 func event(n int) auth.Event {
@@ -99,7 +99,7 @@ func roundTrips(t *testing.T, s Subject) {
 		e.Details = details(2).Draw(r, "details")
 		recordtest.OK(r, s.Log.Append(t.Context(), e))
 		found, _, err := s.Log.Search(t.Context(), auditlog.Query{
-			After: e.Time.Add(-time.Microsecond), Before: e.Time.Add(time.Microsecond), Limit: auditlog.MaxPage,
+			After: e.Time.Add(-time.Microsecond), Before: e.Time.Add(time.Microsecond), Limit: auth.MaxPage,
 		})
 		recordtest.OK(r, err)
 		i := slices.IndexFunc(found, func(f auth.Event) bool { return f.ID == e.ID })
@@ -280,7 +280,7 @@ func wantPage(t *testing.T, r *rapid.T, s Subject, stored []auth.Event, q auditl
 }
 
 func refusesPage(t *testing.T, s Subject) {
-	for _, q := range []auditlog.Query{{}, {Limit: -1}, {Limit: auditlog.MaxPage + 1}, {Limit: 1, Offset: -1}} {
+	for _, q := range []auditlog.Query{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
 		if _, _, err := s.Log.Search(t.Context(), q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("Search of %+v returned %v", q, err)
 		}

@@ -104,7 +104,7 @@ func keepsEveryField(t *testing.T, s Subject) {
 	ensure(t, s, current(0, 1))
 	recordtest.OK(t, s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error { *p = d; return nil }))
 	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t), d)
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }
 
 func roundTrips(t *testing.T, s Subject) {
@@ -190,7 +190,7 @@ func ensuresOnceInParallel(t *testing.T, s Subject) {
 	if makers != 1 {
 		t.Errorf("%d calls made the device, want 1", makers)
 	}
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), got[0].UserID, calls))(t), got[:1])
+	recordtest.Equal(t, list(t, s, got[0].UserID, calls), got[:1])
 }
 
 func revokedGivesWay(t *testing.T, s Subject) {
@@ -248,11 +248,35 @@ func lists(t *testing.T, s Subject) {
 	ensure(t, s, current(0, 2), current(0, 3), current(0, 1), current(1, 4))
 	recordtest.OK(t, s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
 	user := current(0, 1).UserID
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), user, 10))(t), []auth.Device{current(0, 3), Device(0, 2), current(0, 1)})
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), user, 2))(t), []auth.Device{current(0, 3), Device(0, 2)})
-	if none := recordtest.Must(s.Devices.List(t.Context(), user, 0))(t); len(none) != 0 {
-		t.Errorf("a list of none has %d devices", len(none))
+	recordtest.Equal(t, list(t, s, user, 10), []auth.Device{current(0, 3), Device(0, 2), current(0, 1)})
+	recordtest.Equal(t, list(t, s, user, 2), []auth.Device{current(0, 3), Device(0, 2)})
+	for _, c := range []struct {
+		page auth.PageRequest
+		want []auth.Device
+	}{
+		{auth.PageRequest{Limit: 1, Offset: 1}, []auth.Device{Device(0, 2)}},
+		{auth.PageRequest{Limit: 5, Offset: 2}, []auth.Device{current(0, 1)}},
+		{auth.PageRequest{Limit: 5, Offset: 3}, nil},
+		{auth.PageRequest{Limit: 5, Offset: 9}, nil},
+		{auth.PageRequest{}, nil},
+	} {
+		got, total, err := s.Devices.List(t.Context(), user, c.page)
+		recordtest.OK(t, err)
+		if total != 3 || len(got) != len(c.want) {
+			t.Fatalf("page %+v has %d devices of %d, want %d of 3", c.page, len(got), total, len(c.want))
+		}
+		for i := range got {
+			recordtest.Equal(t, got[i], c.want[i])
+		}
 	}
+}
+
+// list returns the first devices of a user.
+func list(t *testing.T, s Subject, user auth.UserID, limit int) []auth.Device {
+	t.Helper()
+	devices, _, err := s.Devices.List(t.Context(), user, auth.PageRequest{Limit: limit})
+	recordtest.OK(t, err)
+	return devices
 }
 
 func deletesUnused(t *testing.T, s Subject) {
@@ -290,7 +314,7 @@ func rollsBack(t *testing.T, s Subject) {
 		}
 		return s.Devices.Update(ctx, d.ID, func(p *auth.Device) error { p.Browser = "Lynx"; return nil })
 	})
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }
 
 func heedsCancel(t *testing.T, s Subject) {
@@ -303,11 +327,14 @@ func heedsCancel(t *testing.T, s Subject) {
 		"Update": func(ctx context.Context) error {
 			return s.Devices.Update(ctx, d.ID, func(p *auth.Device) error { p.Browser = "Lynx"; return nil })
 		},
-		"List":          func(ctx context.Context) error { _, err := s.Devices.List(ctx, d.UserID, 10); return err },
+		"List": func(ctx context.Context) error {
+			_, _, err := s.Devices.List(ctx, d.UserID, auth.PageRequest{Limit: 10})
+			return err
+		},
 		"DeleteUnused":  func(ctx context.Context) error { _, err := s.Devices.DeleteUnused(ctx, d.LastSeen); return err },
 		"Tokens.Add":    func(ctx context.Context) error { return s.Tokens.Add(ctx, token(d, 1), 5) },
 		"Tokens.Find":   func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token(d, 1).Hash); return err },
 		"Tokens.Remove": func(ctx context.Context) error { return s.Tokens.Remove(ctx, d.ID) },
 	})
-	recordtest.Equal(t, recordtest.Must(s.Devices.List(t.Context(), d.UserID, 10))(t), []auth.Device{d})
+	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }

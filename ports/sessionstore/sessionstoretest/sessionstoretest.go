@@ -218,7 +218,7 @@ func signsInParallel(t *testing.T, s Subject) {
 			return s.Accounts.Update(ctx, was.ID, func(a *auth.Account) error { a.MFA.LastStep++; return nil })
 		})
 	})...))
-	if n := len(recordtest.Must(s.Sessions.Active(t.Context(), was.ID, recordtest.Epoch(), 2*calls))(t)); n != calls {
+	if n := len(active(t, s, was.ID, recordtest.Epoch(), 2*calls)); n != calls {
 		t.Errorf("%d sessions are stored, want %d", n, calls)
 	}
 	was.MFA.LastStep += calls
@@ -303,11 +303,32 @@ func listsActive(t *testing.T, s Subject) {
 		{at, 2, []auth.Session{Living(0, 4), Living(0, 3)}},
 		{at.Add(-time.Microsecond), 10, []auth.Session{Living(0, 4), Living(0, 3), Living(0, 2), expired}},
 	} {
-		recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), user, c.at, c.limit))(t), c.want)
+		recordtest.Equal(t, active(t, s, user, c.at, c.limit), c.want)
 	}
-	if none := recordtest.Must(s.Sessions.Active(t.Context(), user, at, 0))(t); len(none) != 0 {
-		t.Errorf("a list of none has %d sessions", len(none))
+	for page, want := range map[auth.PageRequest][]auth.Session{
+		{Limit: 1, Offset: 1}: {Living(0, 3)},
+		{Limit: 5, Offset: 2}: {Living(0, 2)},
+		{Limit: 5, Offset: 3}: nil,
+		{Limit: 5, Offset: 9}: nil,
+		{}:                    nil,
+	} {
+		got, total, err := s.Sessions.Active(t.Context(), user, at, page)
+		recordtest.OK(t, err)
+		if total != 3 || len(got) != len(want) {
+			t.Fatalf("page %+v has %d sessions of %d, want %d of 3", page, len(got), total, len(want))
+		}
+		for i := range got {
+			recordtest.Equal(t, got[i], want[i])
+		}
 	}
+}
+
+// active returns the first sessions of a user that live at a time.
+func active(t *testing.T, s Subject, user auth.UserID, at time.Time, limit int) []auth.Session {
+	t.Helper()
+	sessions, _, err := s.Sessions.Active(t.Context(), user, at, auth.PageRequest{Limit: limit})
+	recordtest.OK(t, err)
+	return sessions
 }
 
 func counts(t *testing.T, s Subject) {
@@ -342,7 +363,7 @@ func rollsBack(t *testing.T, s Subject) {
 		}
 		return s.Sessions.Update(ctx, session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
 	})
-	recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), session.UserID, session.CreatedAt, 10))(t), []auth.Session{session})
+	recordtest.Equal(t, active(t, s, session.UserID, session.CreatedAt, 10), []auth.Session{session})
 }
 
 func heedsCancel(t *testing.T, s Subject) {
@@ -360,7 +381,10 @@ func heedsCancel(t *testing.T, s Subject) {
 			_, err := s.Sessions.End(ctx, sessionstore.Filter{UserID: user}, session.CreatedAt, auth.EndReplay)
 			return err
 		},
-		"Active":     func(ctx context.Context) error { _, err := s.Sessions.Active(ctx, user, late, 10); return err },
+		"Active": func(ctx context.Context) error {
+			_, _, err := s.Sessions.Active(ctx, user, late, auth.PageRequest{Limit: 10})
+			return err
+		},
 		"CountSince": func(ctx context.Context) error { _, err := s.Sessions.CountSince(ctx, user, late); return err },
 		"Trusted":    func(ctx context.Context) error { _, err := s.Sessions.Trusted(ctx, user, 10); return err },
 		"Add":        func(ctx context.Context) error { return s.Tokens.Add(ctx, auth.RefreshToken{SessionID: session.ID}) },
@@ -375,6 +399,6 @@ func heedsCancel(t *testing.T, s Subject) {
 			return err
 		},
 	})
-	recordtest.Equal(t, recordtest.Must(s.Sessions.Active(t.Context(), user, session.CreatedAt, 10))(t), []auth.Session{session})
+	recordtest.Equal(t, active(t, s, user, session.CreatedAt, 10), []auth.Session{session})
 	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), token.Hash))(t), token)
 }
