@@ -121,6 +121,30 @@ func inProcessCounters(m *memory.Counters) counters {
 	return counters{Store: m, Healthy: func() bool { return true }}
 }
 
+// limitCounters are the counters of rate limits in the process.
+func limitCounters(c clock.Clock, cfg memory.Config, r metrics.Registerer, log *logrus.Entry) *memory.Counters {
+	m := memory.NewCounters(c, cfg)
+	m.Measure("ratelimit", r, log)
+	return m
+}
+
+// apiStore is where the API's own limits are counted.
+type apiStore struct{ counter.Store }
+
+// chooseAPIStore counts in the store of the rate limits where other instances
+// share that. In the process the API has counters of its own: callers of the rate
+// limit service could fill the others and so open a limit that guards sign-in.
+func chooseAPIStore(
+	shared counters, measured counter.Store, c clock.Clock, cfg memory.Config, r metrics.Registerer, log *logrus.Entry,
+) apiStore {
+	if shared.System != "" {
+		return apiStore{measured}
+	}
+	own := memory.NewCounters(c, cfg)
+	own.Measure("api", r, log)
+	return apiStore{own}
+}
+
 // chooseCounters counts on memcached where BACKEND_TYPE selects it, on Valkey
 // where KVSTORE_URL is set, else in the process.
 func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {

@@ -175,7 +175,7 @@ var methodsSet = wire.NewSet(
 	methodsapi.New,
 )
 
-func usageCounter(store counter.Store, c clock.Clock, r settings.RateLimit) *usage.Counter {
+func usageCounter(store apiStore, c clock.Clock, r settings.RateLimit) *usage.Counter {
 	return usage.New(store, c, r.Prefix)
 }
 
@@ -186,7 +186,7 @@ func registerer(r *prometheus.Registry) metrics.Registerer { return r }
 
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
-	memory.NewCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
+	limitCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	chooseRules,
@@ -196,11 +196,15 @@ var limitSet = wire.NewSet(
 
 // throttleSet lets the API ask the rate limit hexagon about its own limits.
 var throttleSet = wire.NewSet(
-	throttleConfig, inprocess.NewThrottle, newThrottle,
+	throttleConfig, chooseAPIStore, newThrottle,
 )
 
-func newThrottle(t *inprocess.Throttle, r metrics.Registerer) throttle.Throttle {
-	return prometheus.NewThrottle(t, r)
+func newThrottle(cfg inprocess.ThrottleConfig, store apiStore, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
+	t, err := inprocess.NewThrottle(cfg, store, c)
+	if err != nil {
+		return nil, err
+	}
+	return prometheus.NewThrottle(t, r), nil
 }
 
 func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }

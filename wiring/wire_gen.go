@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
-	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
@@ -56,14 +55,14 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	rules := reload.New(options, wiringRuleLog)
 	clock := system.Clock{}
 	memoryConfig := s.Memory
-	memoryCounters := memory.NewCounters(clock, memoryConfig)
+	prometheusRegisterer := registerer(r)
+	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
 	wiringCounters := inProcessCounters(memoryCounters)
 	otlpConfig := s.Tracing
 	tracing, cleanup, err := otlp.Open(ctx, otlpConfig, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	prometheusRegisterer := registerer(r)
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
@@ -246,7 +245,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
+	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
+	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, clock, prometheusRegisterer)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -256,9 +256,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
@@ -321,7 +320,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
@@ -357,7 +356,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
 	lister := listing.New(methods)
-	counter := usageCounter(store, clock, rateLimit)
+	counter := usageCounter(wiringApiStore, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
@@ -378,7 +377,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Registry: registryapiAPI,
 		Auth:     authapiAPI,
 		Methods:  methodsapiAPI,
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Clock:    clock,
 		Database: db,
 		Counters: store,
@@ -430,7 +429,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
-	memoryCounters := memory.NewCounters(clock, memoryConfig)
+	prometheusRegisterer := registerer(r)
+	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
@@ -441,7 +441,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	prometheusRegisterer := registerer(r)
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
@@ -658,7 +657,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	throttle, err := inprocess.NewThrottle(inprocessThrottleConfig, store, clock)
+	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
+	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, clock, prometheusRegisterer)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -670,9 +670,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	throttleThrottle := newThrottle(throttle, prometheusRegisterer)
 	wiringNoticeSurroundings := noticeSurroundings{
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
@@ -739,7 +738,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	stepupSurroundings := stepup.Surroundings{
 		Couriers: couriers,
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Cache:    sessioncacheCache,
 		Trail:    trail,
 		Clock:    clock,
@@ -777,7 +776,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
 	lister := listing.New(methods)
-	counter := usageCounter(store, clock, rateLimit)
+	counter := usageCounter(wiringApiStore, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
@@ -798,7 +797,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Registry: registryapiAPI,
 		Auth:     authapiAPI,
 		Methods:  methodsapiAPI,
-		Throttle: throttleThrottle,
+		Throttle: throttle,
 		Clock:    clock,
 		Database: db,
 		Counters: store,
@@ -854,7 +853,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
-	memoryCounters := memory.NewCounters(clock, memoryConfig)
+	prometheusRegisterer := registerer(r)
+	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
@@ -865,7 +865,6 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		cleanup()
 		return nil, nil, err
 	}
-	prometheusRegisterer := registerer(r)
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
 	cache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {

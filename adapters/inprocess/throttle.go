@@ -97,5 +97,8 @@ func (t *Throttle) hit(scope throttle.Scope, key string, w ratelimit.Window, add
 		Prefix: t.prefix, Domain: ownDomain, Window: w,
 		Entries: []ratelimit.Entry{{Key: string(scope), Value: key}},
 	})
-	return counter.Hit{Key: string(name), Addend: addend, Limit: t.limits[scope].Requests, Window: w.Length, TTL: w.Length}
+	return counter.Hit{
+		Key: string(name), Addend: addend, Limit: t.limits[scope].Requests,
+		Window: w.Length, TTL: w.Length + ratelimit.ClockSkew, Left: w.End().Sub(t.clock.Now()),
+	}
 }

@@ -256,6 +256,7 @@ type flight struct {
 	node       *node
 	call       *call
 	connection *connection
+	once       bool // it gives hits back, which must not happen twice
 	err        error
 }
 
@@ -264,11 +265,12 @@ func (c *Client) begin(ctx context.Context, n *node, hits []counter.Hit, command
 	k := c.take()
 	k.reset(len(hits))
 	now := time.Now()
+	f := flight{node: n, call: k}
 	for i := range hits {
 		k.commands = command(k.commands, &hits[i], now)
+		f.once = f.once || hits[i].Addend < 0
 	}
 	k.timer.Reset(deadline.Sub(now))
-	f := flight{node: n, call: k}
 	f.send(ctx)
 	return f
 }
@@ -287,13 +289,13 @@ func (f *flight) send(ctx context.Context) {
 
 // finish waits for the counts of a call. A node that restarts breaks all connections at once; the call is then made again
 // over each of them within its deadline, and when the one before was carried out after all, its hits count twice, which
-// never admits more than the limit.
+// never admits more than the limit. A call that gives hits back is not made again, since giving back twice would.
 func (c *Client) finish(ctx context.Context, f flight, after []uint64) error {
 	gone := false
 	if f.err == nil {
 		gone, f.err = f.connection.finish(ctx, f.call)
 	}
-	for n := 0; n < len(f.node.slots) && errors.Is(f.err, errLostCall); n++ {
+	for n := 0; n < len(f.node.slots) && errors.Is(f.err, errLostCall) && !f.once; n++ {
 		if f.send(ctx); f.err == nil {
 			gone, f.err = f.connection.finish(ctx, f.call)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/bits"
-	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -24,8 +23,8 @@ const (
 
 // Config is the settings of the stores in the process.
 type Config struct {
-	// MaxCounters bounds the live counters, and so the memory: about 100 bytes each.
-	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"how many counters the process keeps at most; when full, the one that expires soonest goes"`
+	// MaxCounters bounds the counters, and so the memory: up to 200 bytes each.
+	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"how many counters the process keeps at most, of the rate limit service and, apart from them, of the API's own limits; when full, one that is not over its limit goes, of the unit that takes most room"`
 	// MaxSessions bounds the session copies.
 	MaxSessions int `readBy:"api" env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"how many session copies the process keeps at most"`
 	// OverLimitBytes bounds what is remembered of counters that are over their limit; 0 remembers nothing.
@@ -50,15 +49,17 @@ func (c Config) Validate() error {
 // needs no closing.
 //
 // Keys are kept as 128-bit hashes with seeds of this process, so that a counter costs no allocation and the garbage
-// collector nothing. Expired counters are taken out a few at a time as new ones are made. When a shard is full, the
-// counter in it that expires soonest is forgotten, which is the one whose loss matters for the shortest time; Evicted
-// tells how many were. Counts end at the greatest 64-bit signed number.
+// collector nothing. A counter is kept until its window ends, without any jitter: no other process shares the store.
+// Expired counters are taken out a few at a time as new ones are made. When a shard is full, expired counters go first,
+// then one within its limit, of the new counter's own class of windows or of the class that takes most room, and one that
+// is over its limit only when there are no others. Evicted returns how many live counters went. Counts end at the greatest
+// 64-bit signed number.
 type Counters struct {
 	clock   clock.Clock
 	seeds   [2]maphash.Seed
 	shards  []shard
 	mask    uint64
-	evicted atomic.Uint64
+	evicted evictions
 }
 
 // NewCounters returns an empty store that keeps about cfg.MaxCounters counters at most.
@@ -156,7 +157,7 @@ func (m *Counters) over(hits []counter.Hit, digests []digest, now int64) map[dig
 func (m *Counters) Ping(context.Context) error { return nil }
 
 // Evicted returns how many live counters were forgotten because the store was full.
-func (m *Counters) Evicted() uint64 { return m.evicted.Load() }
+func (m *Counters) Evicted() uint64 { return m.evicted.count.Load() }
 
 // Len returns how many counters are kept, expired ones included that were not taken out yet.
 func (m *Counters) Len() int {
@@ -164,7 +165,7 @@ func (m *Counters) Len() int {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		n += len(s.heap)
+		n += s.kept
 		s.mu.Unlock()
 	}
 	return n
@@ -204,4 +205,9 @@ func check(ctx context.Context, hits []counter.Hit, after []uint64) error {
 }
 
 // expiry returns the moment from which a counter made now is gone.
-func expiry(now int64, ttl time.Duration) int64 { return now + int64(max(ttl, time.Second)) }
+func expiry(now int64, h *counter.Hit) int64 {
+	if h.Left > 0 {
+		return now + int64(h.Left)
+	}
+	return now + int64(max(h.TTL, time.Second))
+}

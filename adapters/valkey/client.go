@@ -14,7 +14,7 @@
 // Every call ends within KVSTORE_TIMEOUT. After five calls in a row without an answer, calls fail at once until a
 // goroutine of the client's own finds that the store answers again. A call under which the connection breaks is made
 // again within its deadline; when the one before was carried out after all, its hits count twice, which never admits more
-// than the limit. A server that has become a replica is left for whichever is reached anew.
+// than the limit. A call that gives hits back is not made again, since giving back twice would. A server that has become a replica is left for whichever is reached anew.
 //
 // # Clusters
 //

@@ -32,7 +32,7 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 
 // addAt counts hits of one node.
 func (c *Client) addAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.link.do(ctx, place{n, hits[0].Key}, func(ctx context.Context, client valkey.Client) error {
+	return c.link.do(ctx, placeOf(n, hits), func(ctx context.Context, client valkey.Client) error {
 		if len(hits) == 1 && hits[0].Addend > 0 && c.seen.has(hits[0].Key) {
 			result := client.Do(ctx, count(client.B(), &hits[0]))
 			return c.settle(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})

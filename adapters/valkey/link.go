@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
 // retryGap is how long the link waits between attempts to reach a store that is away. It is the greatest time that
@@ -152,10 +153,23 @@ var (
 type place struct {
 	node *node
 	key  string
+	once bool // the call must not be made again when it may have been carried out
+	part bool // nor when a part of it may have been
+}
+
+// placeOf is where hits of one node go. What gives hits back must not be carried
+// out twice, or more would get through than the limit.
+func placeOf(n *node, hits []counter.Hit) place {
+	p := place{node: n, key: hits[0].Key}
+	for i := range hits {
+		p.once = p.once || hits[i].Addend < 0
+	}
+	p.part = p.once && len(hits) > 1
+	return p
 }
 
 // do calls the store by fn, within the deadline, and again when the connection was lost under the call or a cluster is
-// being rearranged. All keys of the call lie on one node. Its errors are fault.Unavailable.
+// being rearranged, unless the call must not be carried out twice. All keys of the call lie on one node. Its errors are fault.Unavailable.
 func (l *link) do(ctx context.Context, at place, fn func(context.Context, valkey.Client) error) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err)
@@ -168,7 +182,7 @@ func (l *link) do(ctx context.Context, at place, fn func(context.Context, valkey
 	}
 	bounded, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	err := l.call(bounded, at.node, fn)
+	err := l.call(bounded, at, fn)
 	if err == nil {
 		at.node.breaker.answered()
 		return nil
@@ -179,20 +193,20 @@ func (l *link) do(ctx context.Context, at place, fn func(context.Context, valkey
 
 // call waits for its turn and calls the store. A server that restarts breaks all connections at once, and each call that
 // fails finds one of them.
-func (l *link) call(ctx context.Context, n *node, fn func(context.Context, valkey.Client) error) error {
-	if err := n.take(ctx); err != nil {
+func (l *link) call(ctx context.Context, at place, fn func(context.Context, valkey.Client) error) error {
+	if err := at.node.take(ctx); err != nil {
 		return err
 	}
-	defer n.giveBack()
-	if n.breaker.refuses() {
+	defer at.node.giveBack()
+	if at.node.breaker.refuses() {
 		return errOpen
 	}
 	err := fn(ctx, *l.client.Load())
 	for found := 0; err != nil && ctx.Err() == nil; {
 		switch {
-		case lost(err) && found < maxConnections:
+		case lost(err) && !at.once && found < maxConnections:
 			found++
-		case moving(err):
+		case moving(err) && !at.part: // a single command that is told so was not carried out
 			pause.For(ctx, moveGap)
 		default:
 			return err

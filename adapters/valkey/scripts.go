@@ -79,7 +79,7 @@ func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []
 
 // conditionallyAt runs the script for hits of one slot, or of a store that is no cluster.
 func (c *Client) conditionallyAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.link.do(ctx, place{n, hits[0].Key}, func(ctx context.Context, client valkey.Client) error {
+	return c.link.do(ctx, placeOf(n, hits), func(ctx context.Context, client valkey.Client) error {
 		return c.conditionally(ctx, client, hits, after)
 	})
 }

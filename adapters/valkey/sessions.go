@@ -86,7 +86,7 @@ func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bo
 	var session auth.Session
 	var read time.Time
 	key := sessionKey + string(id)
-	err := s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error {
+	err := s.link.do(ctx, place{node: s.link.nodeOf(key), key: key}, func(ctx context.Context, client valkey.Client) error {
 		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionLife).AsBytes()
 		if err != nil {
 			if valkey.IsValkeyNil(err) {
@@ -120,7 +120,7 @@ func (s *Sessions) Put(ctx context.Context, session auth.Session, read time.Time
 		valkey.BinaryString(appendCopy(make([]byte, 0, 256), &session, read)),
 		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(life.Milliseconds(), 10),
 	}
-	_ = s.link.do(ctx, place{s.link.nodeOf(key), key}, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
+	_ = s.link.do(ctx, place{node: s.link.nodeOf(key), key: key}, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
 		return s.put.Exec(ctx, client, []string{key}, args).Error()
 	})
 }
@@ -139,7 +139,7 @@ func (s *Sessions) Drop(ctx context.Context, ids ...auth.SessionID) {
 		keys[i] = sessionKey + string(id)
 	}
 	for n, keys := range s.link.keysByNode(keys) {
-		_ = s.link.do(context.WithoutCancel(ctx), place{n, keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
+		_ = s.link.do(context.WithoutCancel(ctx), place{node: n, key: keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
 			return drop(ctx, client, keys, mark)
 		})
 	}

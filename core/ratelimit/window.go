@@ -15,6 +15,10 @@ const MaxKey = 200
 // what follows it.
 const MaxPrefix = 100
 
+// ClockSkew is how long a store keeps a counter beyond its window, for instances
+// whose clocks are behind that of the one that made the counter.
+const ClockSkew = time.Second
+
 // Window is one fixed window of time.
 type Window struct {
 	Start  int64 // Unix seconds

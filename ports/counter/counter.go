@@ -25,9 +25,13 @@ type Hit struct {
 	Limit uint64
 	// Window is the length of the counter's window.
 	Window time.Duration
-	// TTL is how long the store keeps a counter after it was made: the window
-	// and the jitter on top. At least one second.
+	// TTL is how long the store keeps a counter after it was made: the window,
+	// and on top what differs between clocks, and jitter. At least one second.
 	TTL time.Duration
+	// Left is how long the window still lasts by the caller's clock; 0 where the
+	// caller does not know. A store within the caller's process, which shares
+	// its clock, may forget the counter when it has passed.
+	Left time.Duration
 }
 
 // Store counts. It is safe for concurrent use from many processes: every

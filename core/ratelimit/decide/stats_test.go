@@ -198,11 +198,14 @@ func TestKeysAndExpiry(t *testing.T) {
 		if !strings.HasPrefix(h.Key, "p_1:d1:k1:"+string(rune('a'+i%4))) || h.Window != time.Minute || h.Limit != 5 || h.Addend != 1 {
 			t.Errorf("hit %+v", h)
 		}
-		if h.TTL < time.Minute || h.TTL > 6*time.Minute || h.TTL%time.Second != 0 {
+		if h.TTL < time.Minute+ratelimit.ClockSkew || h.TTL > 6*time.Minute+ratelimit.ClockSkew || h.TTL%time.Second != 0 {
 			t.Errorf("lives %v", h.TTL)
 		}
 		if h.TTL != b.store.hits[i%4].TTL {
 			t.Error("the same key lives differently long")
+		}
+		if end := ratelimit.WindowAt(b.clock.Now(), time.Minute).End(); h.Left != end.Sub(b.clock.Now()) {
+			t.Errorf("%v are left of a window that ends at %v", h.Left, end)
 		}
 		ttls[h.TTL] = true
 	}

@@ -161,7 +161,7 @@ func (d *Decider) addHits(w *work) {
 	for i, end := range w.ends {
 		h := &w.hits[i]
 		h.Key = keys[from:end]
-		h.TTL = h.Window + d.jitter(h.Key)
+		h.TTL = h.Window + ratelimit.ClockSkew + d.jitter(h.Key)
 		from = end
 	}
 }
@@ -181,6 +181,7 @@ func (d *Decider) addHit(w *work, t *target, wanted *ratelimit.Descriptor) {
 		Addend: int64(t.addend), //nolint:gosec // at most MaxHits
 		Limit:  uint64(t.limit.RequestsPerUnit),
 		Window: t.window.Length,
+		Left:   t.window.End().Sub(w.now),
 	}
 	if t.back {
 		hit.Addend = -hit.Addend

@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"counts exactly in parallel":                countsInParallel,
 		"expires a counter":                         expires,
 		"keeps the expiry a counter was made with":  keepsExpiry,
+		"keeps a counter until its window ends":     keepsUntilEnd,
 		"counts all when nothing is over":           countsAll,
 		"counts only what is over":                  countsOnlyOver,
 		"counts all hits of a key that is over":     countsRepeatedKey,
@@ -274,6 +275,22 @@ func keepsExpiry(t *testing.T, s Subject) {
 		s.Advance(ttl)
 		want(t, "after the first life", count(t, s, hit(key, 0, noLimit)), 0)
 	}
+}
+
+// keepsUntilEnd does not say what happens after the window: only a store in the caller's process can know its end.
+func keepsUntilEnd(t *testing.T, s Subject) {
+	key := s.Key("until-end")
+	h := hit(key, 1, noLimit)
+	h.Left = window / 3
+	want(t, "made", count(t, s, h), 1)
+	if s.TTL != nil {
+		wantTTL(t, s, key)
+	}
+	if s.Advance == nil {
+		return
+	}
+	s.Advance(window/3 - time.Nanosecond)
+	want(t, "at the last moment of the window", count(t, s, h), 2)
 }
 
 func countsAll(t *testing.T, s Subject) {

@@ -1,0 +1,51 @@
+package memory
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+)
+
+// warnGap is the shortest time between two warnings about a full store.
+const warnGap = time.Minute
+
+// evictions counts live counters that were forgotten because the store was full.
+type evictions struct {
+	count    atomic.Uint64
+	warnedAt atomic.Int64 // nanoseconds since the epoch; 0 for never
+	log      *logrus.Entry
+}
+
+// note counts one, and warns unless it did so a moment ago. A lock is held, so the log is written elsewhere.
+func (e *evictions) note(now int64) {
+	count := e.count.Add(1)
+	if e.log == nil {
+		return
+	}
+	last := e.warnedAt.Load()
+	if (last == 0 || now-last >= int64(warnGap)) && e.warnedAt.CompareAndSwap(last, now) {
+		go e.log.WithField("evicted", count).
+			Warn("as many counters as the process may keep are alive, and some are forgotten before their windows end; raise COUNTERS_IN_PROCESS_MAX")
+	}
+}
+
+// Measure shows the store in metrics under a name, and warns in the log, at most once a minute, while live counters are
+// forgotten because it is full. It is called once, before the store is used.
+func (m *Counters) Measure(store string, r prometheus.Registerer, log *logrus.Entry) {
+	m.evicted.log = log.WithField("store", store)
+	labels := prometheus.Labels{"store": store}
+	r.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "tollgate_counters_evicted_total",
+			Help:        "Counters that were forgotten before their windows ended because the store in the process was full.",
+			ConstLabels: labels,
+		}, func() float64 { return float64(m.Evicted()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "tollgate_counters_in_process",
+			Help:        "Counters in the process, with expired ones that were not removed yet.",
+			ConstLabels: labels,
+		}, func() float64 { return float64(m.Len()) }),
+	)
+}

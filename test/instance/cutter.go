@@ -1,0 +1,89 @@
+package instance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Cutter is a proxy in front of a server. It can break a connection between the server's answer and the client, so that a call is
+// carried out whose answer is lost.
+type Cutter struct {
+	Address string // host:port
+
+	listener net.Listener
+	target   string
+	marker   atomic.Pointer[string]
+}
+
+// NewCutter returns a proxy that passes everything on until Cut is called.
+func NewCutter(target string) (*Cutter, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	c := &Cutter{Address: l.Addr().String(), listener: l, target: target}
+	go c.serve()
+	return c, nil
+}
+
+// Cut makes the proxy drop the answer to the next request that has marker in it, and close the connection.
+func (c *Cutter) Cut(marker string) { c.marker.Store(&marker) }
+
+// Close ends the listener; connections end with their clients.
+func (c *Cutter) Close() { _ = c.listener.Close() } // nothing is left to do about it
+
+func (c *Cutter) serve() {
+	for {
+		client, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", c.target)
+		if err != nil {
+			_ = client.Close() // the client notices
+			continue
+		}
+		go c.pass(client, server)
+	}
+}
+
+// pass passes on what both sides send until one of them ends, or an answer is dropped.
+func (c *Cutter) pass(client, server net.Conn) {
+	end := sync.OnceFunc(func() {
+		_ = client.Close() // either side ends both
+		_ = server.Close() // likewise
+	})
+	var drop atomic.Bool
+	go func() {
+		defer end()
+		_ = copyBy(server, client, func(request []byte) bool {
+			marker := c.marker.Load()
+			if marker != nil && bytes.Contains(request, []byte(*marker)) && c.marker.CompareAndSwap(marker, nil) {
+				drop.Store(true)
+			}
+			return true
+		})
+	}()
+	defer end()
+	_ = copyBy(client, server, func([]byte) bool { return !drop.Load() }) // the end is all that matters
+}
+
+// copyBy copies until an error, or until pass refuses a piece.
+func copyBy(to io.Writer, from io.Reader, pass func([]byte) bool) error {
+	for buffer := make([]byte, 64<<10); ; {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return err
+		}
+		if !pass(buffer[:n]) {
+			return nil
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return err
+		}
+	}
+}
