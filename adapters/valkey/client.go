@@ -61,8 +61,21 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	return &Client{link: l, seen: newSeen(), chunk: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
 }
 
-// connect returns a client that is connected, unlike valkey-go, which may return one beside an error.
+// connect returns a client that is connected. Where the server refuses HELLO, or ends connections because of it, as proxies do, the
+// client does without, for as long as it lives: the next client tries HELLO first again.
 func connect(options valkey.ClientOption) (valkey.Client, error) {
+	client, err := connectBy(options)
+	if _, refused := replied(err); !refused && !lost(err) {
+		return client, err
+	}
+	if plain, plainErr := connectBy(withoutHello(options)); plainErr == nil {
+		return plain, nil
+	}
+	return client, err
+}
+
+// connectBy makes a client, and closes one that valkey-go returns next to an error.
+func connectBy(options valkey.ClientOption) (valkey.Client, error) {
 	client, err := valkey.NewClient(options)
 	if err != nil {
 		if client != nil {

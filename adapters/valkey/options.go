@@ -48,7 +48,9 @@ func (c Config) options() (valkey.ClientOption, error) {
 	dialer := net.Dialer{Timeout: c.Timeout, KeepAlive: pingGap}
 	o := valkey.ClientOption{
 		InitAddress: t.addresses, SelectDB: t.database, TLSConfig: secure, Dialer: dialer,
-		Username: t.auth.username, Password: t.auth.password, ClientName: "tollgate",
+		Username: t.auth.username, Password: t.auth.password,
+		// No ClientName: valkey-go gives a connection up when CLIENT SETNAME is refused, as proxies do. It forgives CLIENT SETINFO.
+		ClientSetInfo:      []string{"tollgate", "1"},
 		ForceSingleClient:  c.Type == Single,
 		ConnWriteTimeout:   c.Timeout,
 		AlwaysPipelining:   true, // a connection that the server closed is then known before it is used
