@@ -5,6 +5,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 )
@@ -20,8 +21,11 @@ func NewGrants(db *DB) *Grants { return &Grants{db} }
 // Add answers grantstore.Store.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.exec(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		added, err := s.db.exec(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 			string(g.Holder), string(g.Action), g.Pattern.String())
+		if err == nil && added == 0 {
+			return fault.New(fault.Conflict, "", "there is such a grant already")
+		}
 		return err
 	})
 }

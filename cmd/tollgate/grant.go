@@ -40,15 +40,21 @@ func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Gr
 	if err != nil {
 		return registry.Grant{}, err
 	}
-	email, err := auth.ParseEmail(f.email)
+	holder, err := holderOf(c, op, f.email)
+	return registry.Grant{Holder: holder, Action: action, Pattern: pattern}, err
+}
+
+// holderOf returns the holder of the grants of the person with an e-mail address.
+func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.Holder, error) {
+	email, err := auth.ParseEmail(address)
 	if err != nil {
-		return registry.Grant{}, err
+		return "", err
 	}
 	account, err := op.Accounts.ByEmail(c.Context(), email)
 	if err != nil {
-		return registry.Grant{}, notFound(err, "there is no user "+string(email))
+		return "", notFound(err, "there is no user "+string(email))
 	}
-	return registry.Grant{Holder: registry.Holder(account.ID), Action: action, Pattern: pattern}, nil
+	return registry.Holder(account.ID), nil
 }
 
 func newGrantAdd(p process) *cobra.Command {
@@ -92,19 +98,31 @@ func newGrantChange(p process, use, short string, do func(*cobra.Command, *wirin
 
 func newGrantList(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List all grants",
-		Example: "  tollgate grant list --output json",
+		Use:     "list [--email E]",
+		Short:   "List the grants of everybody or of one person",
+		Example: "  tollgate grant list --output json\n  tollgate grant list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}
+	var email string
+	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; without it, all grants")
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			all, err := allGrants(c, op)
+			read := allGrants
+			if c.Flags().Changed("email") {
+				read = func(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
+					holder, err := holderOf(c, op, email)
+					if err != nil {
+						return nil, err
+					}
+					return op.Grants.Of(c.Context(), holder)
+				}
+			}
+			grants, err := read(c, op)
 			if err != nil {
 				return err
 			}
-			return printGrants(p, o, op, c, all)
+			return printGrants(p, o, op, c, grants)
 		})
 	}
 	return c

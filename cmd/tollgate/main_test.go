@@ -66,6 +66,7 @@ func TestUsersAndGrants(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Resource != "com.example/*" {
 		t.Errorf("grant list: %+v, %v", r, err)
 	}
+	wantGrantsOfOne(t, dir)
 	if r := command(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
@@ -74,6 +75,34 @@ func TestUsersAndGrants(t *testing.T) {
 	}
 	if r := command(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
 		t.Errorf("no grants are listed as %q", r.stdout)
+	}
+}
+
+// wantGrantsOfOne wants grant list --email to show the grants of that person only.
+// Ada has one grant.
+func wantGrantsOfOne(t *testing.T, dir string) {
+	t.Helper()
+	if r := command(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {
+		t.Fatalf("user add: %+v", r)
+	}
+	if r := command(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+		t.Fatalf("grant add: %+v", r)
+	}
+	r := command(t, dir, "", "grant", "list", "--email", "BOB@example.com", "-o", "json")
+	var grants []struct{ Email, Action, Resource string }
+	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Email != "bob@example.com" || grants[0].Resource != "*" {
+		t.Errorf("grant list --email: %+v, %v", r, err)
+	}
+	if r := command(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+		t.Errorf("grant list of nobody: %+v", r)
+	}
+	for _, email := range []string{"", "no address"} {
+		if r := command(t, dir, "", "grant", "list", "--email", email); r.code == exitOK {
+			t.Errorf("grant list --email %q: %+v", email, r)
+		}
+	}
+	if r := command(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+		t.Errorf("grant remove: %+v", r)
 	}
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -101,6 +102,24 @@ func specificProblem(s string) *problem {
 	}
 	return nil
 }
+
+// plainProblem is the rule of strings that identify something: it refuses what no reader sees, so
+// that no two of them look the same. It is a rule of documents that are sent now; ParseVersion
+// accepts what was stored before it.
+func plainProblem(s string) *problem {
+	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		return schemaProblem("plain", "must not have control or format characters, and has %U", r)
+	}
+	if s != strings.TrimSpace(s) {
+		return schemaProblem("plain", "must not begin or end with white space")
+	}
+	return nil
+}
+
+// isInvisible reports whether a character is one of the Unicode categories Cc (C0 and C1 controls)
+// and Cf (format characters, such as zero-width ones).
+func isInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // length returns a rule that bounds the characters of a string; most 0 is no
 // upper bound.

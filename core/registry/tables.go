@@ -33,7 +33,7 @@ var serverShape = shape{"ServerDetail", []property{
 	{"description", true, text(length(1, 100))},
 	{"title", false, text(length(1, 100))},
 	{"repository", false, repository},
-	{"version", true, text(versionProblem)},
+	{"version", true, text(versionProblem, plainProblem)},
 	{"websiteUrl", false, text(uri(web...))},
 	{"icons", false, listOf(object(iconShape))},
 	{"packages", false, listOf(object(packageShape, packageRules))},
@@ -43,8 +43,8 @@ var serverShape = shape{"ServerDetail", []property{
 
 var repositoryShape = shape{"Repository", []property{
 	{"url", true, text(uri(web...))},
-	{"source", true, text()},
-	{"id", false, text()},
+	{"source", true, text(plainProblem)},
+	{"id", false, text(plainProblem)},
 	{"subfolder", false, text(subfolder)},
 }}
 
@@ -56,10 +56,10 @@ var iconShape = shape{"Icon", []property{
 }}
 
 var packageShape = shape{"Package", []property{
-	{"registryType", true, text()},
+	{"registryType", true, text(plainProblem)},
 	{"registryBaseUrl", false, text(uri())},
-	{"identifier", true, text(length(1, 0))},
-	{"version", false, text(length(1, 0), specificProblem)},
+	{"identifier", true, text(length(1, 0), plainProblem)},
+	{"version", false, text(length(1, 0), specificProblem, plainProblem)},
 	{"fileSha256", false, text(pattern(sha256Form, "64 lower-case hexadecimal digits"))},
 	{"runtimeHint", false, text()},
 	{"transport", true, object(localShape, transportRules(stdio, streamableHTTP, sse))},
@@ -70,13 +70,13 @@ var packageShape = shape{"Package", []property{
 
 var localShape = shape{"LocalTransport", []property{
 	{"type", true, text()},
-	{"url", false, text(template)},
+	{"url", false, text(template, plainProblem)},
 	{"headers", false, listOf(object(keyValueShape, inputRules))},
 }}
 
 var remoteShape = shape{"RemoteTransport", []property{
 	{"type", true, text()},
-	{"url", false, text(template)},
+	{"url", false, text(template, plainProblem)},
 	{"headers", false, listOf(object(keyValueShape, inputRules))},
 	{"variables", false, mapOf(object(inputShape, inputRules))},
 }}
@@ -95,7 +95,7 @@ var inputProperties = []property{
 var inputShape = shape{"Input", inputProperties}
 
 var keyValueShape = shape{"KeyValueInput", with(inputProperties,
-	property{"name", true, text()},
+	property{"name", true, text(plainProblem)},
 	property{"variables", false, mapOf(object(inputShape, inputRules))},
 )}
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // RemoteURL is the address of a remote in the form in which it is compared:
@@ -31,8 +32,8 @@ func uri(schemes ...string) func(string) *problem {
 var web = []string{"http", "https"}
 
 // parseURI reads an absolute URI, or tells what is wrong with it. Beyond
-// url.Parse it refuses what RFC 3986 leaves no place for: blanks, quotes,
-// brackets, an empty host, a port out of range.
+// url.Parse it refuses what RFC 3986 leaves no place for: white space, control and
+// format characters, quotes, brackets, an empty host, a port out of range.
 func parseURI(s string) (*url.URL, string) {
 	if s == "" {
 		return nil, "it is empty"
@@ -58,7 +59,7 @@ func parseURI(s string) (*url.URL, string) {
 }
 
 func neverInURI(r rune) bool {
-	return r <= ' ' || r == 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
+	return r <= ' ' || isInvisible(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\^`{|}", r)
 }
 
 var (

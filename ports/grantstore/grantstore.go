@@ -12,7 +12,9 @@ import (
 // transaction that the context carries, and return fault.Unavailable when the
 // database is away. A change counts from the next call on, on every instance.
 type Store interface {
-	// Add stores a grant. One that is there already is left as it is.
+	// Add stores a grant, or returns fault.Conflict when it is there already. Of two
+	// callers at once that add the same grant, one succeeds. The transaction that
+	// the context carries must end with that error.
 	Add(ctx context.Context, g registry.Grant) error
 	// Remove deletes a grant, or returns fault.NotFound.
 	Remove(ctx context.Context, g registry.Grant) error

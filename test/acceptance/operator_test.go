@@ -2,9 +2,11 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -124,6 +126,41 @@ func (p *person) wantGivenByOperator(t *testing.T, e *environment) {
 	if acts["add"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 || len(acts) != 3 {
 		t.Errorf("operators are told of %v", acts)
 	}
+}
+
+// TestOperatorsGiveOneGrantAtOnce runs the same command in several processes: all succeed, and
+// one of them changed something.
+func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		e.tollgate(t, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
+		const rounds, processes = 4, 6
+		for round := range rounds {
+			var all sync.WaitGroup
+			for range processes {
+				all.Go(func() {
+					out, told, code := e.ends(t, "", "grant", "add", "--email", "ada@example.com", "--action", "edit",
+						"--resource", fmt.Sprintf("com.e%d/*", round))
+					if code != 0 {
+						t.Errorf("grant add ends with %d: %s%s", code, out, told)
+					}
+				})
+			}
+			all.Wait()
+		}
+		var grants []struct{ Email, Resource string }
+		e.tells(t, &grants, "grant", "list", "--email", "ada@example.com")
+		var events []struct{ Details struct{ Action string } }
+		e.tells(t, &events, "audit", "search", "--type", "ACCOUNT_CHANGE", "--limit", "0")
+		given := 0
+		for _, event := range events {
+			if event.Details.Action == "grant_add" {
+				given++
+			}
+		}
+		if len(grants) != rounds || given != rounds {
+			t.Errorf("there are %d grants and %d events of them, want %d of each", len(grants), given, rounds)
+		}
+	})
 }
 
 // TestOperatorChangesMethods wants each change of the methods listing to be in the

@@ -159,6 +159,14 @@ func variants() []variant {
 	for _, v := range []string{"Latest", "1.0.0-2.0.0", "1.0.0-x", "1.2.3.x", "2021-03-15", "v1", "1", "release x", "1.0.0+exp.sha.5114f85", "x1", strings.Repeat("9", 255), "~draft"} {
 		all = append(all, variant{"version", v, ""}, variant{pkg + "version", v, ""})
 	}
+	for _, spoil := range []func(string) string{
+		func(s string) string { return s + "\n" }, func(s string) string { return " " + s }, func(s string) string { return s + "\u00a0" },
+		func(s string) string { return s[:1] + "\u200b" + s[1:] }, func(s string) string { return s + "\u0085" }, func(s string) string { return "\ufeff" + s },
+	} {
+		all = append(all, variant{"version", spoil("1.0.0"), "version"}, variant{pkg + "version", spoil("1.0.0"), rt + "version"},
+			variant{pkg + "identifier", spoil("@weather/server"), rt + "identifier"}, variant{pkg + "registryType", spoil("npm"), rt + "registryType"},
+			variant{remote + "url", spoil("https://weather.example/mcp"), "remotes[0].url"}, variant{env + "name", spoil("KEY"), rt + "environmentVariables[0].name"})
+	}
 	return append(all, variant{"version", gone{}, "version"}, variant{"version", "", "version"}, variant{"version", 1, "version"},
 		variant{"version", strings.Repeat("ü", 256), "version"}, variant{"version", strings.Repeat("ü", 255), ""}, variant{pkg + "version", strings.Repeat("9", 256), ""})
 }
@@ -270,6 +278,31 @@ func (r *registry) validate(t *testing.T, doc any) verdict {
 		}
 	}
 	return v
+}
+
+// checkInvisible stores a version that a reader takes for another one, as a registry did before
+// such versions were refused: it is read, replaced by nothing, and deleted.
+func checkInvisible(t *testing.T, r *registry) {
+	const name, version = "com.example.invisible/server", "1.0.0\u200b"
+	text, err := json.Marshal(map[string]any{"server": document(name, version)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _, _ := r.ends(t, string(text), "registry", "import", "-"); !strings.Contains(out, "version must not have control or format characters") {
+		t.Errorf("an import says %s", out)
+	}
+	if out, _, code := r.ends(t, string(text), "registry", "import", "--lenient", "-"); code != 0 {
+		t.Fatalf("exit %d of a lenient import: %s", code, out)
+	}
+	if got := one(t, r.get(t, at(name, version))); got.Server["version"] != version {
+		t.Errorf("the stored version is read as %v", got)
+	}
+	r.send(t, "POST", "/publish", document(name, version)).wantFault(t, http.StatusUnprocessableEntity, "version must not have")
+	r.send(t, "PUT", at(name, version), document(name, version)).wantFault(t, http.StatusUnprocessableEntity, "version must not have")
+	r.setStatus(t, name, version, "deprecated")
+	if got := r.write(t, "DELETE", at(name, version), nil); got.official().Status != "deleted" {
+		t.Errorf("the stored version is deleted as %+v", got.official())
+	}
 }
 
 // checkValidate wants warnings that refuse nothing.

@@ -39,6 +39,7 @@ func TestRegistry(t *testing.T) {
 		{"bad documents", checkBadDocuments},
 		{"good documents", checkGoodDocuments},
 		{"validate", checkValidate},
+		{"invisible characters", checkInvisible},
 		{"grants", checkGrants},
 		{"patterns", checkPatterns},
 		{"trust", checkTrust},

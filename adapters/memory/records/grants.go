@@ -18,9 +18,12 @@ var _ grantstore.Store = (*Grants)(nil)
 // NewGrants returns the grants of a database.
 func NewGrants(db *Database) *Grants { return &Grants{db: db} }
 
-// Add stores a grant.
+// Add stores a grant that is not there yet.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	return s.db.write(ctx, func(t *tables) error {
+		if t.registry.grants[g] {
+			return fault.New(fault.Conflict, "", "there is such a grant already")
+		}
 		t.registry.grants[g] = true
 		return nil
 	})

@@ -5,8 +5,8 @@ package permit
 
 import (
 	"context"
-	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
@@ -29,19 +29,22 @@ type Operator struct{ ports Ports }
 func New(p Ports) *Operator { return &Operator{p} }
 
 // Give lets the holder do what the grant says, from the next request on. A grant
-// that is there already is left as it is, and tells the audit log nothing.
-// fault.Unavailable when the database is away.
+// that is there already is left as it is, without an audit event; the store
+// decides which of two callers at once adds it. fault.Unavailable when the
+// database is away.
 func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
-	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		held, err := o.ports.Grants.Of(ctx, g.Holder)
-		if err != nil || slices.Contains(held, g) {
-			return err
-		}
-		if err := o.ports.Grants.Add(ctx, g); err != nil {
+	held := false
+	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		err := o.ports.Grants.Add(ctx, g)
+		if held = fault.Is(err, fault.Conflict); err != nil {
 			return err
 		}
 		return o.ports.Trail.RecordGrant(ctx, changeOf(g, true))
 	})
+	if held {
+		return nil
+	}
+	return err
 }
 
 // TakeBack ends a grant, from the next request on. fault.NotFound when there is

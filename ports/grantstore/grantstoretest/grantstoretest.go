@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -50,7 +51,10 @@ func emptyStore(t *testing.T, s grantstore.Store) {
 func addTwice(t *testing.T, s grantstore.Store) {
 	t.Helper()
 	g := grant(t, "a", registry.ActionEdit, "com.example/*")
-	add(t, s, g, g)
+	add(t, s, g)
+	if err := s.Add(t.Context(), g); !fault.Is(err, fault.Conflict) {
+		t.Errorf("adding again: %v, want a fault of kind Conflict", err)
+	}
 	of(t, s, "a", g)
 }
 
@@ -117,14 +121,21 @@ func parallel(t *testing.T, s grantstore.Store) {
 	t.Helper()
 	g := grant(t, "a", registry.ActionEdit, "*")
 	var all sync.WaitGroup
+	var added atomic.Int32
 	for range 10 {
 		all.Go(func() {
-			if err := s.Add(t.Context(), g); err != nil {
+			switch err := s.Add(t.Context(), g); {
+			case err == nil:
+				added.Add(1)
+			case !fault.Is(err, fault.Conflict):
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
+	if n := added.Load(); n != 1 {
+		t.Errorf("%d of 10 callers added the same grant, want 1", n)
+	}
 	of(t, s, "a", g)
 }
 
