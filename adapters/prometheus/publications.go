@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
@@ -27,6 +28,7 @@ var refusals = map[fault.Kind]string{
 	fault.Forbidden:       "forbidden",
 	fault.NotFound:        "not_found",
 	fault.Conflict:        "conflict",
+	fault.Stale:           "stale",
 	fault.Unsupported:     "unsupported",
 }
 
@@ -79,10 +81,10 @@ func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.
 }
 
 // SetStatusAll counts a change of the status of all versions of a server, once.
-func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string) ([]registry.Record, error) {
-	records, err := p.publisher.SetStatusAll(ctx, r, serverName)
+func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.Room) (browse.History, error) {
+	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
 	p.count(opStatus, err)
-	return records, err
+	return changed, err
 }
 
 func (p *Publisher) count(operation string, err error) {

@@ -112,6 +112,9 @@ func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []serverstor
 
 // saveStates stores what changed of versions that keep their documents.
 func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.Release) error {
+	if s.db.dialect.Name == SQLite {
+		return s.saveStatesOneByOne(ctx, tx, states)
+	}
 	for len(states) > 0 {
 		batch := states[:min(maxBatch, len(states))]
 		states = states[len(batch):]
@@ -135,6 +138,21 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 		}
 		if changed != int64(len(batch)) {
 			return fault.New(fault.NotFound, "", "no such version of a server")
+		}
+	}
+	return nil
+}
+
+// saveStatesOneByOne is saveStates for SQLite, which writes a row with its document anew to change
+// it. A statement that changes many rows would keep all of those in memory, to take them back if one
+// fails.
+func (s *Servers) saveStatesOneByOne(ctx context.Context, tx bun.Tx, states []registry.Release) error {
+	for _, r := range states {
+		err := mustChange(s.db.exec(ctx, tx, `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
+			WHERE name = ? AND version = ? AND published_at = ?`,
+			string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.UpdatedAt), r.Latest, r.Name.String(), r.Version.String(), at(r.PublishedAt)))
+		if err != nil {
+			return err
 		}
 	}
 	return nil

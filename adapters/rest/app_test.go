@@ -34,7 +34,7 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 	s := serve(t, config(), nil)
 	for kind, status := range map[fault.Kind]int{
 		fault.Internal: 500, fault.Invalid: 400, fault.Unauthenticated: 401, fault.Forbidden: 403, fault.NotFound: 404,
-		fault.Conflict: 409, fault.Exhausted: 429, fault.Unsupported: 501, fault.Unavailable: 503,
+		fault.Conflict: 409, fault.Stale: 412, fault.Exhausted: 429, fault.Unsupported: 501, fault.Unavailable: 503,
 	} {
 		a := s.call(t, http.MethodGet, fmt.Sprintf("/v0.1/fault/%d", kind), nil)
 		if a.status != status || a.field(t, "part") != "/v0.1" {

@@ -24,6 +24,7 @@ var statuses = map[fault.Kind]int{
 	fault.Forbidden:       http.StatusForbidden,
 	fault.NotFound:        http.StatusNotFound,
 	fault.Conflict:        http.StatusConflict,
+	fault.Stale:           http.StatusPreconditionFailed,
 	fault.Exhausted:       http.StatusTooManyRequests,
 	fault.Unsupported:     http.StatusNotImplemented,
 	fault.Unavailable:     http.StatusServiceUnavailable,

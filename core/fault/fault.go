@@ -23,6 +23,7 @@ const (
 	Forbidden                   // the caller is known and may not do this
 	NotFound                    // there is no such thing, or none the caller may see
 	Conflict                    // what is stored stands against it
+	Stale                       // a condition of the caller does not hold: what is stored has changed
 	Exhausted                   // a limit is used up; RetryAfter tells until when
 	Unsupported                 // this service, as it is set up, does not do this
 	Unavailable                 // a dependency is away; the same call may succeed later
@@ -30,7 +31,7 @@ const (
 
 var kindNames = [...]string{
 	"internal", "invalid", "unauthenticated", "forbidden", "not found",
-	"conflict", "exhausted", "unsupported", "unavailable",
+	"conflict", "stale", "exhausted", "unsupported", "unavailable",
 }
 
 // String returns the kind's name in lower case.

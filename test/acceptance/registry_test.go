@@ -40,6 +40,8 @@ func TestRegistry(t *testing.T) {
 		{"good documents", checkGoodDocuments},
 		{"validate", checkValidate},
 		{"invisible characters", checkInvisible},
+		{"preconditions", checkPreconditions},
+		{"preconditions at once", checkPreconditionsAtOnce},
 		{"grants", checkGrants},
 		{"patterns", checkPatterns},
 		{"trust", checkTrust},

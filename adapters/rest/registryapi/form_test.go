@@ -57,7 +57,7 @@ func TestReadsHaveValidators(t *testing.T) {
 	}
 }
 
-func TestOnlyReadsHaveValidators(t *testing.T) {
+func TestValidatorsOfFailuresAndWrites(t *testing.T) {
 	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for _, path := range reads() {
@@ -67,9 +67,16 @@ func TestOnlyReadsHaveValidators(t *testing.T) {
 		}
 	}
 	s.err, s.records = nil, []registry.Record{record(t, "com.example/server", "1.0.0")}
-	a := call(t, "POST", url+"/v0.1/publish", "{}", "If-None-Match", "*")
-	if a.status != 200 || a.header.Get("ETag") != "" {
-		t.Errorf("publish: %d %v", a.status, a.header)
+	read := call(t, "GET", url+"/v0.1"+onePath, "").header.Get("ETag")
+	for name, w := range writes() {
+		want := read
+		if name == "all" {
+			want = ""
+		}
+		a := call(t, w.method, url+"/v0.1"+w.path, "{}", "If-None-Match", "*", "Accept-Encoding", "gzip")
+		if a.status != 200 || a.header.Get("ETag") != want || a.header.Get("Content-Encoding") != "" || a.body == "" {
+			t.Errorf("%s: %d %v, want the tag %s", name, a.status, a.header, want)
+		}
 	}
 }
 

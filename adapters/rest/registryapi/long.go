@@ -17,26 +17,36 @@ import (
 
 // sendLong answers with a ServerList that is made while the client takes it.
 func (a *API) sendLong(c *fiber.Ctx, history *browse.LongHistory) error {
+	return a.forms.Stream(c, a.stream(c, history, listBegin, appendListEnd(nil, "", len(history.Editions()))))
+}
+
+// sendLongChange answers with an AllVersionsStatusResponse that is made while
+// the client takes it.
+func (a *API) sendLongChange(c *fiber.Ctx, room *representation.Room, changed *browse.LongHistory) {
+	begin := string(appendChangedBegin(nil, len(changed.Editions())))
+	room.Send(c, a.stream(c, changed, begin+"[", []byte("}")))
+}
+
+const listBegin = `{"servers":[`
+
+// stream returns the JSON of a history, with what comes before its records and
+// behind their array.
+func (a *API) stream(c *fiber.Ctx, history *browse.LongHistory, begin string, end []byte) representation.Stream {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	sum, size := outline(history.Editions())
-	l := &longList{ctx: c.UserContext(), history: history}
+	l := &longList{ctx: c.UserContext(), history: history, begin: begin, end: append([]byte("]"), end...)}
 	log := rest.Log(c, a.config.Log)
-	return a.forms.Stream(c, representation.Stream{Sum: sum, Size: size, Next: func() ([]byte, error) {
+	return representation.Stream{Sum: sum, Size: len(begin) + size + len(l.end), Next: func() ([]byte, error) {
 		piece, err := l.next()
 		if err != nil && !errors.Is(err, io.EOF) {
 			log.WithError(err).Error("an answer broke off")
 		}
 		return piece, err
-	}})
+	}}
 }
 
-const (
-	longBegin = `{"servers":[`
-	longEnd   = `]`
-)
-
-// outline returns the size of the list of versions, and a hash of what decides
-// over its bytes: all that the registry says of the versions, which tells by
+// outline returns the size of the records of versions with the commas between
+// them, and a hash of what decides over their bytes: all that the registry says of the versions, which tells by
 // the update times which documents they have.
 func outline(editions []registry.Edition) (sum uint64, size int) {
 	hash := xxhash.New()
@@ -46,14 +56,15 @@ func outline(editions []registry.Edition) (sum uint64, size int) {
 		size += len(b) + e.Size + len(",")
 		_, _ = hash.Write(binary.BigEndian.AppendUint64(b, uint64(e.Size))) // it never fails
 	}
-	size += len(longBegin) - len(",") + len(appendListEnd([]byte(longEnd), "", len(editions)))
-	return hash.Sum64(), size
+	return hash.Sum64(), size - len(",")
 }
 
-// longList makes a ServerList piece by piece.
+// longList makes an answer with the records of a history piece by piece.
 type longList struct {
 	ctx     context.Context //nolint:containedctx // that of the request, whose answer the list is
 	history *browse.LongHistory
+	begin   string // what comes before the records
+	end     []byte // what comes behind them
 	piece   []byte // used again for the next one
 	sent    int    // records
 }
@@ -66,7 +77,7 @@ func (l *longList) next() ([]byte, error) {
 	}
 	b := l.piece[:0]
 	if l.sent == 0 {
-		b = append(b, longBegin...)
+		b = append(b, l.begin...)
 	}
 	for i := range records {
 		if l.sent > 0 {
@@ -75,8 +86,8 @@ func (l *longList) next() ([]byte, error) {
 		b = appendRecord(b, &records[i])
 		l.sent++
 	}
-	if all := len(l.history.Editions()); l.sent == all {
-		b = appendListEnd(append(b, longEnd...), "", all)
+	if l.sent == len(l.history.Editions()) {
+		b = append(b, l.end...)
 	}
 	l.piece = b
 	return b, nil

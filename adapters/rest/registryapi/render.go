@@ -43,11 +43,16 @@ func appendListEnd(b []byte, nextCursor string, count int) []byte {
 
 // appendChanged appends an AllVersionsStatusResponse.
 func appendChanged(b []byte, records []registry.Record) []byte {
-	b = append(b, `{"updatedCount":`...)
-	b = strconv.AppendInt(b, int64(len(records)), 10)
-	b = append(b, `,"servers":`...)
-	b = appendRecords(b, records)
+	b = appendRecords(appendChangedBegin(b, len(records)), records)
 	return append(b, '}')
+}
+
+// appendChangedBegin appends what comes before the records of an
+// AllVersionsStatusResponse.
+func appendChangedBegin(b []byte, count int) []byte {
+	b = append(b, `{"updatedCount":`...)
+	b = strconv.AppendInt(b, int64(count), 10)
+	return append(b, `,"servers":`...)
 }
 
 // metaSize is about what a record needs beside its document and message.

@@ -7,7 +7,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
@@ -18,7 +20,7 @@ type Writer interface {
 	Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publish.Request, serverName string) ([]registry.Record, error)
+	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.Room) (browse.History, error)
 }
 
 func (a *API) publish(c *fiber.Ctx) error {
@@ -26,8 +28,9 @@ func (a *API) publish(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	r.Condition = condition(representation.IfNoneMatch(c))
 	record, err := a.writer.Publish(c.UserContext(), r)
-	return answer(c, record, err)
+	return answerWrite(c, record, err)
 }
 
 func (a *API) replace(c *fiber.Ctx) error {
@@ -39,8 +42,9 @@ func (a *API) replace(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	r.Condition = condition(representation.IfMatch(c))
 	record, err := a.writer.Replace(c.UserContext(), r, t)
-	return answer(c, record, err)
+	return answerWrite(c, record, err)
 }
 
 func (a *API) delete(c *fiber.Ctx) error {
@@ -48,8 +52,10 @@ func (a *API) delete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.writer.Delete(c.UserContext(), request(c), t)
-	return answer(c, record, err)
+	r := request(c)
+	r.Condition = condition(representation.IfMatch(c))
+	record, err := a.writer.Delete(c.UserContext(), r, t)
+	return answerWrite(c, record, err)
 }
 
 func (a *API) setStatus(c *fiber.Ctx) error {
@@ -61,8 +67,9 @@ func (a *API) setStatus(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	r.Condition = condition(representation.IfMatch(c))
 	record, err := a.writer.SetStatus(c.UserContext(), r, t)
-	return answer(c, record, err)
+	return answerWrite(c, record, err)
 }
 
 func (a *API) setStatusAll(c *fiber.Ctx) error {
@@ -74,11 +81,56 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name)
+	r.Condition = condition(representation.IfMatch(c))
+	var room *representation.Room
+	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name, func(changed browse.History) error {
+		if changed.Long == nil || room != nil {
+			return nil
+		}
+		taken, err := a.forms.Room()
+		if err == nil {
+			room = taken
+		}
+		return err
+	})
+	if err == nil && changed.Long != nil {
+		a.sendLongChange(c, room, changed.Long)
+		return nil
+	}
+	room.Release() // a repeated transaction may have changed less than the first time
 	if err != nil {
 		return err
 	}
-	return send(c, func(b []byte) []byte { return appendChanged(b, changed) })
+	return send(c, func(b []byte) []byte { return appendChanged(b, changed.Records) })
+}
+
+// required is publish.Condition: the entity tags that a caller requires.
+type required struct{ representation.Condition }
+
+// condition returns what the headers of a write require; nil = nothing.
+func condition(c representation.Condition, any bool) publish.Condition {
+	if !any {
+		return nil
+	}
+	return required{c}
+}
+
+// HoldsFor implements publish.Condition.
+func (r required) HoldsFor(current registry.Record) bool {
+	return r.Holds(representation.Sum(appendRecord(nil, &current)))
+}
+
+// HoldsForAll implements publish.Condition.
+func (r required) HoldsForAll(histories ...browse.History) bool {
+	sums := make([]uint64, len(histories))
+	for i, h := range histories {
+		if h.Long != nil {
+			sums[i], _ = outline(h.Long.Editions())
+		} else {
+			sums[i] = representation.Sum(appendList(nil, h.Records, ""))
+		}
+	}
+	return r.Holds(sums...)
 }
 
 // optional reads a write that the registry may not take at all: then that is
@@ -118,6 +170,15 @@ func target(c *fiber.Ctx) (publish.Target, error) {
 	}
 	version, err := pathValue(c, versionParam)
 	return publish.Target{Name: name, Version: version}, err
+}
+
+// answerWrite is answer with the tag that the next read of the version has.
+func answerWrite(c *fiber.Ctx, r registry.Record, err error) error {
+	if err := answer(c, r, err); err != nil {
+		return err
+	}
+	representation.SetTag(c)
+	return nil
 }
 
 func answer(c *fiber.Ctx, r registry.Record, err error) error {

@@ -51,6 +51,34 @@ func (f *Forms) Stream(c *fiber.Ctx, s Stream) error {
 	return nil
 }
 
+// Room is memory for one stream, taken before it is known whether the answer
+// will be sent. nil is none. It is for one goroutine at a time.
+type Room struct{ held *hold }
+
+// Room takes memory for a stream. fault.Unavailable when too many large answers
+// are being sent.
+func (f *Forms) Room() (*Room, error) {
+	held, err := f.hold(streamSize)
+	if err != nil {
+		return nil, err
+	}
+	return &Room{held}, nil
+}
+
+// Release gives back what was taken, unless Send has done so.
+func (r *Room) Release() {
+	if r != nil {
+		r.held.keep(0)
+	}
+}
+
+// Send answers a write with a body that is made while it is sent, as Stream
+// does, but without a tag and a coding: the body is no representation of the
+// target. The room is released when the body was sent.
+func (r *Room) Send(c *fiber.Ctx, s Stream) {
+	c.Response().SetBodyStream(&pieces{next: s.Next, held: r.held}, s.Size)
+}
+
 // compressedPieces returns the pieces of the compressed form.
 func compressedPieces(next func() ([]byte, error)) func() ([]byte, error) {
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
@@ -28,30 +29,67 @@ func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted strin
 	if err != nil {
 		return History{}, errNoServer()
 	}
-	found, err := b.servers.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
-	if err != nil {
+	return AllVersions(ctx, b.servers, name, deleted)
+}
+
+// AllVersions returns all versions of a server, deleted ones only if asked for.
+// No version is fault.NotFound.
+func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, deleted bool) (History, error) {
+	found, err := servers.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
+	switch {
+	case err != nil:
 		return History{}, err
-	}
-	if found.More {
-		long, err := b.outline(ctx, name, deleted)
-		return History{Long: long}, err
-	}
-	if len(found.Records) == 0 {
+	case found.More:
+		editions, err := servers.Outline(ctx, name, deleted)
+		if err == nil && len(editions) == 0 { // they were deleted in between
+			err = errNoServer()
+		}
+		return History{Long: &LongHistory{servers: servers, deleted: deleted, editions: editions}}, err
+	case len(found.Records) == 0:
 		return History{}, errNoServer()
 	}
 	return History{Records: found.Records}, nil
 }
 
-// outline returns a history whose documents are yet to be read.
-func (b *Browser) outline(ctx context.Context, name registry.Name, deleted bool) (*LongHistory, error) {
-	editions, err := b.servers.Outline(ctx, name, deleted)
+// SomeVersions returns those versions of a server that the releases are of,
+// newest publication first, deleted ones too. The documents of a long history are
+// read after this call, without the transaction that ctx may carry.
+func SomeVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, releases []registry.Release) (History, error) {
+	all, err := servers.Outline(ctx, name, true)
 	if err != nil {
-		return nil, err
+		return History{}, err
 	}
-	if len(editions) == 0 { // they were deleted in between
-		return nil, errNoServer()
+	wanted := make(map[registry.Version]bool, len(releases))
+	for _, r := range releases {
+		wanted[r.Version] = true
 	}
-	return &LongHistory{servers: b.servers, deleted: deleted, editions: editions}, nil
+	l := &LongHistory{servers: servers, deleted: true, lastOfRun: map[int]bool{}}
+	size := 0
+	for _, e := range all {
+		if wanted[e.Version] {
+			l.editions = append(l.editions, e)
+			size += e.Size
+		} else if len(l.editions) > 0 {
+			l.lastOfRun[len(l.editions)-1] = true
+		}
+	}
+	if len(l.editions) != len(releases) {
+		return History{}, errChanged
+	}
+	if size > pageBytes {
+		return History{Long: l}, nil
+	}
+	records := make([]registry.Record, 0, len(releases))
+	for {
+		piece, err := l.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return History{Records: records}, nil
+		}
+		if err != nil {
+			return History{}, err
+		}
+		records = append(records, piece...)
+	}
 }
 
 // LongHistory is a history whose documents are read piece by piece, so that
@@ -61,7 +99,10 @@ type LongHistory struct {
 	servers  serverstore.Reader
 	deleted  bool
 	editions []registry.Edition
-	read     int // how many of them Next has returned
+	// lastOfRun has the index of each edition that the store does not have right before the next
+	// one, because others between them are no part of the history.
+	lastOfRun map[int]bool
+	read      int // how many of them Next has returned
 }
 
 // chunkBytes bounds the documents of a piece, as pageBytes those of a page. A
@@ -83,9 +124,9 @@ func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 	if len(rest) == 0 {
 		return nil, io.EOF
 	}
-	q := serverstore.VersionsQuery{Name: rest[0].Name, Limit: chunk(rest), Bytes: chunkBytes, Deleted: l.deleted}
-	if l.read > 0 {
-		q.Before = l.editions[l.read-1].PublishedAt
+	q := serverstore.VersionsQuery{Name: rest[0].Name, Limit: l.chunk(), Bytes: chunkBytes, Deleted: l.deleted}
+	if l.read > 0 || l.lastOfRun != nil { // the first of all versions has none before it
+		q.Before = rest[0].PublishedAt.Add(time.Microsecond)
 	}
 	found, err := l.servers.Versions(ctx, q)
 	if err != nil {
@@ -104,12 +145,13 @@ func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 	return found.Records, nil
 }
 
-// chunk returns how many of the first editions are a piece.
-func chunk(editions []registry.Edition) int {
-	n, size := 0, 0
-	for n < len(editions) && size < chunkBytes {
-		size += editions[n].Size
-		n++
+// chunk returns how many of the editions that were not read yet are a piece.
+func (l *LongHistory) chunk() int {
+	size := 0
+	for i := l.read; i < len(l.editions); i++ {
+		if size += l.editions[i].Size; size >= chunkBytes || l.lastOfRun[i] {
+			return i + 1 - l.read
+		}
 	}
-	return n
+	return len(l.editions) - l.read
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
@@ -55,6 +56,21 @@ type Request struct {
 	Token   string     // the access token as it was sent; empty when there is none
 	Address netip.Addr // of the client, for the audit log
 	Body    []byte     // at most what the transport admits; unused by Delete
+	// Condition must hold for what the registry has, or the write is fault.Stale;
+	// nil always holds. It is checked in the transaction of the write, after the
+	// version was found and before the rules.
+	Condition Condition
+}
+
+// Condition is what a caller requires of the versions that a write is about, as
+// they are before it (RFC 9110, section 13).
+type Condition interface {
+	// HoldsFor reports whether the condition holds for one version.
+	HoldsFor(current registry.Record) bool
+	// HoldsForAll reports whether it holds for a server, of which it gets the
+	// histories that readers see: with its deleted versions, and without them
+	// where there are others.
+	HoldsForAll(histories ...browse.History) bool
 }
 
 // Target names a version as the request's path does, decoded but not checked.
@@ -75,8 +91,10 @@ const (
 //
 // Errors, in the order of the checks (decisions 1.1): fault.Unsupported when
 // writes are off, fault.Unauthenticated, fault.Invalid for a body that is no
-// JSON object, fault.Forbidden, fault.Invalid with code registry.CodeRules,
-// fault.Conflict. fault.Unavailable when a dependency is away.
+// JSON object, fault.Forbidden, fault.Stale when the version was published
+// before and the condition does not hold for it, fault.Invalid with code
+// registry.CodeRules, fault.Conflict. fault.Unavailable when a dependency is
+// away.
 func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errOff("publishing")
@@ -91,11 +109,14 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, er
 		if err := p.admit(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
 			return err
 		}
+		if err := p.unpublished(ctx, r.Condition, draft); err != nil {
+			return err
+		}
 		doc, err := p.verify(ctx, act, draft)
 		if err != nil {
 			return err
 		}
-		record, err = p.publish(ctx, act, doc)
+		record, err = p.publish(ctx, act, r.Condition, doc)
 		return err
 	})
 	return record, err
@@ -106,7 +127,7 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, er
 //
 // Errors as of Publish, and between permission and rules: fault.Invalid when
 // the body names another server or version than the target, fault.NotFound
-// when that is missing or deleted (decisions 1.4).
+// when that is missing or deleted (decisions 1.4), then fault.Stale.
 func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errOff("updating")
@@ -123,14 +144,14 @@ func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.
 		if err := t.isOf(draft); err != nil {
 			return err
 		}
-		if err := p.exists(ctx, t); err != nil {
+		if err := p.exists(ctx, r.Condition, t); err != nil {
 			return err
 		}
 		doc, err := p.verify(ctx, act, draft)
 		if err != nil {
 			return err
 		}
-		record, err = p.replace(ctx, act, doc)
+		record, err = p.replace(ctx, act, r.Condition, doc)
 		return err
 	})
 	return record, err
@@ -152,7 +173,7 @@ func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.R
 		if err != nil {
 			return err
 		}
-		record, err = p.delete(ctx, act, name, version)
+		record, err = p.delete(ctx, act, r.Condition, registry.Release{Name: name, Version: version})
 		return err
 	})
 	return record, err
@@ -169,17 +190,64 @@ func (p *Publisher) verify(ctx context.Context, act *authority.Act, draft regist
 	return doc, err
 }
 
-// exists returns fault.NotFound for a target that cannot be replaced.
-func (p *Publisher) exists(ctx context.Context, t Target) error {
+// exists returns fault.NotFound for a target that cannot be replaced, and
+// fault.Stale for one that the condition does not hold for. Both are checked
+// again in the transaction; here they come before the rules.
+func (p *Publisher) exists(ctx context.Context, c Condition, t Target) error {
 	name, version, err := t.parse()
 	if err != nil {
 		return err
 	}
-	_, err = p.ports.Reader.Version(ctx, name, version, false)
-	if fault.Is(err, fault.NotFound) {
+	current, err := p.ports.Reader.Version(ctx, name, version, false)
+	switch {
+	case fault.Is(err, fault.NotFound):
 		return errNotFound()
+	case err == nil && c != nil && !c.HoldsFor(current):
+		return errStale()
 	}
 	return err
+}
+
+// unpublished returns fault.Stale when the version of a draft was published
+// before and the condition does not hold for it. It is checked again in the
+// transaction.
+func (p *Publisher) unpublished(ctx context.Context, c Condition, draft registry.Draft) error {
+	name, version, err := Target{draft.Name(), draft.Version()}.parse()
+	if c == nil || err != nil { // a name or version that breaks a rule is refused with the others
+		return nil
+	}
+	return p.holdsFor(ctx, c, registry.Release{Name: name, Version: version})
+}
+
+// holdsFor returns fault.Stale when the condition does not hold for a version
+// that is there, deleted or not.
+func (p *Publisher) holdsFor(ctx context.Context, c Condition, of registry.Release) error {
+	current, err := p.ports.Reader.Version(ctx, of.Name, of.Version, true)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err == nil && !c.HoldsFor(current):
+		return errStale()
+	}
+	return err
+}
+
+// holdsForAll is holdsFor for all versions of a server.
+func (p *Publisher) holdsForAll(ctx context.Context, c Condition, name registry.Name) error {
+	var histories []browse.History
+	for _, deleted := range []bool{true, false} {
+		h, err := browse.AllVersions(ctx, p.ports.Reader, name, deleted)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if err == nil {
+			histories = append(histories, h)
+		}
+	}
+	if !c.HoldsForAll(histories...) {
+		return errStale()
+	}
+	return nil
 }
 
 func (t Target) act(action string) authority.Act {
@@ -213,6 +281,10 @@ func (t Target) isOf(draft registry.Draft) error {
 
 func errOff(what string) error {
 	return fault.Newf(fault.Unsupported, "", "%s is switched off on this registry", what)
+}
+
+func errStale() error {
+	return fault.New(fault.Stale, "", "the precondition does not hold: what the registry has is not what If-Match or If-None-Match asks for; read it again")
 }
 
 func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }

@@ -148,7 +148,7 @@ func patching(token, body, version string) func(*world) error {
 
 func patchingAll(token, body string) func(*world) error {
 	return func(w *world) error {
-		_, err := w.SetStatusAll(context.Background(), by(token, body), serverName)
+		_, err := w.SetStatusAll(context.Background(), by(token, body), serverName, nil)
 		return err
 	}
 }
@@ -253,16 +253,16 @@ func TestSetStatusAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.ledger.acts = nil
-	got, err := w.SetStatusAll(t.Context(), sent(`{"status":"deprecated"}`), serverName)
-	if err != nil || len(got) != 2 || string(got[0].Document) != document("3.0.0") || string(got[1].Document) != document("1.0.0") {
+	got, err := w.SetStatusAll(t.Context(), sent(`{"status":"deprecated"}`), serverName, nil)
+	if err != nil || len(got.Records) != 2 || string(got.Records[0].Document) != document("3.0.0") || string(got.Records[1].Document) != document("1.0.0") {
 		t.Fatalf("SetStatusAll = %+v, %v, want 3.0.0 and 1.0.0", got, err)
 	}
 	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName})
 	if err := patchingAll(full, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
 		t.Errorf("SetStatusAll again = %v, want no changes to apply", err)
 	}
-	one, err := w.SetStatusAll(t.Context(), sent(`{"status":"deleted","statusMessage":"gone"}`), serverName)
-	if err != nil || len(one) != 3 || !one[0].Latest {
+	one, err := w.SetStatusAll(t.Context(), sent(`{"status":"deleted","statusMessage":"gone"}`), serverName, nil)
+	if err != nil || len(one.Records) != 3 || !one.Records[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want all three, 3.0.0 latest", one, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -12,7 +13,7 @@ import (
 //
 // Errors, in the order of the checks (decisions 1.1): fault.Unauthenticated,
 // fault.Invalid for a body that is no JSON object, fault.Forbidden,
-// fault.Invalid for any other fault of the body, fault.NotFound,
+// fault.Invalid for any other fault of the body, fault.NotFound, fault.Stale,
 // fault.Invalid when there is nothing to change, fault.Conflict when another
 // server has taken a remote URL meanwhile. fault.Unavailable when a dependency
 // is away.
@@ -27,17 +28,23 @@ func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registr
 		if err != nil {
 			return err
 		}
-		record, err = p.setStatus(ctx, act, registry.Release{Name: name, Version: version}, update)
+		record, err = p.setStatus(ctx, act, r.Condition, registry.Release{Name: name, Version: version}, update)
 		return err
 	})
 	return record, err
 }
 
+// Room makes sure that the answer can be sent. It is called when the change is
+// about to be committed; its error refuses the change. It may be called again
+// when the transaction is repeated.
+type Room func(changed browse.History) error
+
 // SetStatusAll changes the status of all versions of a server together, and
-// returns those that changed, newest publication first. Errors as of
-// SetStatus; none to change is fault.Invalid.
-func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string) ([]registry.Record, error) {
-	var records []registry.Record
+// returns those that changed, newest publication first. Where their documents
+// are too many to be held, they are read after the change was committed, while
+// the answer is sent. Errors as of SetStatus; none to change is fault.Invalid.
+func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string, room Room) (browse.History, error) {
+	var changed browse.History
 	err := p.attempt(ctx, r, Target{Name: serverName}.act(actStatus), func(act *authority.Act) error {
 		update, err := p.readUpdate(ctx, act, r.Body, serverName)
 		if err != nil {
@@ -47,10 +54,10 @@ func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName stri
 		if err != nil {
 			return fault.New(fault.NotFound, "", "server not found")
 		}
-		records, err = p.setStatusAll(ctx, act, name, update)
+		changed, err = p.setStatusAll(ctx, act, change{name: name, condition: r.Condition, room: room}, update)
 		return err
 	})
-	return records, err
+	return changed, err
 }
 
 // readUpdate checks the permission between the two steps of reading the body.

@@ -1,0 +1,161 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStatusOfManyLargeVersions changes the status of 300 versions with 900 KiB each. The service must
+// not hold their documents, and a login meanwhile must not wait for the answer to be sent.
+func TestStatusOfManyLargeVersions(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t, append(registryEnviron(), "AUTH_RATE_LIMIT=0")...)
+		checkStatusAllLarge(t, &registry{e, s, e.writerFor(t, s, "writer@example.com", "publish *")})
+	})
+}
+
+func checkStatusAllLarge(t *testing.T, r *registry) {
+	t.Helper()
+	const name, versions, size = "com.example.status.large/server", 300, 900 << 10
+	seedLarge(t, r, name, versions, size)
+	before := r.s.resident(t)
+	logins, stop := r.loginsMeanwhile(t)
+	began := time.Now()
+	n, changed := r.setStatusAllSlowly(t, name, "deprecated")
+	stop()
+	t.Logf("%d bytes in %v, the longest login took %v", n, time.Since(began), *logins)
+	if n < versions*size || changed != versions {
+		t.Errorf("the answer has %d bytes and %d versions, want %d of %d bytes each", n, changed, versions, size)
+	}
+	// A bound on never, not on speed: the answer takes much longer to be sent than the rows to be changed.
+	if *logins > time.Minute {
+		t.Errorf("a login waited %v", *logins)
+	}
+	if after := r.s.resident(t); after > before+220<<20 {
+		t.Errorf("the service grew from %d to %d MiB", before>>20, after>>20)
+	}
+	r.send(t, "PATCH", at(name)+"/status", map[string]string{"status": "deprecated"}).wantFault(t, http.StatusBadRequest, "no changes")
+
+	// A version that stays as it is splits the ones that change.
+	r.setStatus(t, name, "1.0.7", "deleted")
+	if n, changed := r.setStatusAllSlowly(t, name, "deleted"); changed != versions-1 || n < (versions-1)*size {
+		t.Errorf("%d versions changed in %d bytes, want all but one", changed, n)
+	}
+	for _, version := range []string{"1.0.0", "1.0.7", "1.0.150", "1.0.299"} {
+		if got := one(t, r.get(t, at(name, version)+"?include_deleted=true")); got.official().Status != "deleted" {
+			t.Errorf("%s is %+v", version, got.official())
+		}
+	}
+}
+
+// resident returns the memory in bytes that the service's process holds.
+func (s *service) resident(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.PID()))
+	if err != nil {
+		t.Skip("this system does not show how much memory a process holds")
+	}
+	for line := range strings.Lines(string(text)) {
+		var kibibytes int
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kibibytes); err == nil {
+			return kibibytes << 10
+		}
+	}
+	t.Fatalf("no VmHWM in %s", text)
+	return 0
+}
+
+// seedLarge imports versions of a server with large documents.
+func seedLarge(t *testing.T, r *registry, name string, versions, size int) {
+	t.Helper()
+	file, err := os.CreateTemp(r.dir, "large-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(file.Name())
+	filler := strings.Repeat("some text, ü ", size/14+1)
+	begin := `{"servers":[`
+	for i := range versions {
+		if _, err := file.WriteString(begin); err != nil {
+			t.Fatal(err)
+		}
+		begin = ","
+		doc := document(name, fmt.Sprintf("1.0.%d", i))
+		remote := doc["remotes"].([]any)[0].(map[string]any)
+		remote["headers"] = []any{map[string]any{"name": "X-Text", "description": filler}}
+		if err := json.NewEncoder(file).Encode(map[string]any{"server": doc}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = file.WriteString("]}")
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.tollgate(t, "", "registry", "import", file.Name())
+}
+
+// setStatusAllSlowly sends PATCH for all versions and reads the answer piece by piece, and returns how
+// many bytes it has and the count that it begins with.
+func (r *registry) setStatusAllSlowly(t *testing.T, name, status string) (size, changed int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, r.s.api+"/v0.1"+at(name)+"/status", strings.NewReader(`{"status":"`+status+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	header := r.writer.bearer()
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	begin := make([]byte, 64)
+	if _, err := io.ReadFull(response.Body, begin); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s, %v", response.StatusCode, begin, err)
+	}
+	if _, err := fmt.Sscanf(string(begin), `{"updatedCount":%d,"servers":[`, &changed); err != nil {
+		t.Fatalf("the answer begins with %s: %v", begin, err)
+	}
+	n, err := io.Copy(io.Discard, response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(begin) + int(n), changed
+}
+
+// loginsMeanwhile signs a person in again and again until stop is called; longest is then the longest
+// time that one took.
+func (r *registry) loginsMeanwhile(t *testing.T) (longest *time.Duration, stop func()) {
+	t.Helper()
+	longest = new(time.Duration)
+	bob := r.newPerson(t, fmt.Sprintf("bob-%d@example.com", time.Now().UnixNano()))
+	body := map[string]any{"email": bob.email, "password": password, "deviceInfo": map[string]any{"userAgent": "curl"}}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			began := time.Now()
+			call(t, "POST", r.s.api+"/auth/login", body)
+			*longest = max(*longest, time.Since(began))
+			select {
+			case <-end:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return longest, func() {
+		close(end)
+		<-ended
+	}
+}
