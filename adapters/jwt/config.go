@@ -3,6 +3,7 @@ package jwt
 import (
 	"errors"
 	"path/filepath"
+	"time"
 )
 
 // Config holds the settings of access tokens (decisions 2.2). DataDir is the service's own folder, which another setting names.
@@ -11,6 +12,9 @@ type Config struct {
 	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"the audience that access tokens are for"`
 	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last by name signs, all verify; empty: a key is made in DATA_DIR/keys"`
 	DataDir  string `env:"-"`
+	// TokenLife is how long an access token is good, which another setting names. A key counts longer than that after it was last
+	// announced.
+	TokenLife time.Duration `env:"-"`
 }
 
 // Validate returns an error that names the variable whose value is out of range.
@@ -25,6 +29,10 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// keyLife returns how long a key counts after it was last announced: longer than what was signed with it just before the next
+// announcement, one of which may fail.
+func (c Config) keyLife() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
 
 // folder returns where the keys are, and whether one may be made there.
 func (c Config) folder() (dir string, own bool) {

@@ -42,7 +42,7 @@ func Open(ctx context.Context, c Config, ring keyring.Ring, clk clock.Clock, log
 		return nil, nil, err
 	}
 	i := &Issuer{config: c, clock: clk, verified: newVerified()}
-	i.keys = &keys{ring: ring, clock: clk, verified: i.verified, lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce)}
+	i.keys = &keys{ring: ring, clock: clk, life: c.keyLife(), verified: i.verified, lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce)}
 	i.keys.dir, i.keys.own = c.folder()
 	i.parser = jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/tokens/tokenstest"
 )
 
@@ -339,6 +340,46 @@ func (r *countingRing) PublicKeys(ctx context.Context, since time.Time) ([]keyri
 		return nil, r.err
 	}
 	return r.Ring.PublicKeys(ctx, since)
+}
+
+// TestKeysWhileTheRingIsAway wants the keys that are known published all the same.
+func TestKeysWhileTheRingIsAway(t *testing.T) {
+	clk, shared := tokenstest.NewClock(), ring()
+	counting := &countingRing{Ring: shared}
+	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
+	other := open(t, Config{DataDir: t.TempDir()}, shared, clk)
+	before, err := i.PublicKeys(t.Context())
+	if err != nil || len(before) != 2 {
+		t.Fatalf("%d keys, %v, want both", len(before), err)
+	}
+	if _, err := other.PublicKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	counting.mu.Lock()
+	counting.err = fault.Wrap(fault.Unavailable, "", "away", errors.New("refused"))
+	counting.mu.Unlock()
+	after, err := i.PublicKeys(t.Context())
+	if err != nil || len(after) != 2 || after[0].ID != before[0].ID || after[1].ID != before[1].ID {
+		t.Errorf("%v, %v, want the keys that are known", after, err)
+	}
+}
+
+// TestKeyOutlivesItsTokens wants a token good to its end though the instance that signed it is gone.
+func TestKeyOutlivesItsTokens(t *testing.T) {
+	clk, shared := tokenstest.NewClock(), ring()
+	const life = 3 * time.Hour
+	token, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() tokens.Claims {
+		c := tokenstest.Claims(clk)
+		c.ExpiresAt = clk.Now().Add(life)
+		return c
+	}())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clk.Advance(life - time.Second)
+	if _, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(), token); err != nil {
+		t.Errorf("a token of an instance that is gone: %v", err)
+	}
 }
 
 func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,7 +19,8 @@ import (
 
 const (
 	announceEvery = 10 * time.Minute // how often an instance says that it still has its keys
-	keyLife       = time.Hour        // how long a key counts after it was last announced
+	minKeyLife    = time.Hour        // how long a key counts at least after it was last announced
+	askingTime    = 2 * time.Second  // how long the published keys wait for the ring
 	reloadEvery   = 2 * time.Second
 	lookupEvery   = 100 * time.Millisecond // how often unknown key ids are looked up
 	lookupsAtOnce = 10                     // and how many times without a rest between
@@ -30,7 +32,8 @@ type keys struct {
 	clock    clock.Clock
 	dir      string
 	own      bool
-	verified *verified // forgotten when keys change
+	life     time.Duration // how long a key counts after it was last announced
+	verified *verified     // forgotten when keys change
 
 	mu      sync.RWMutex
 	signing signingKey
@@ -178,7 +181,7 @@ func (k *keys) find(ctx context.Context, id keyring.KeyID) (ed25519.PublicKey, e
 }
 
 func (k *keys) fetch(ctx context.Context, now time.Time) error {
-	list, err := k.ring.PublicKeys(ctx, now.Add(-keyLife))
+	list, err := k.ring.PublicKeys(ctx, now.Add(-k.life))
 	if err != nil {
 		return err
 	}
@@ -203,21 +206,31 @@ func (k *keys) learn(shared map[keyring.KeyID]ed25519.PublicKey) (gone bool) {
 	return gone
 }
 
-// all returns every key with which tokens can be verified, ordered by id.
+// all returns every key with which tokens can be verified, ordered by id. While the ring is away these are the keys that are known
+// here.
 func (k *keys) all(ctx context.Context) ([]keyring.PublicKey, error) {
 	now := k.clock.Now()
-	list, err := k.ring.PublicKeys(ctx, now.Add(-keyLife))
-	if err != nil {
+	asking, stop := context.WithTimeout(ctx, askingTime)
+	defer stop()
+	if err := k.fetch(asking, now); err != nil && (ctx.Err() != nil || !away(err)) {
 		return nil, err
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	list = slices.DeleteFunc(list, func(p keyring.PublicKey) bool { return k.retired[p.ID] })
+	list := make([]keyring.PublicKey, 0, len(k.files)+len(k.shared))
 	for id, public := range k.files {
-		if !slices.ContainsFunc(list, func(p keyring.PublicKey) bool { return p.ID == id }) {
+		list = append(list, keyring.PublicKey{ID: id, Key: public, SeenAt: now})
+	}
+	for id, public := range k.shared {
+		if k.files[id] == nil && !k.retired[id] {
 			list = append(list, keyring.PublicKey{ID: id, Key: public, SeenAt: now})
 		}
 	}
 	slices.SortFunc(list, func(a, b keyring.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
+}
+
+// away reports whether an error means that the ring does not answer.
+func away(err error) bool {
+	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -35,6 +35,8 @@ type accountRow struct {
 	MFAActive    bool              `bun:"mfa_active"`
 	MFALastStep  int64             `bun:"mfa_last_step"`
 	MFARecovery  recoveryHashes    `bun:"mfa_recovery"`
+	ReplacedHash auth.PasswordHash `bun:"replaced_hash"`
+	ReplacedAt   instant           `bun:"replaced_at"`
 	CreatedAt    instant           `bun:"created_at"`
 	UpdatedAt    instant           `bun:"updated_at"`
 }
@@ -43,7 +45,7 @@ func rowOfAccount(a auth.Account) *accountRow {
 	return &accountRow{
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: filled(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
-		MFARecovery: a.MFA.Recovery, CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
+		MFARecovery: a.MFA.Recovery, ReplacedHash: a.Replaced.Hash, ReplacedAt: at(a.Replaced.At), CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
 	}
 }
 
@@ -53,6 +55,7 @@ func (r *accountRow) account() auth.Account {
 		MFA: auth.MFA{
 			Secret: emptied[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep, Recovery: r.MFARecovery,
 		},
+		Replaced:  auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},
 		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
 	}
 }

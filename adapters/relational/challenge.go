@@ -27,6 +27,7 @@ type challengeRow struct {
 	UserID    auth.UserID         `bun:"user_id"`
 	Method    auth.StepUpMethod   `bun:"method"`
 	CodeHash  []byte              `bun:"code_hash"`
+	Standby   []byte              `bun:"standby_hash"`
 	Attempts  int                 `bun:"attempts"`
 	State     auth.ChallengeState `bun:"state"`
 	CreatedAt instant             `bun:"created_at"`
@@ -35,14 +36,14 @@ type challengeRow struct {
 
 func rowOfChallenge(c auth.Challenge) *challengeRow {
 	return &challengeRow{
-		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: filled(c.CodeHash),
+		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: filled(c.CodeHash), Standby: c.Standby,
 		Attempts: c.Attempts, State: c.State, CreatedAt: at(c.CreatedAt), ExpiresAt: at(c.ExpiresAt),
 	}
 }
 
 func (r *challengeRow) challenge() auth.Challenge {
 	return auth.Challenge{
-		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptied[auth.CodeHash](r.CodeHash),
+		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptied[auth.CodeHash](r.CodeHash), Standby: emptied[auth.CodeHash](r.Standby),
 		Attempts: r.Attempts, State: r.State, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 	}
 }

@@ -30,10 +30,41 @@ type Account struct {
 	Name         string
 	Phone        string // E.164, empty when there is none
 	PasswordHash PasswordHash
+	Replaced     ReplacedPassword
 	State        AccountState
 	MFA          MFA
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+}
+
+// ReplacedPassword is what the last password change replaced. The zero value is nothing.
+type ReplacedPassword struct {
+	Hash PasswordHash
+	At   time.Time
+}
+
+// replacedFor is how long a replaced password is remembered: longer than a request takes.
+const replacedFor = time.Minute
+
+// ReplacePassword gives the account another password hash and remembers the present one for a minute.
+func (a *Account) ReplacePassword(hash PasswordHash, now time.Time) {
+	a.Replaced = ReplacedPassword{Hash: a.PasswordHash, At: now}
+	a.PasswordHash = hash
+}
+
+// LatelyReplaced returns the hash that was replaced within the last minute; empty when there is none.
+func (a *Account) LatelyReplaced(now time.Time) PasswordHash {
+	if age := now.Sub(a.Replaced.At); age < -replacedFor || age > replacedFor {
+		return ""
+	}
+	return a.Replaced.Hash
+}
+
+// ForgetReplaced forgets a replaced password whose minute is over.
+func (a *Account) ForgetReplaced(now time.Time) {
+	if a.LatelyReplaced(now) == "" {
+		a.Replaced = ReplacedPassword{}
+	}
 }
 
 // MFA is a person's authenticator. The zero value is none.

@@ -33,7 +33,8 @@ type Challenge struct {
 	UserID    UserID
 	Method    StepUpMethod
 	CodeHash  CodeHash
-	Attempts  int // wrong codes so far
+	Standby   CodeHash // of a code that was delivered while a newer one is on its way; empty for none
+	Attempts  int      // wrong codes so far
 	State     ChallengeState
 	CreatedAt time.Time
 	ExpiresAt time.Time

@@ -7,6 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// ClockTolerance is how far the clocks of two instances may differ for what one of them has just recorded to count with the other.
+const ClockTolerance = 10 * time.Second
+
 // DeviceIdentity is the derived identity of a device (decisions 2.4).
 type DeviceIdentity string
 

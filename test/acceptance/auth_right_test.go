@@ -139,6 +139,29 @@ func TestRightCodesInParallel(t *testing.T) {
 	})
 }
 
+// TestPasswordChangesInParallel sends the right password at once to be changed: one change is made, and to the others the password
+// is no longer right. None is told that anything is locked.
+func TestPasswordChangesInParallel(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		on := e.crowd(t, 2, "AUTH_RATE_LIMIT=100000")
+		p := e.newPerson(t, "ada@example.com")
+		p.login(t, on[0])
+		p.stepUp(t, e, on[0])
+		present := password
+		for round := range 5 {
+			next := fmt.Sprint(password, round)
+			got := outcomes(t, together(t, 6, func(i int) (answer, error) {
+				return try("POST", on[i%len(on)].api+"/auth/password",
+					map[string]string{"currentPassword": present, "newPassword": next}, p.bearer()...)
+			}))
+			if got["200"] != 1 || got["401 invalid_credentials"] != 5 {
+				t.Errorf("round %d: six changes at once: %v, want one success and 401", round, got)
+			}
+			present = next
+		}
+	})
+}
+
 // TestHashesRenewedInParallel raises the cost of hashes and signs in everywhere at once.
 func TestHashesRenewedInParallel(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {

@@ -174,7 +174,7 @@ func (s *Settings) complete() error {
 	}
 	s.Memcached.Timeout = s.Valkey.Timeout
 	s.warnOfUnusedStores()
-	s.Tokens.DataDir = s.SQLite.Dir
+	s.Tokens.DataDir, s.Tokens.TokenLife = s.SQLite.Dir, s.Auth.AccessTokenTTL
 	var err error
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err

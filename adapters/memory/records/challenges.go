@@ -71,7 +71,7 @@ func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (n int
 
 // keptChallenge is a challenge as a database gives it back, sharing nothing.
 func keptChallenge(c auth.Challenge) auth.Challenge {
-	c.CodeHash = kept(c.CodeHash)
+	c.CodeHash, c.Standby = kept(c.CodeHash), kept(c.Standby)
 	c.CreatedAt, c.ExpiresAt = micros(c.CreatedAt), micros(c.ExpiresAt)
 	return c
 }

@@ -97,6 +97,12 @@ func (a *Assessor) Assess(ctx context.Context, v Visit) (Verdict, error) {
 	if s.Sessions.LastFiveMinutes, err = past.SessionsSince(ctx, v.User, v.At.Add(-LongSpan)); err != nil {
 		return Verdict{}, err
 	}
+	// What a clock that was ahead has recorded does not count until its time has come.
+	ahead, err := past.SessionsSince(ctx, v.User, v.At.Add(auth.ClockTolerance))
+	if err != nil {
+		return Verdict{}, err
+	}
+	s.Sessions.LastMinute, s.Sessions.LastFiveMinutes = s.Sessions.LastMinute-ahead, s.Sessions.LastFiveMinutes-ahead
 	if s.Location.State == risk.Known {
 		stays, err := past.Stays(ctx, v.User)
 		if err != nil {

@@ -56,7 +56,7 @@ func TestSignalsAreGathered(t *testing.T) {
 		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
 		stays:    []risk.Stay{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
 		failed:   map[time.Duration]int{15 * time.Minute: 3},
-		sessions: map[time.Duration]int{time.Minute: 1, 5 * time.Minute: 2},
+		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven by a clock that was ahead
 	}
 	v, err := w.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
 	want := risk.Factors{GeographicAnomaly: 20, LoginVelocity: 15, FailedAttempts: 25}

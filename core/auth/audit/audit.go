@@ -141,10 +141,11 @@ func behind(q auditlog.Query, page []auth.Event) auditlog.Query {
 // recent is how many sign-ins FailedSignIns looks at. More failures than that are too many by any bound.
 const recent = 200
 
-// FailedSignIns counts the person's failed sign-ins after a time, up to 200.
+// FailedSignIns counts the person's failed sign-ins after a time, up to 200. What a clock that was ahead has recorded does not
+// count until its time has come.
 func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
 	events, _, err := t.log.Search(ctx, auditlog.Query{
-		UserID: user, Type: auth.LoginAttempt, After: after, Limit: recent,
+		UserID: user, Type: auth.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: recent,
 	})
 	if err != nil {
 		return 0, err

@@ -76,6 +76,9 @@ func TestFailedSignIns(t *testing.T) {
 		record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna", Success: success})
 	}
 	record(t, trail, audit.Entry{Type: auth.StepUpAttempt, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "bert"})
+	c.now = c.now.Add(time.Hour) // a clock that is ahead, and then set right
+	record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
+	c.now = c.now.Add(-time.Hour)
 	if n, err := trail.FailedSignIns(context.Background(), "anna", since); err != nil || n != 2 {
 		t.Errorf("%d failures, error %v; want 2", n, err)
 	}

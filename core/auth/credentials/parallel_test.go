@@ -93,3 +93,22 @@ func TestHashRenewedDuringAChange(t *testing.T) {
 		t.Errorf("the new password does not match: %v", err)
 	}
 }
+
+// TestPasswordThatWasJustReplaced wants the old password refused, and counted only from a minute after the change on.
+func TestPasswordThatWasJustReplaced(t *testing.T) {
+	w := newWorld(t)
+	caller := w.session("s", auth.FullTrust)
+	change := func(from string) error {
+		return w.service.ChangePassword(t.Context(), caller, w.password(from), w.password("Another-Horse-8"))
+	}
+	w.ok(change(present))
+	for range 10 {
+		w.wantFault("the old password", change(present), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	}
+	w.wantFault("a wrong password", change("Wrong Horse 9!"), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	w.clock.now = w.clock.now.Add(time.Minute + time.Second)
+	for range 4 {
+		w.wantFault("the old password, later", change(present), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	}
+	w.wantFault("while locked", change("Another-Horse-8"), fault.Forbidden, auth.CodeAccountLocked)
+}

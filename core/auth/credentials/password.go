@@ -58,7 +58,7 @@ func (s *Service) verifyAndReplace(
 		case err != nil:
 			return nil, err
 		case !match && renewed == "":
-			return nil, errPresent(nil)
+			return nil, s.refusePresent(ctx, &account, present)
 		case !match:
 			return nil, errPresent(errOutdated)
 		}
@@ -75,6 +75,23 @@ func (s *Service) verifyAndReplace(
 	return nil, fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
 }
 
+// refusePresent returns the failure of a password that is not the account's. One that another request has just replaced is
+// outdated.
+func (s *Service) refusePresent(ctx context.Context, a *auth.Account, present auth.Password) error {
+	replaced := a.LatelyReplaced(s.world.Clock.Now())
+	if replaced == "" {
+		return errPresent(nil)
+	}
+	match, _, err := s.world.Passwords.Verify(ctx, replaced, present)
+	switch {
+	case err != nil:
+		return err
+	case match:
+		return errPresent(errOutdated)
+	}
+	return errPresent(nil)
+}
+
 func errPresent(cause error) error {
 	return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidCredentials, "the current password is wrong", cause)
 }
@@ -88,7 +105,7 @@ func (s *Service) replace(
 		if found = a.PasswordHash; found != verified {
 			return errOutdated
 		}
-		a.PasswordHash = renewed
+		a.ReplacePassword(renewed, s.world.Clock.Now())
 		return nil
 	}, func(ctx context.Context) (err error) {
 		if err := s.settle(ctx, caller); err != nil {

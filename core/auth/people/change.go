@@ -68,7 +68,7 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 	return s.do(ctx, email, act{
 		event: auth.CredentialChange, action: "password", then: s.dropPending, ends: auth.EndPassword,
 		alter: func(a *auth.Account) error {
-			a.PasswordHash = hash
+			a.PasswordHash, a.Replaced = hash, auth.ReplacedPassword{}
 			return nil
 		},
 	})

@@ -28,17 +28,21 @@ func (s *Service) remember(ctx context.Context, session *auth.Session, secret au
 	})
 }
 
-// pair signs an access token to go with a refresh token.
+// pair signs an access token to go with a refresh token. It is good no longer than the session.
 func (s *Service) pair(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
+	expires := now.Add(s.config.AccessTokenTTL)
+	if expires.After(session.ExpiresAt) {
+		expires = session.ExpiresAt
+	}
 	token, err := s.crypto.Tokens.Sign(ctx, tokens.Claims{
 		ID:     string(entropy.UUID[tokenID](s.world.Entropy)),
-		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: now.Add(s.config.AccessTokenTTL),
+		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: expires,
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{
 		UserID: session.UserID, SessionID: session.ID, TrustLevel: session.TrustLevel,
-		AccessToken: token, RefreshToken: secret, ExpiresIn: s.config.AccessTokenTTL,
+		AccessToken: token, RefreshToken: secret, ExpiresIn: expires.Sub(now),
 	}, nil
 }

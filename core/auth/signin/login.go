@@ -345,6 +345,7 @@ func (s *Service) admit(ctx context.Context, v *visitor) error {
 			v.account.PasswordHash = a.PasswordHash
 			return errHashChanged
 		}
+		a.ForgetReplaced(s.world.Clock.Now())
 		v.account.MFA = a.MFA
 		return nil
 	})

@@ -84,6 +84,9 @@ func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) er
 		if err := refreshable(stored, x.now); err != nil {
 			return err
 		}
+		if most := x.now.Add(s.config.RefreshTokenMaxAge); stored.MaxExpiresAt.After(most) {
+			stored.MaxExpiresAt = most // made by a clock that was ahead, or with another setting
+		}
 		stored.ExpiresAt = x.now.Add(s.config.RefreshTokenTTL)
 		if stored.ExpiresAt.After(stored.MaxExpiresAt) {
 			stored.ExpiresAt = stored.MaxExpiresAt

@@ -50,7 +50,11 @@ func TestRefreshEndsWithTheSessionsGreatestAge(t *testing.T) {
 		w.clock.advance(100 * time.Hour)
 		r = w.mustRefresh(r.RefreshToken)
 	}
-	w.clock.advance(20 * time.Hour)
+	w.clock.advance(20*time.Hour - time.Minute)
+	if r = w.mustRefresh(r.RefreshToken); r.ExpiresIn != time.Minute {
+		t.Errorf("a minute before the end the access token is good for %v", r.ExpiresIn)
+	}
+	w.clock.advance(time.Minute)
 	_, err := w.refresh(r.RefreshToken)
 	wantFault(t, "after 30 days", err, fault.Unauthenticated, auth.CodeTokenExpired)
 }

@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -132,7 +133,8 @@ func (s *Service) giveBack(ctx context.Context, user auth.UserID, v throttle.Ver
 	return s.world.Throttle.GiveBack(context.WithoutCancel(ctx), throttle.StepUpUser, string(user), v)
 }
 
-// deliver sends a code, outside of any transaction. What cannot be sent makes the challenge void.
+// deliver sends a code, outside of any transaction. One that cannot be sent makes the challenge void, unless another resend has
+// replaced the code meanwhile, or has delivered one that this code was to replace.
 func (s *Service) deliver(
 	ctx context.Context, session *auth.Session, c *auth.Challenge, m courier.Message, by courier.Courier,
 ) error {
@@ -143,8 +145,11 @@ func (s *Service) deliver(
 	ctx = context.WithoutCancel(ctx)
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		err := s.records.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
-			if stored.State == auth.ChallengeOpen {
-				stored.State = auth.ChallengeVoid
+			if stored.State == auth.ChallengeOpen && bytes.Equal(stored.CodeHash, c.CodeHash) {
+				stored.CodeHash, stored.Standby = stored.Standby, nil
+				if len(stored.CodeHash) == 0 {
+					stored.State = auth.ChallengeVoid
+				}
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -14,7 +15,8 @@ import (
 // fault.Invalid with code invalid_input for a challenge of an authenticator, whose code is not sent, which is not counted;
 // fault.NotFound when the challenge is unknown, used, expired or void, or its session has ended; fault.Exhausted with code
 // rate_limit_exceeded and the detail retryAfter when no try is left or too many codes were sent; fault.Unavailable when the code
-// could not be delivered: then the challenge is void and the resend is not counted (decisions 2.4).
+// could not be delivered: then the resend is not counted, and the challenge is void unless another resend at the same time is
+// delivered, whose code is good (decisions 2.4).
 func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, error) {
 	c, session, err := s.resendable(ctx, id)
 	if err != nil {
@@ -38,7 +40,23 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 	if err := s.deliver(ctx, &session, &c, way.message(code, c.ExpiresAt), way.courier); err != nil {
 		return Pending{}, errors.Join(err, s.giveBack(ctx, c.UserID, verdict))
 	}
-	return s.pending(&c), nil
+	return s.pending(&c), s.confirmDelivery(ctx, &c)
+}
+
+// confirmDelivery notes that a resent code was delivered. Where another resend has replaced it meanwhile, it stands by for the
+// case that the newer code cannot be delivered, or takes the place of one that could not be.
+func (s *Service) confirmDelivery(ctx context.Context, c *auth.Challenge) error {
+	return s.records.Challenges.Update(context.WithoutCancel(ctx), c.ID, func(stored *auth.Challenge) error {
+		switch {
+		case bytes.Equal(stored.CodeHash, c.CodeHash):
+			stored.Standby = nil
+		case stored.State == auth.ChallengeOpen:
+			stored.Standby = c.CodeHash
+		case stored.State == auth.ChallengeVoid:
+			stored.CodeHash, stored.State = c.CodeHash, auth.ChallengeOpen
+		}
+		return nil
+	})
 }
 
 // resendable reads a challenge that may get a new code, and its session.
@@ -80,7 +98,7 @@ func (s *Service) replace(ctx context.Context, c *auth.Challenge, session *auth.
 			if err := s.open(stored); err != nil {
 				return err
 			}
-			code = s.renew(stored)
+			code, stored.Standby = s.renew(stored), nil
 			*c = *stored
 			return nil
 		})

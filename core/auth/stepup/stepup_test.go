@@ -65,9 +65,14 @@ type mailbox struct {
 	mu       sync.Mutex
 	messages []courier.Message
 	err      error
+	then     func() // called once, before a message is delivered
 }
 
 func (m *mailbox) Deliver(_ context.Context, message courier.Message) error {
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.err != nil {
@@ -417,6 +422,40 @@ func TestFailedDelivery(t *testing.T) {
 	}
 	if w.throttle.used != 1 {
 		t.Errorf("%d codes counted, want the delivered one", w.throttle.used)
+	}
+}
+
+// TestResendsAtOnce makes a resend while another one is being delivered, and wants the code of the one that is delivered good,
+// whichever was asked for first.
+func TestResendsAtOnce(t *testing.T) {
+	for name, firstFails := range map[string]bool{"the first fails": true, "the second fails": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.initiate()
+			fails := func(is bool) {
+				w.mail.err = nil
+				if is {
+					w.mail.err = errors.New("no route")
+				}
+			}
+			resend := func(is bool) {
+				if _, err := w.service.Resend(t.Context(), p.ID); (err != nil) != is {
+					t.Errorf("resend: %v, want a failure: %t", err, is)
+				}
+			}
+			w.mail.then = func() {
+				fails(!firstFails)
+				resend(!firstFails)
+				fails(firstFails)
+			}
+			resend(firstFails)
+			if _, err := w.verify(p, w.mail.code()); err != nil {
+				t.Errorf("the code that was delivered: %v", err)
+			}
+			if w.throttle.used != 2 {
+				t.Errorf("%d codes counted, want those that were delivered", w.throttle.used)
+			}
+		})
 	}
 }
 

@@ -53,7 +53,8 @@ func Account(n int) auth.Account {
 	return auth.Account{
 		ID: recordtest.UUID[auth.UserID](n), Email: auth.Email(fmt.Sprintf("person-%05d@example.com", n)),
 		Name: "Ada O'Neill \\ \"é\"", Phone: "+15550100", PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
-		State: auth.AccountLocked,
+		Replaced: auth.ReplacedPassword{Hash: "$argon2id$v=19$m=19456,t=2,p=1$b2xk$aGFzaA", At: recordtest.Epoch().Add(time.Minute)},
+		State:    auth.AccountLocked,
 		MFA: auth.MFA{
 			Secret: auth.SealedSecret{0, 1, '\'', 0xff}, Active: true, LastStep: 1 << 40,
 			Recovery: []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},

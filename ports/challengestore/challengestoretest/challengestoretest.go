@@ -60,7 +60,7 @@ func challenge(n int) auth.Challenge {
 	session := sessionstoretest.Living(0, 1)
 	return auth.Challenge{
 		ID: recordtest.UUID[auth.ChallengeID](n), SessionID: session.ID, UserID: session.UserID,
-		Method: auth.SMSOTP, CodeHash: auth.CodeHash{0, 1, '\'', 0xff}, Attempts: 2, State: auth.ChallengeOpen,
+		Method: auth.SMSOTP, CodeHash: auth.CodeHash{0, 1, '\'', 0xff}, Standby: auth.CodeHash{1, 0, 0xff}, Attempts: 2, State: auth.ChallengeOpen,
 		CreatedAt: recordtest.Epoch(), ExpiresAt: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
 	}
 }
