@@ -1,0 +1,88 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const rightPassword = "Right-Horse-9-Battery"
+
+// logIn signs somebody in and returns the status, 0 when there is no answer.
+func logIn(s *service, email, password string) int {
+	body, _ := json.Marshal(map[string]any{"email": email, "password": password, "deviceInfo": map[string]string{"userAgent": "test"}}) // never fails
+	r, err := http.Post("http://"+s.API+"/auth/login", "application/json", bytes.NewReader(body))                                       //nolint:gosec // the instance's own
+	if err != nil {
+		return 0
+	}
+	_ = r.Body.Close() // what it says is not looked at
+	return r.StatusCode
+}
+
+// TestKilledInTheMiddleOfALogin kills an instance after it has found a password right and before the login is stored, as often as
+// wrong passwords lock, and wants nothing counted on the instance that is left.
+func TestKilledInTheMiddleOfALogin(t *testing.T) {
+	if os.Getenv("TEST_DATABASE_URL") == "" {
+		t.Skip("needs TEST_DATABASE_URL")
+	}
+	name := fmt.Sprintf("faults_login_%d_%d", os.Getpid(), time.Now().UnixNano())
+	address, err := instance.NewDatabase(t.Context(), name)
+	must(t, err)
+	t.Cleanup(func() { must(t, instance.DropDatabase(context.Background(), name)) })
+	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_STATEMENT_TIMEOUT=1m"}
+	left := start(t, environ...)
+	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
+	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
+	add.Stdin = strings.NewReader(rightPassword)
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("add a person: %v\n%s", err, out)
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
+	t.Cleanup(func() { must(t, db.Close()) })
+	for range 3 {
+		dies := start(t, environ...)
+		holder, err := db.BeginTx(t.Context(), nil)
+		must(t, err)
+		_, err = holder.ExecContext(t.Context(), "SELECT 1 FROM accounts FOR UPDATE")
+		must(t, err)
+		answered := make(chan int, 1)
+		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
+		eventually(t, "a login that waits for its account", func() bool {
+			var waiting int
+			must(t, db.QueryRowContext(t.Context(),
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
+			return waiting > 0
+		})
+		dies.Kill()
+		if status := <-answered; status != 0 {
+			t.Errorf("an instance that was killed answered %d", status)
+		}
+		must(t, holder.Rollback())
+	}
+	var failed int
+	must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
+	if failed != 0 {
+		t.Errorf("%d failures in the audit log, want none", failed)
+	}
+	for range 2 {
+		if status := logIn(left, "ada@example.com", "wrong"); status != http.StatusUnauthorized {
+			t.Errorf("a wrong password is answered %d", status)
+		}
+	}
+	if status := logIn(left, "ada@example.com", rightPassword); status != http.StatusOK {
+		t.Errorf("a right password after two wrong ones is answered %d", status)
+	}
+}
