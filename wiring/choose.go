@@ -52,6 +52,7 @@ func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*r
 	if err != nil {
 		return nil, nil, err
 	}
+	db.Log(log)
 	if err := upToDate(ctx, s.Service, db, log); err != nil {
 		cleanup()
 		return nil, nil, fmt.Errorf("database schema: %w", err)

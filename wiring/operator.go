@@ -51,13 +51,19 @@ func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	if err := present(s); err != nil {
 		return nil, nil, err
 	}
-	return openOperator(ctx, s, log)
+	return openOperator(ctx, patient(s), log)
 }
 
 // MakeOperator is OpenOperator for what is done before the service has ever
 // started: it makes the SQLite file that is missing.
 func MakeOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	return openOperator(ctx, s, log)
+	return openOperator(ctx, patient(s), log)
+}
+
+// patient returns the settings of operator commands: their work takes as long as there is of it.
+func patient(s settings.Settings) settings.Settings {
+	s.Postgres, s.SQLite = s.Postgres.Patient(), s.SQLite.Patient()
+	return s
 }
 
 // present tells of records that are missing. PostgreSQL tells itself.
@@ -74,7 +80,7 @@ func Missing(s settings.Settings) bool { return fault.Is(present(s), fault.NotFo
 // Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
 // returns the names of the migrations that it applied.
 func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
-	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
+	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, er
 	if err := present(s); err != nil {
 		return nil, err
 	}
-	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, otlp.Tracing{})
+	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
 	if err != nil {
 		return nil, err
 	}

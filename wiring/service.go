@@ -214,7 +214,7 @@ func (a api) parts(p Parts) []rest.Part {
 
 // probes are the dependencies that readiness looks at.
 func (a api) probes(p Parts) []rest.Probe {
-	list := []rest.Probe{{Name: "database", Check: a.Database.Ping}, {Name: "counters", Check: a.Counters.Ping}}
+	list := []rest.Probe{{Name: "database", Check: a.Database.Ready}, {Name: "counters", Check: a.Counters.Ping}}
 	if !p.Auth && !p.Registry {
 		return list
 	}

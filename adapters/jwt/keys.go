@@ -35,6 +35,8 @@ type keys struct {
 	life     time.Duration // how long a key counts after it was last announced
 	verified *verified     // forgotten when keys change
 
+	unrenewed bool // the ring has only an earlier announcement of the files; of the goroutine that reloads
+
 	mu      sync.RWMutex
 	signing signingKey
 	files   map[keyring.KeyID]ed25519.PublicKey
@@ -59,13 +61,36 @@ func (k *keys) reload(ctx context.Context) error {
 	}
 	last := read[len(read)-1]
 	if !k.stands(files, last.id) {
-		if err := k.announce(ctx, files); err != nil {
+		err := k.announce(ctx, files)
+		if err != nil && !(fault.Is(err, fault.Unavailable) && k.announcedBefore(ctx, files)) {
 			return err
 		}
+		k.unrenewed = err != nil
 		k.replace(last, files)
 		k.verified.forget()
+	} else if k.unrenewed {
+		if err := k.renew(ctx); err != nil {
+			return err
+		}
+		k.unrenewed = false
 	}
 	return k.follow(ctx)
+}
+
+// announcedBefore reports whether the ring has all keys of the files, however long ago they were announced. Then a ring that
+// can be read and not written, as on a full disk, keeps nobody from verifying tokens and from making them.
+func (k *keys) announcedBefore(ctx context.Context, files map[keyring.KeyID]ed25519.PublicKey) bool {
+	list, err := k.ring.PublicKeys(ctx, time.Unix(0, 0))
+	if err != nil {
+		return false
+	}
+	known := 0
+	for _, public := range list {
+		if key, ours := files[public.ID]; ours && key.Equal(public.Key) {
+			known++
+		}
+	}
+	return known == len(files)
 }
 
 // follow tells the ring which keys were taken away here, and learns which were elsewhere.

@@ -74,12 +74,16 @@ func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 
 // Get returns the account of an id.
 func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
-	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Account, error) {
+		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+	})
 }
 
 // ByEmail returns the account of an address.
 func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
-	return s.one(ctx, s.db.read(ctx).NewSelect().Where("email = ?", email))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Account, error) {
+		return s.one(ctx, db.NewSelect().Where("email = ?", email))
+	})
 }
 
 // Update lets change alter an account.
@@ -103,16 +107,18 @@ func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]aut
 	if limit < 1 {
 		return nil, ctx.Err()
 	}
-	var rows []accountRow
-	err := s.db.read(ctx).NewSelect().Model(&rows).Where("email > ?", after).Order("email").Limit(limit).Scan(ctx)
-	if err != nil {
-		return nil, s.db.fault(err)
-	}
-	list := make([]auth.Account, len(rows))
-	for i := range rows {
-		list[i] = rows[i].account()
-	}
-	return list, nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) ([]auth.Account, error) {
+		var rows []accountRow
+		err := db.NewSelect().Model(&rows).Where("email > ?", after).Order("email").Limit(limit).Scan(ctx)
+		if err != nil {
+			return nil, s.db.fault(err)
+		}
+		list := make([]auth.Account, len(rows))
+		for i := range rows {
+			list[i] = rows[i].account()
+		}
+		return list, nil
+	})
 }
 
 func (s *Accounts) one(ctx context.Context, q *bun.SelectQuery) (auth.Account, error) {

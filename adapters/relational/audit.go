@@ -81,7 +81,18 @@ func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
-	db := l.db.read(ctx)
+	type result struct {
+		events []auth.Event
+		total  int
+	}
+	found, err := reading(ctx, l.db, func(ctx context.Context, db bun.IDB) (r result, err error) {
+		r.events, r.total, err = l.search(ctx, db, q)
+		return r, err
+	})
+	return found.events, found.total, err
+}
+
+func (l *AuditLog) search(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
 	if q.UserID == "" || q.Uncounted {
 		return l.searchUncounted(ctx, db, q)
 	}

@@ -58,7 +58,9 @@ func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
 
 // Get returns a challenge in any state.
 func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
-	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Challenge, error) {
+		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+	})
 }
 
 // Update lets change alter a challenge.

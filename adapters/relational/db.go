@@ -8,6 +8,7 @@ package relational
 import (
 	"context"
 
+	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -23,6 +24,8 @@ type DB struct {
 
 	statements statements
 	hook       bun.QueryHook // nil for none
+	log        *logrus.Entry // nil for none
+	writes     writes
 }
 
 // New returns a database over two pools: read for what needs no transaction,
@@ -40,20 +43,13 @@ func (d *DB) Observe(hook bun.QueryHook) {
 	d.writer, d.reader = d.writer.WithQueryHook(hook), d.reader.WithQueryHook(hook)
 }
 
-// Ping tells whether the database answers: nil, fault.Unavailable, or the
-// context's error.
-func (d *DB) Ping(ctx context.Context) error {
-	var one int
-	return d.scan(ctx, d.reader, &one, "SELECT 1")
-}
-
-// read returns what a query of a store runs on: the transaction that ctx
-// carries, else the read pool.
-func (d *DB) read(ctx context.Context) bun.IDB {
-	if t := d.carried(ctx); t != nil {
-		return t.tx
+// Log has the database write to a log when it is found away or cannot be written, and when that is
+// over. It is for the time before the database is used.
+func (d *DB) Log(log *logrus.Entry) {
+	d.log = log
+	if d.dialect.Breaker != nil {
+		d.dialect.Breaker.log = log
 	}
-	return d.reader
 }
 
 // write calls do with the transaction that ctx carries, or else with one of
@@ -86,7 +82,17 @@ func (d *DB) scan(ctx context.Context, db bun.IDB, into any, query string, args 
 
 // readPage returns one page of the rows that a query selects, and how many it selects in all: they
 // are counted only where the page does not show it.
-func readPage[R any](ctx context.Context, d *DB, q *bun.SelectQuery, page auth.PageRequest) (rows []R, total int, err error) {
+func readPage[R any](
+	ctx context.Context, d *DB, page auth.PageRequest, which func(*bun.SelectQuery) *bun.SelectQuery,
+) (rows []R, total int, err error) {
+	rows, err = reading(ctx, d, func(ctx context.Context, db bun.IDB) (rows []R, err error) {
+		rows, total, err = selectPage[R](ctx, d, which(db.NewSelect()), page)
+		return rows, err
+	})
+	return rows, total, err
+}
+
+func selectPage[R any](ctx context.Context, d *DB, q *bun.SelectQuery, page auth.PageRequest) (rows []R, total int, err error) {
 	q.Model(&rows)
 	if page.Limit > 0 {
 		if err := q.Limit(page.Limit).Offset(page.Offset).Scan(ctx); err != nil {

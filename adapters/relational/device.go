@@ -90,12 +90,16 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 
 // Find returns the user's device of an identity that is not revoked.
 func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error) {
-	return s.one(ctx, current(s.db.read(ctx).NewSelect(), user, identity))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Device, error) {
+		return s.one(ctx, current(db.NewSelect(), user, identity))
+	})
 }
 
 // Get returns a device, revoked or not.
 func (s *Devices) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
-	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Device, error) {
+		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+	})
 }
 
 // Update lets change alter a device.
@@ -133,8 +137,9 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, erro
 
 // List returns the user's devices, last seen first.
 func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
-	q := s.db.read(ctx).NewSelect().Where("user_id = ?", user).Order("last_seen DESC", "id DESC")
-	rows, total, err := readPage[deviceRow](ctx, s.db, q, page)
+	rows, total, err := readPage[deviceRow](ctx, s.db, page, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("user_id = ?", user).Order("last_seen DESC", "id DESC")
+	})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -52,11 +52,13 @@ func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) er
 
 // Find returns the token of a hash.
 func (s *DeviceTokens) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceToken, error) {
-	row := new(deviceTokenRow)
-	if err := s.db.read(ctx).NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-		return auth.DeviceToken{}, s.db.found(err, "device token")
-	}
-	return auth.DeviceToken{Hash: auth.TokenHash(row.Hash), DeviceID: row.DeviceID, IssuedAt: row.IssuedAt.Time}, nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.DeviceToken, error) {
+		row := new(deviceTokenRow)
+		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
+			return auth.DeviceToken{}, s.db.found(err, "device token")
+		}
+		return auth.DeviceToken{Hash: auth.TokenHash(row.Hash), DeviceID: row.DeviceID, IssuedAt: row.IssuedAt.Time}, nil
+	})
 }
 
 // Remove deletes all tokens of a device.

@@ -29,6 +29,18 @@ type Dialect struct {
 	// for minutes, and returns how to close it. The write pool is used where
 	// it is nil.
 	Maintenance func() (*bun.DB, func())
+	// CallTimeout bounds a call as a whole: waiting for a connection, its statements and its commit. 0 is no bound.
+	// Work that is marked as long (ports/transaction) has none: LongBegin, where it is not empty, begins its
+	// transactions with statements' own bound for such work.
+	CallTimeout time.Duration
+	LongBegin   string
+	// WriteWait bounds how long a transaction waits for its turn to write, where there is one writer at a time; long
+	// work waits some times as long. 0 is no bound.
+	WriteWait time.Duration
+	// Breaker refuses calls while the database is away; nil where it cannot be.
+	Breaker *Breaker
+	// WriteProbe returns a statement that fails where the database cannot be written; nil for none.
+	WriteProbe func() string
 	// LockWait is how long a statement of a migration waits for a table that somebody reads or writes. Whoever comes
 	// later waits behind it, so then it lets the others go first, and the migration is tried again for MigrationTime.
 	// Of PostgreSQL; SQLite has one writer at a time.
@@ -41,11 +53,13 @@ type Class uint8
 
 // The classes of errors.
 const (
-	Unknown  Class = iota // none of the others: a defect
-	Taken                 // a unique constraint stands against it
-	Away                  // no connection, no answer in time, or no room
-	Retrying              // rolled back in favour of another transaction; may be run again
-	Refused               // the database's own text must not be stored as it is, such as broken UTF-8
+	Unknown    Class = iota // none of the others: a defect
+	Taken                   // a unique constraint stands against it
+	Away                    // it answered that it cannot do this now
+	Lost                    // no connection, or no answer over the one that there was
+	Unwritable              // it can be read and not written: no room, or a standby
+	Retrying                // rolled back in favour of another transaction; may be run again
+	Refused                 // the database's own text must not be stored as it is, such as broken UTF-8
 )
 
 // fault classifies the error of a query, once: no rows is fault.NotFound, a
@@ -68,7 +82,9 @@ func (d *DB) fault(err error) error {
 	switch d.dialect.Classify(err) {
 	case Taken:
 		return fault.Wrap(fault.Conflict, "", "such a record exists already", err)
-	case Away, Retrying:
+	case Unwritable:
+		return fault.Wrap(fault.Unavailable, "", "the database cannot be written at present", err)
+	case Away, Lost, Retrying:
 		return fault.Wrap(fault.Unavailable, "", "the database is not available", err)
 	case Refused:
 		return fault.Wrap(fault.Invalid, "", "the text has characters that cannot be stored", err)
@@ -77,7 +93,12 @@ func (d *DB) fault(err error) error {
 	}
 }
 
-// retrying tells whether the transaction that ended with err may be run again.
+// retrying reports whether the database asks to run the transaction that ended with err again.
 func (d *DB) retrying(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Retrying
+}
+
+// lost reports whether err is a connection that could not be made, or broke.
+func (d *DB) lost(err error) bool {
+	return err != nil && d.dialect.Classify(err) == Lost
 }

@@ -20,7 +20,7 @@ func (d *DB) Execute(ctx context.Context, statement string) error {
 
 // Run runs a statement in the transaction that ctx carries.
 func (d *DB) Run(ctx context.Context, statement string) error {
-	_, err := d.read(ctx).ExecContext(ctx, statement)
+	_, err := d.carried(ctx).tx.ExecContext(ctx, statement)
 	return err
 }
 

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/uptrace/bun"
 
@@ -49,25 +50,21 @@ func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]r
 		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)
 }
 
-func (s *Grants) grants(ctx context.Context, query string, args ...any) ([]registry.Grant, error) {
-	rows, err := s.db.read(ctx).QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, s.db.fault(err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	var all []registry.Grant
-	for rows.Next() {
-		var holder, action, pattern string
-		if err := rows.Scan(&holder, &action, &pattern); err != nil {
-			return nil, s.db.fault(err)
+func (s *Grants) grants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
+	return collected(ctx, s.db, query{text: text, args: args}, func(rows *sql.Rows) (all []registry.Grant, err error) {
+		for rows.Next() {
+			var holder, action, pattern string
+			if err := rows.Scan(&holder, &action, &pattern); err != nil {
+				return nil, err
+			}
+			g, err := grantOf(holder, action, pattern)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, g)
 		}
-		g, err := grantOf(holder, action, pattern)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, g)
-	}
-	return all, s.db.fault(rows.Err())
+		return all, nil
+	})
 }
 
 func grantOf(holder, action, pattern string) (registry.Grant, error) {

@@ -22,21 +22,18 @@ func (s *Servers) joined(ctx context.Context, q query, most int) (all []registry
 	q.text = `SELECT group_concat(p.facts, x'00'), group_concat(p.document, x'00')
 		FROM (SELECT v.facts, CASE WHEN length(v.document) <= ? THEN v.document END AS document FROM versions AS v WHERE ` + q.text + ") AS p"
 	q.args = append([]any{most}, q.args...)
-	rows, err := s.db.rows(ctx, q)
+	texts, err := collected(ctx, s.db, q, func(rows *sql.Rows) (texts [2]sql.NullString, err error) {
+		for rows.Next() {
+			if err := rows.Scan(&texts[0], &texts[1]); err != nil {
+				return texts, err
+			}
+		}
+		return texts, nil
+	})
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	var facts, documents sql.NullString
-	for rows.Next() {
-		if err := rows.Scan(&facts, &documents); err != nil {
-			return nil, 0, s.db.fault(err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, s.db.fault(err)
-	}
-	return part(facts.String, documents.String)
+	return part(texts[0].String, texts[1].String)
 }
 
 // part takes joined facts and documents apart. It returns no records where the

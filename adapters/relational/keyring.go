@@ -65,16 +65,18 @@ func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
 
 // PublicKeys returns the keys seen at or after a time.
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]keyring.PublicKey, error) {
-	var rows []signingKeyRow
-	err := r.db.read(ctx).NewSelect().Model(&rows).Where("seen_at >= ?", at(since)).Order("id").Scan(ctx)
-	if err != nil {
-		return nil, r.db.fault(err)
-	}
-	keys := make([]keyring.PublicKey, len(rows))
-	for i, row := range rows {
-		keys[i] = keyring.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
-	}
-	return keys, nil
+	return reading(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]keyring.PublicKey, error) {
+		var rows []signingKeyRow
+		err := db.NewSelect().Model(&rows).Where("seen_at >= ?", at(since)).Order("id").Scan(ctx)
+		if err != nil {
+			return nil, r.db.fault(err)
+		}
+		keys := make([]keyring.PublicKey, len(rows))
+		for i, row := range rows {
+			keys[i] = keyring.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
+		}
+		return keys, nil
+	})
 }
 
 // Withdraw forgets keys.
@@ -95,7 +97,13 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...keyring.KeyID) error {
 // and this is then never called.
 func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, error) {
 	row := new(rootSecretRow)
-	err := r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	_, err := reading(ctx, r.db, func(ctx context.Context, db bun.IDB) (struct{}, error) {
+		return struct{}{}, r.db.fault(db.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+	})
+	if !fault.Is(err, fault.NotFound) {
+		return row.Secret, err
+	}
+	err = r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&rootSecretRow{ID: theRoot, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
 		if err != nil {
 			return r.db.fault(err)

@@ -63,12 +63,14 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 
 // Get returns the subject's lockout.
 func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
-	row := new(lockoutRow)
-	err := s.db.read(ctx).NewSelect().Model(row).Where("key = ?", key).Scan(ctx)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return auth.Lockout{}, s.db.fault(err)
-	}
-	return row.lockout(), nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Lockout, error) {
+		row := new(lockoutRow)
+		err := db.NewSelect().Model(row).Where("key = ?", key).Scan(ctx)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return auth.Lockout{}, s.db.fault(err)
+		}
+		return row.lockout(), nil
+	})
 }
 
 // DeleteBefore removes the lockouts whose last failure and whose lock's end

@@ -31,9 +31,12 @@ type methodRow struct {
 
 // List answers methodstore.Store.
 func (s *Methods) List(ctx context.Context) ([]catalogue.Method, error) {
-	var rows []methodRow
-	if err := s.db.read(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, s.db.fault(err)
+	rows, err := reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (rows []methodRow, err error) {
+		err = db.NewSelect().Model(&rows).Order("id").Scan(ctx)
+		return rows, s.db.fault(err)
+	})
+	if err != nil {
+		return nil, err
 	}
 	all := make([]catalogue.Method, 0, len(rows))
 	for _, r := range rows {

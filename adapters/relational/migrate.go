@@ -77,6 +77,9 @@ func (d *DB) Steps(ctx context.Context) ([]Step, error) {
 // taken up again by the next. A database that is newer than this program, or
 // whose migrations are not the ones that this program has, is fault.Conflict.
 func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
+	if names, err := d.Pending(ctx); err == nil && len(names) == 0 {
+		return nil, nil // also where the database can be read and not written
+	}
 	return d.migrateTo(ctx, -1)
 }
 

@@ -37,19 +37,16 @@ func (s *Servers) packedPage(ctx context.Context, q query, e extent) (serverstor
 // unpacked returns the records of a query of one text and of how many rows it
 // found.
 func (s *Servers) unpacked(ctx context.Context, q query) (all []registry.Record, found int, err error) {
-	rows, err := s.db.rows(ctx, q)
+	text, err := collected(ctx, s.db, q, func(rows *sql.Rows) (text sql.NullString, err error) {
+		for rows.Next() {
+			if err := rows.Scan(&text, &found); err != nil {
+				return text, err
+			}
+		}
+		return text, nil
+	})
 	if err != nil {
 		return nil, 0, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	var text sql.NullString
-	for rows.Next() {
-		if err := rows.Scan(&text, &found); err != nil {
-			return nil, 0, s.db.fault(err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, s.db.fault(err)
 	}
 	all, err = unpack(text.String, found)
 	return all, found, err

@@ -52,16 +52,18 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 func (s *PendingLogins) Find(
 	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
 ) (auth.PendingLogin, error) {
-	row := new(pendingRow)
-	err := s.db.read(ctx).NewSelect().Model(row).
-		Where("user_id = ?", user).Where("device_identity = ?", identity).Scan(ctx)
-	if err != nil {
-		return auth.PendingLogin{}, s.db.found(err, "pending login")
-	}
-	return auth.PendingLogin{
-		UserID: row.UserID, DeviceIdentity: row.DeviceIdentity, Subject: row.Subject, Proven: row.Proven,
-		CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time,
-	}, nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.PendingLogin, error) {
+		row := new(pendingRow)
+		err := db.NewSelect().Model(row).
+			Where("user_id = ?", user).Where("device_identity = ?", identity).Scan(ctx)
+		if err != nil {
+			return auth.PendingLogin{}, s.db.found(err, "pending login")
+		}
+		return auth.PendingLogin{
+			UserID: row.UserID, DeviceIdentity: row.DeviceIdentity, Subject: row.Subject, Proven: row.Proven,
+			CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time,
+		}, nil
+	})
 }
 
 // Take removes a pending login for one of its callers.

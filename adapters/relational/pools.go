@@ -5,11 +5,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Measure adds the metrics of the pools of connections: "records", and where
-// transactions have a pool of their own, that as "records_write".
+// Measure adds the metrics of whether the database can be used, and of the pools of connections:
+// "records", and where transactions have a pool of their own, that as "records_write".
 func (d *DB) Measure(r prometheus.Registerer) {
-	r.MustRegister(collectors.NewDBStatsCollector(d.reader.DB, "records"))
+	r.MustRegister(
+		collectors.NewDBStatsCollector(d.reader.DB, "records"),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_database_available",
+			Help: "1 while the database answers; 0 while it is away and calls fail at once.",
+		}, func() float64 { return truth(!d.dialect.Breaker.Refuses()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_database_writable",
+			Help: "1 while the database takes writes; 0 since one failed for want of room or permission.",
+		}, func() float64 { return truth(!d.writes.failing.Load()) }),
+	)
 	if d.writer.DB != d.reader.DB {
 		r.MustRegister(collectors.NewDBStatsCollector(d.writer.DB, "records_write"))
 	}
+}
+
+// truth is a condition as a metric shows it.
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

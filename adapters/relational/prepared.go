@@ -19,36 +19,47 @@ type query struct {
 	fixed bool
 }
 
+// collected returns what collect makes of the rows of a query, on the transaction that ctx carries or
+// else on the read pool. collect may be called again, with the rows of another try. Errors of the
+// database are classified.
+func collected[T any](ctx context.Context, d *DB, q query, collect func(*sql.Rows) (T, error)) (T, error) {
+	return reading(ctx, d, func(ctx context.Context, _ bun.IDB) (found T, err error) {
+		rows, err := d.rows(ctx, q)
+		if err != nil {
+			return found, d.fault(err)
+		}
+		defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+		if found, err = collect(rows); err != nil {
+			return found, d.fault(err)
+		}
+		return found, d.fault(rows.Err())
+	})
+}
+
 // rows runs a query on the transaction that ctx carries, else on the read
-// pool. Its errors are classified.
+// pool.
 func (d *DB) rows(ctx context.Context, q query) (*sql.Rows, error) {
-	var rows *sql.Rows
-	var err error
 	switch t := d.carried(ctx); {
 	case t != nil:
-		rows, err = t.tx.QueryContext(ctx, q.text, q.args...)
+		return t.tx.QueryContext(ctx, q.text, q.args...)
 	case q.fixed:
-		rows, err = d.observed(ctx, q)
+		return d.observed(ctx, q)
 	default:
-		rows, err = d.reader.QueryContext(ctx, q.text, q.args...)
+		return d.reader.QueryContext(ctx, q.text, q.args...)
 	}
-	return rows, d.fault(err)
 }
 
 // number returns the one number that a query of one row finds. Its errors are
 // classified.
-func (d *DB) number(ctx context.Context, q query) (n int, err error) {
-	rows, err := d.rows(ctx, q)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, d.fault(err)
+func (d *DB) number(ctx context.Context, q query) (int, error) {
+	return collected(ctx, d, q, func(rows *sql.Rows) (n int, err error) {
+		for rows.Next() {
+			if err := rows.Scan(&n); err != nil {
+				return 0, err
+			}
 		}
-	}
-	return n, d.fault(rows.Err())
+		return n, nil
+	})
 }
 
 // observed runs a prepared query, which Bun does not see, and tells the hook.

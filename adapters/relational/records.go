@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -48,11 +49,11 @@ func (e extent) full(records, size int) bool {
 func (s *Servers) records(ctx context.Context, q query, e extent) (serverstore.Page, error) {
 	q = e.limit(q)
 	q.text = "SELECT v.facts, " + s.document() + " FROM versions AS v WHERE " + q.text
-	rows, err := s.db.rows(ctx, q)
-	if err != nil {
-		return serverstore.Page{}, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	return collected(ctx, s.db, q, e.collect)
+}
+
+// collect returns the page of the rows of facts and documents.
+func (e extent) collect(rows *sql.Rows) (serverstore.Page, error) {
 	all := make([]registry.Record, 0, e.room)
 	size := 0
 	var facts string
@@ -63,7 +64,7 @@ func (s *Servers) records(ctx context.Context, q query, e extent) (serverstore.P
 			return serverstore.Page{Records: all, More: true}, nil
 		}
 		if err := rows.Scan(into...); err != nil {
-			return serverstore.Page{}, s.db.fault(err)
+			return serverstore.Page{}, err
 		}
 		r, err := parseFacts(facts)
 		if err != nil {
@@ -72,7 +73,7 @@ func (s *Servers) records(ctx context.Context, q query, e extent) (serverstore.P
 		all = append(all, registry.Record{Release: r, Document: documents.last})
 		size += len(documents.last)
 	}
-	return serverstore.Page{Records: all}, s.db.fault(rows.Err())
+	return serverstore.Page{Records: all}, nil
 }
 
 // document returns the expression of a document. PostgreSQL sends bytes as

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"database/sql"
 	"math"
 	"slices"
 	"strings"
@@ -88,25 +89,21 @@ const newestFirst = " ORDER BY v.published_at DESC"
 // how large it is.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
 	text := "SELECT v.facts, " + s.size("v.document") + " FROM versions AS v WHERE " + visible("v.name = ?", deleted) + newestFirst
-	rows, err := s.db.rows(ctx, query{text, []any{name.String()}, true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	var all []registry.Edition
-	var facts string
-	var size int
-	for rows.Next() {
-		if err := rows.Scan(&facts, &size); err != nil {
-			return nil, s.db.fault(err)
+	return collected(ctx, s.db, query{text, []any{name.String()}, true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
+		var facts string
+		var size int
+		for rows.Next() {
+			if err := rows.Scan(&facts, &size); err != nil {
+				return nil, err
+			}
+			r, err := parseFacts(facts)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, registry.Edition{Release: r, Size: size})
 		}
-		r, err := parseFacts(facts)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, registry.Edition{Release: r, Size: size})
-	}
-	return all, s.db.fault(rows.Err())
+		return all, nil
+	})
 }
 
 // Version answers serverstore.Reader.

@@ -71,7 +71,9 @@ func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
 
 // Get returns a session, ended or not.
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
-	return s.one(ctx, s.db.read(ctx).NewSelect().Where("id = ?", id))
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Session, error) {
+		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+	})
 }
 
 // Update lets change alter a session.
@@ -121,8 +123,9 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time
 func (s *Sessions) Active(
 	ctx context.Context, user auth.UserID, when time.Time, page auth.PageRequest,
 ) (list []auth.Session, total int, err error) {
-	q := living(s.db.read(ctx).NewSelect(), user, when).Order("created_at DESC", "id DESC")
-	rows, total, err := readPage[sessionRow](ctx, s.db, q, page)
+	rows, total, err := readPage[sessionRow](ctx, s.db, page, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return living(q, user, when).Order("created_at DESC", "id DESC")
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -135,21 +138,25 @@ func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]
 	if limit < 1 {
 		return nil, ctx.Err()
 	}
-	var rows []sessionRow
-	err := s.db.read(ctx).NewSelect().Model(&rows).Where("user_id = ?", user).
-		Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
-		Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
-	if err != nil {
-		return nil, s.db.fault(err)
-	}
-	return sessionsOf(rows), nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) ([]auth.Session, error) {
+		var rows []sessionRow
+		err := db.NewSelect().Model(&rows).Where("user_id = ?", user).
+			Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
+			Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
+		if err != nil {
+			return nil, s.db.fault(err)
+		}
+		return sessionsOf(rows), nil
+	})
 }
 
 // CountSince counts the user's sessions made after a time.
 func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
-	n, err := s.db.read(ctx).NewSelect().Model((*sessionRow)(nil)).
-		Where("user_id = ?", user).Where("created_at > ?", at(since)).Count(ctx)
-	return n, s.db.fault(err)
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (int, error) {
+		n, err := db.NewSelect().Model((*sessionRow)(nil)).
+			Where("user_id = ?", user).Where("created_at > ?", at(since)).Count(ctx)
+		return n, s.db.fault(err)
+	})
 }
 
 // DeleteExpired removes expired sessions and what belongs to them. It answers

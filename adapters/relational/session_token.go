@@ -43,14 +43,16 @@ func (s *RefreshTokens) Add(ctx context.Context, t auth.RefreshToken) error {
 
 // Find returns the token of a hash, spent or not.
 func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
-	row := new(refreshTokenRow)
-	if err := s.db.read(ctx).NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-		return auth.RefreshToken{}, s.db.found(err, "refresh token")
-	}
-	return auth.RefreshToken{
-		Hash: auth.TokenHash(row.Hash), SessionID: row.SessionID,
-		IssuedAt: row.IssuedAt.Time, ExpiresAt: row.ExpiresAt.Time, SpentAt: row.SpentAt.Time,
-	}, nil
+	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.RefreshToken, error) {
+		row := new(refreshTokenRow)
+		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
+			return auth.RefreshToken{}, s.db.found(err, "refresh token")
+		}
+		return auth.RefreshToken{
+			Hash: auth.TokenHash(row.Hash), SessionID: row.SessionID,
+			IssuedAt: row.IssuedAt.Time, ExpiresAt: row.ExpiresAt.Time, SpentAt: row.SpentAt.Time,
+		}, nil
+	})
 }
 
 // Spend marks an unspent token spent. The condition of the update decides

@@ -10,12 +10,14 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 const (
-	maxRuns   = 6                    // of one transaction that the database asks to run again
-	firstWait = 4 * time.Millisecond // before the second run; doubled for each next one
+	maxRuns   = 6                      // of one transaction that the database asks to run again
+	briefWait = 100 * time.Millisecond // of a change that its caller can do without
+	firstWait = 4 * time.Millisecond   // before the second run; doubled for each next one
 )
 
 var _ transaction.Runner = (*DB)(nil)
@@ -38,10 +40,10 @@ func (d *DB) carried(ctx context.Context) *running {
 	return t
 }
 
-// Atomically runs do as one transaction (ports/transaction). Runs that lost
-// against another transaction are repeated, at most five times. A statement
-// that failed, and a joined call that returned an error, keep the whole from
-// being stored, also when do goes on and returns nil.
+// Atomically runs do as one transaction (ports/transaction), within the bounds of one call of the
+// database. Runs that lost against another transaction are repeated, at most five times, and so are
+// those whose connection broke before the commit was sent. A statement that failed, and a joined call
+// that returned an error, keep the whole from being stored, also when do goes on and returns nil.
 func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
 	if t := d.carried(ctx); t != nil {
 		err := do(ctx)
@@ -50,26 +52,30 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 		}
 		return err
 	}
-	wait := firstWait
-	for run := 1; ; run++ {
-		err := d.once(ctx, do)
-		if run == maxRuns || !d.retrying(err) {
-			return err
+	return d.call(ctx, func(ctx context.Context) error {
+		wait := firstWait
+		for run := 1; ; run++ {
+			err := d.trying(ctx, func() (uncommitted bool, err error) { return d.once(ctx, do) })
+			if run == maxRuns || !d.retrying(err) {
+				d.noteWrite(err)
+				return err
+			}
+			if !pause.For(ctx, wait/2+rand.N(wait)) {
+				return ctx.Err()
+			}
+			wait *= 2
 		}
-		if !pause.For(ctx, wait/2+rand.N(wait)) {
-			return ctx.Err()
-		}
-		wait *= 2
-	}
+	})
 }
 
-// once runs do in one transaction. A panic of do passes through, after the
-// transaction is rolled back.
-func (d *DB) once(ctx context.Context, do func(ctx context.Context) error) error {
-	tx, err := d.writer.BeginTx(ctx, nil)
+// once runs do in one transaction, and reports whether that failed before the commit was sent. A
+// panic of do passes through, after the transaction is rolled back.
+func (d *DB) once(ctx context.Context, do func(ctx context.Context) error) (uncommitted bool, err error) {
+	tx, release, err := d.begin(ctx)
 	if err != nil {
-		return d.ended(ctx, err)
+		return true, d.ended(ctx, err)
 	}
+	defer release()
 	open := true
 	defer func() {
 		if open {
@@ -78,13 +84,61 @@ func (d *DB) once(ctx context.Context, do func(ctx context.Context) error) error
 	}()
 	t := &running{tx: tx}
 	if err := do(context.WithValue(ctx, carrier{d}, t)); err != nil {
-		return err
+		return true, err
 	}
 	if t.spoilt != nil {
-		return d.ended(ctx, t.spoilt)
+		return true, d.ended(ctx, t.spoilt)
 	}
 	open = false
-	return d.ended(ctx, tx.Commit())
+	return false, d.ended(ctx, tx.Commit())
+}
+
+// begin begins a transaction, and returns it with what gives its connection back once it has ended.
+func (d *DB) begin(ctx context.Context) (tx bun.Tx, release func(), err error) {
+	if d.dialect.WriteWait > 0 {
+		return d.beginInTurn(ctx)
+	}
+	tx, err = d.writer.BeginTx(ctx, nil)
+	if err == nil && d.dialect.LongBegin != "" && transaction.IsLong(ctx) {
+		if _, err = tx.ExecContext(ctx, d.dialect.LongBegin); err != nil {
+			_ = tx.Rollback() // nothing was changed
+		}
+	}
+	return tx, func() {}, err
+}
+
+// errBusy is not of the driver, so that nobody tries again after all of the time has passed.
+var errBusy = fault.New(fault.Unavailable, "", "the database is busy with other changes")
+
+// beginInTurn begins a transaction where there is one writer at a time, which may be another process.
+// Only the wait for the turn is bounded, the work is not. The connection is kept from one try to the
+// next, so that callers come to their turns in order.
+func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err error) {
+	most := d.dialect.WriteWait
+	switch {
+	case transaction.IsLong(ctx):
+		most *= maxRuns
+	case transaction.IsBrief(ctx):
+		most = min(most, briefWait)
+	}
+	waiting, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	conn, err := d.writer.Conn(waiting)
+	if err == nil {
+		for {
+			if tx, err = conn.BeginTx(ctx, nil); !d.retrying(err) || waiting.Err() != nil {
+				break
+			}
+		}
+		release = func() { _ = conn.Close() } // the transaction has told what went wrong
+		if err != nil {
+			release()
+		}
+	}
+	if (d.retrying(err) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+		err = errBusy
+	}
+	return tx, release, err
 }
 
 // ended classifies why a transaction did not take place. An end of the context

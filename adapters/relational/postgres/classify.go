@@ -22,8 +22,8 @@ func classify(err error) relational.Class {
 	switch {
 	case errors.As(err, &n),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
-		return relational.Away
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, errAway):
+		return relational.Lost
 	default:
 		return relational.Unknown
 	}
@@ -38,16 +38,21 @@ func classOf(state string) relational.Class {
 	case "22021", "22P05": // character_not_in_repertoire, untranslatable_character
 		return relational.Refused
 	case "57014", // query_canceled: the statement timeout
-		"25006",          // read_only_sql_transaction: a standby
-		"25P03", "25P04", // idle and transaction timeouts
-		"57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended an idle session
+		"25P03", "25P04": // idle and transaction timeouts
 		return relational.Away
+	case "25006", // read_only_sql_transaction: a standby
+		"53100": // disk_full
+		return relational.Unwritable
+	case "57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended the session
+		return relational.Lost
 	}
 	if len(state) < 2 {
 		return relational.Unknown
 	}
 	switch state[:2] {
-	case "08", "53", "58": // connection exceptions, no resources, system errors
+	case "08": // connection exceptions
+		return relational.Lost
+	case "53", "58": // no resources, system errors
 		return relational.Away
 	default:
 		return relational.Unknown

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,8 +38,9 @@ type Config struct {
 	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"most connections of this process, 2 to 1000"`
 	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"20" desc:"connections kept open while idle for less than five minutes, 0 to DATABASE_MAX_CONNS; fewer than are in use at once makes new ones all the time, each with its sign-in"`
 	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m and more"`
-	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long a new connection may take, 100ms to 1m"`
-	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, 100ms to 5m"`
+	Timeout          time.Duration `env:"DATABASE_TIMEOUT" envDefault:"3s" desc:"how long a request waits for the database each time that it needs it: for a connection, the statements and their commit together, 100ms to 1m; then it is answered 503"`
+	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long a new connection may take, signing in included, 100ms to 1m"`
+	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement of work that DATABASE_TIMEOUT does not bound may take, waiting for locks included, 100ms to 5m: operator commands, the removal of old records, a change of all versions of a server"`
 	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, waiting for other processes that migrate included, and for how long a migration is tried that others keep from its tables, 1s and more"`
 }
 
@@ -52,6 +54,8 @@ func (c Config) Validate() error {
 		return errors.New("DATABASE_MAX_IDLE_CONNS must be 0 to DATABASE_MAX_CONNS")
 	case c.ConnLifetime < time.Minute:
 		return errors.New("DATABASE_CONN_LIFETIME must be 1m or more")
+	case c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute:
+		return errors.New("DATABASE_TIMEOUT must be 100ms to 1m")
 	case c.DialTimeout < 100*time.Millisecond || c.DialTimeout > time.Minute:
 		return errors.New("DATABASE_DIAL_TIMEOUT must be 100ms to 1m")
 	case c.StatementTimeout < 100*time.Millisecond || c.StatementTimeout > 5*time.Minute:
@@ -62,6 +66,23 @@ func (c Config) Validate() error {
 	return checkAddress(c.URL)
 }
 
+// Patient returns the settings for operator commands, which take as long as there is work: a call as a
+// whole has no bound, its statements have.
+func (c Config) Patient() Config {
+	c.Timeout = 0
+	return c
+}
+
+// statementTimeout is the server's own bound of a statement. A statement of a call that is bounded as
+// a whole ends a little before the call does, so that a slow statement is answered and does not look
+// like a server that hangs.
+func (c Config) statementTimeout() time.Duration {
+	if c.Timeout == 0 {
+		return c.StatementTimeout
+	}
+	return min(c.StatementTimeout, c.Timeout-c.Timeout/10)
+}
+
 // Open connects to the database and returns it with what closes the
 // connections. It does not migrate. A server that cannot be reached, or that
 // refuses the user, is fault.Unavailable and named by host and port.
@@ -69,16 +90,24 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	if err := checkAddress(c.URL); err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
 	}
-	config, err := driverConfig(c, c.StatementTimeout)
+	config, err := driverConfig(c, c.statementTimeout(), c.StatementTimeout)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
 	}
-	slow, err := driverConfig(c, c.MigrationTimeout)
+	slow, err := driverConfig(c, c.MigrationTimeout, c.MigrationTimeout)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
 	}
-	db := pool(c, config)
-	cleanup := func() { _ = db.Close() } // every answered transaction is stored already
+	use := &connector{config: config}
+	closeBreaker := func() {}
+	if c.Timeout > 0 {
+		use.breaker, closeBreaker = relational.NewBreaker(use.probe)
+	}
+	db := pool(c, use)
+	cleanup := func() {
+		_ = db.Close() // every answered transaction is stored already
+		closeBreaker()
+	}
 	if err := db.PingContext(ctx); err != nil {
 		cleanup()
 		if ctx.Err() != nil {
@@ -89,11 +118,13 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	return relational.New(db, db, relational.Dialect{
 		Name:     relational.PostgreSQL,
 		Classify: classify,
+		Breaker:  use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
+		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 		Maintenance: func() (*bun.DB, func()) {
-			own := pool(c, slow)
+			own := pool(c, &connector{config: slow})
 			return own, func() { _ = own.Close() } // likewise
 		},
-		LockWait:      min(lockWait, c.StatementTimeout/2),
+		LockWait:      min(lockWait, c.statementTimeout()/2),
 		MigrationTime: c.MigrationTimeout,
 	}), cleanup, nil
 }
@@ -115,10 +146,13 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// driverConfig returns the driver's settings for statements of at most the
-// timeout. The server ends a statement first; the connection's own timeouts
-// are for a server that is gone.
-func driverConfig(c Config, timeout time.Duration) (*pgdriver.Config, error) {
+// writeProbe returns a statement that a standby and a read-only database refuse, and that changes nothing.
+func writeProbe() string { return "LOCK TABLE migrations IN ROW EXCLUSIVE MODE" }
+
+// driverConfig returns the driver's settings for statements of at most a timeout, and of at most a
+// longer one where a transaction says so. The server ends a statement first; the connection's own
+// timeouts are for a server that is gone.
+func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config, error) {
 	connector, err := pgdriver.NewDriver().OpenConnector(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
@@ -140,13 +174,13 @@ func driverConfig(c Config, timeout time.Duration) (*pgdriver.Config, error) {
 	if config.ConnParams == nil {
 		config.ConnParams = map[string]any{}
 	}
-	config.ConnParams["statement_timeout"] = timeout.Milliseconds()
+	config.ConnParams["statement_timeout"] = statement.Milliseconds()
 	config.ConnParams["idle_in_transaction_session_timeout"] = (idleStatements * timeout).Milliseconds()
 	return config, nil
 }
 
-func pool(c Config, config *pgdriver.Config) *bun.DB {
-	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithConfig(config)))
+func pool(c Config, use *connector) *bun.DB {
+	db := sql.OpenDB(use)
 	db.SetMaxOpenConns(c.MaxConns)
 	db.SetMaxIdleConns(c.MaxIdleConns)
 	db.SetConnMaxLifetime(c.ConnLifetime)

@@ -22,7 +22,7 @@ const secret = "s3cret"
 func config(address string) postgres.Config {
 	return postgres.Config{
 		URL: address, MaxConns: 4, MaxIdleConns: 4, ConnLifetime: time.Hour,
-		DialTimeout: time.Second, StatementTimeout: time.Second, MigrationTimeout: time.Minute,
+		Timeout: 10 * time.Second, DialTimeout: time.Second, StatementTimeout: time.Second, MigrationTimeout: time.Minute,
 	}
 }
 
@@ -169,6 +169,7 @@ func TestConfigValidate(t *testing.T) {
 		"DATABASE_MAX_IDLE_CONNS":    func(c *postgres.Config) { c.MaxIdleConns = 5 },
 		"DATABASE_CONN_LIFETIME":     func(c *postgres.Config) { c.ConnLifetime = -time.Second },
 		"DATABASE_DIAL_TIMEOUT":      func(c *postgres.Config) { c.DialTimeout = 0 },
+		"DATABASE_TIMEOUT":           func(c *postgres.Config) { c.Timeout = 0 },
 		"DATABASE_STATEMENT_TIMEOUT": func(c *postgres.Config) { c.StatementTimeout = time.Hour },
 		"DATABASE_MIGRATION_TIMEOUT": func(c *postgres.Config) { c.MigrationTimeout = 0 },
 	}

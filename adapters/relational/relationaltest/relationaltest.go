@@ -80,7 +80,7 @@ func OpenPostgres(t testing.TB, address string) *relational.DB {
 func PostgresConfig(address string) postgres.Config {
 	return postgres.Config{
 		URL: address, MaxConns: 12, MaxIdleConns: 12, ConnLifetime: time.Hour,
-		DialTimeout: 5 * time.Second, StatementTimeout: 20 * time.Second, MigrationTimeout: time.Minute,
+		Timeout: 20 * time.Second, DialTimeout: 5 * time.Second, StatementTimeout: 20 * time.Second, MigrationTimeout: time.Minute,
 	}
 }
 

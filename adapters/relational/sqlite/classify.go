@@ -24,10 +24,16 @@ func classify(err error) relational.Class {
 	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return relational.Taken
 	}
+	switch e.Code() {
+	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_FSYNC, codes.SQLITE_IOERR_TRUNCATE, codes.SQLITE_IOERR_SHMSIZE:
+		return relational.Unwritable // over a quota, for one
+	}
 	switch e.Code() & 0xff { // the primary code
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
 		return relational.Retrying
-	case codes.SQLITE_IOERR, codes.SQLITE_FULL, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY, codes.SQLITE_NOMEM, codes.SQLITE_PERM:
+	case codes.SQLITE_FULL, codes.SQLITE_READONLY:
+		return relational.Unwritable
+	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PERM:
 		return relational.Away
 	default:
 		return relational.Unknown

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,6 +24,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// busyStep is how long one try of a write waits for another process. More tries follow, up to
+// SQLITE_BUSY_TIMEOUT; SQLite itself cannot be told to stop waiting.
+const busyStep = 100 * time.Millisecond
+
 // File is the name of the database in its folder.
 const File = "tollgate.db"
 
@@ -30,7 +35,7 @@ const File = "tollgate.db"
 type Config struct {
 	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file, made when it is not there"`
 	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"connections that read beside the one that writes, 1 to 128"`
-	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a write waits for another process, 100ms to 1m"`
+	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a change waits for its turn: for the changes before it and for other processes that write, 100ms to 1m; then it fails, with 503 to the caller"`
 }
 
 // Validate checks the ranges.
@@ -46,6 +51,15 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// patience is how many times SQLITE_BUSY_TIMEOUT an operator command, or a migration, waits for its turn.
+const patience = 6
+
+// Patient returns the settings for operator commands, which rather wait than fail half-way.
+func (c Config) Patient() Config {
+	c.BusyTimeout *= patience
+	return c
+}
+
 // Open opens the file, which it makes when it is not there, and returns the
 // database with what closes it. It does not migrate. A folder or file that
 // cannot be made, read or written is fault.Unavailable and named.
@@ -54,7 +68,9 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	write, err := pool(path, c, "immediate", 1)
+	step := c
+	step.BusyTimeout = min(busyStep, c.BusyTimeout)
+	write, err := pool(path, step, "immediate", 1)
 	if err != nil {
 		return nil, nil, broken(path, err)
 	}
@@ -74,7 +90,10 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 			return nil, nil, broken(path, err)
 		}
 	}
-	return relational.New(read, write, relational.Dialect{Name: relational.SQLite, Classify: classify}), cleanup, nil
+	return relational.New(read, write, relational.Dialect{
+		Name: relational.SQLite, Classify: classify, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
+		MigrationTime: patience * c.BusyTimeout,
+	}), cleanup, nil
 }
 
 // prepare makes the folder and an empty file that nobody else may read: SQLite
@@ -134,4 +153,10 @@ func pool(path string, c Config, lock string, conns int, pragmas ...string) (*bu
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+// writeProbe returns a statement that writes: a number in the head of the file that SQLite leaves to
+// its users, and that nobody reads.
+func writeProbe() string {
+	return "PRAGMA user_version = " + strconv.FormatInt(time.Now().Unix()%math.MaxInt32, 10)
 }

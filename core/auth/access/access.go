@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // activityStep is how old LastActivity gets before a request renews it.
@@ -79,7 +80,7 @@ func (c *Checker) session(ctx context.Context, id auth.SessionID) (auth.Session,
 	return c.load(ctx, id)
 }
 
-// load reads a session, notes that it is in use, and keeps a copy for the next requests.
+// load reads a session, notes that it is in use, where that can be stored, and keeps a copy for the next requests.
 func (c *Checker) load(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	now := c.clock.Now()
 	s, err := c.sessions.Get(ctx, id)
@@ -90,14 +91,15 @@ func (c *Checker) load(ctx context.Context, id auth.SessionID) (auth.Session, er
 		return auth.Session{}, err
 	}
 	if s.Active(now) && now.Sub(s.LastActivity) >= activityStep {
-		err := c.sessions.Update(ctx, id, func(stored *auth.Session) error {
+		err := c.sessions.Update(transaction.Brief(ctx), id, func(stored *auth.Session) error {
 			if stored.Active(now) && stored.LastActivity.Before(now) {
 				stored.LastActivity = now
 			}
 			s = *stored
 			return nil
 		})
-		if err != nil {
+		// When it was last used is worth having, not worth a refusal: what the session may do was read above.
+		if err != nil && !fault.Is(err, fault.Unavailable) {
 			return auth.Session{}, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // afterwards is how long refresh tokens and challenges stay after their end, so
@@ -121,6 +122,7 @@ func (s *Sweeper) rules() []rule {
 // what it removed, also together with an error. A kind that fails does not keep the others from
 // being swept; the end of the context does.
 func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
+	ctx = transaction.Long(ctx)
 	now := s.clock.Now()
 	var removed []Removed
 	var errs []error

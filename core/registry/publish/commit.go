@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // decision changes a lineage and returns the releases to answer with.
@@ -65,7 +66,7 @@ func (p *Publisher) setStatus(
 func (p *Publisher) setStatusAll(ctx context.Context, act *authority.Act, c change, u registry.StatusUpdate) (browse.History, error) {
 	c.decide = func(l *registry.Lineage, now time.Time) ([]registry.Release, error) { return l.SetStatusAll(u, now) }
 	var changed browse.History
-	err := p.commit(ctx, act, c, func(ctx context.Context, decided []registry.Release) error {
+	err := p.commit(transaction.Long(ctx), act, c, func(ctx context.Context, decided []registry.Release) error {
 		var err error
 		if changed, err = browse.SomeVersions(ctx, p.ports.Reader, c.name, decided); err != nil || c.room == nil {
 			return err

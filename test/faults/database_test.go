@@ -1,0 +1,311 @@
+package faults
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const (
+	serversPath = "/v0.1/servers"
+	methodsPath = "/v2/api/methods.json"
+
+	// crowd is far more callers than poolSize connections.
+	crowd    = 60
+	poolSize = 4
+	// soon is what all of a crowd must be answered within, of which each waits for DATABASE_TIMEOUT, 3 s. One after the other
+	// they would take more than a minute.
+	soon = 20 * time.Second
+)
+
+// startPostgres returns a server of the test's own that answers.
+func startPostgres(t *testing.T) *instance.Postgres {
+	t.Helper()
+	if !instance.PostgresInstalled() {
+		t.Skip("PostgreSQL is not installed")
+	}
+	p, err := instance.NewPostgres()
+	must(t, err)
+	t.Cleanup(p.Remove)
+	must(t, p.Start())
+	return p
+}
+
+// onPostgres starts a service whose records are at an address.
+func onPostgres(t *testing.T, p *instance.Postgres, address string) *service {
+	t.Helper()
+	return start(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
+		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0")
+}
+
+// answers are how many answers of each status a crowd got.
+type answers map[int]int
+
+// ask has callers get a path at once and returns their answers. A 503 without Retry-After counts as 0.
+func (s *service) ask(path string, callers int) answers {
+	s.t.Helper()
+	got := answers{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	defer client.CloseIdleConnections()
+	for range callers {
+		all.Go(func() {
+			status := 0
+			if r, err := client.Get("http://" + s.API + path); err == nil {
+				_, _ = io.Copy(io.Discard, r.Body) // the status is what counts
+				_ = r.Body.Close()                 // likewise
+				if status = r.StatusCode; status == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+					status = 0
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[status]++
+		})
+	}
+	all.Wait()
+	return got
+}
+
+func (s *service) wantAll(what string, got answers, status int) {
+	s.t.Helper()
+	if !maps.Equal(got, answers{status: sum(got)}) {
+		s.t.Errorf("%s: %v, want only %d", what, got, status)
+	}
+}
+
+func sum(a answers) int {
+	n := 0
+	for _, count := range a {
+		n += count
+	}
+	return n
+}
+
+// within fails if do takes longer than a bound.
+func within(t *testing.T, what string, bound time.Duration, do func()) {
+	t.Helper()
+	began := time.Now()
+	do()
+	took := time.Since(began)
+	t.Logf("%s: %v", what, took.Round(time.Millisecond))
+	if took > bound {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// TestDatabaseAway takes PostgreSQL away in different ways: everybody is answered soon, with a word on when to come again, and
+// served at once when it is back.
+func TestDatabaseAway(t *testing.T) {
+	type server struct {
+		*instance.Postgres
+		wire *wire
+	}
+	for name, c := range map[string]struct{ away, back func(server) error }{
+		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
+		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
+		"cut off": {func(s server) error { s.wire.cut(); return nil }, func(s server) error { s.wire.mend(); return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startPostgres(t)
+			on := server{p, newWire(t, p.Address)}
+			s := onPostgres(t, p, on.wire.address())
+			s.wantAll("before", s.ask(serversPath, crowd), http.StatusOK)
+			must(t, c.away(on))
+			within(t, "a crowd", soon, func() { s.wantAll("away", s.ask(serversPath, crowd), http.StatusServiceUnavailable) })
+			eventually(t, "the metric of a database that is away", func() bool { return s.metric("tollgate_database_available") == 0 })
+			within(t, "one after the other", soon, func() {
+				for range crowd {
+					s.wantAll("away", s.ask(serversPath, 1), http.StatusServiceUnavailable)
+				}
+			})
+			if status, body := get(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
+				t.Errorf("/ready: %d %s", status, body)
+			}
+			must(t, c.back(on))
+			eventually(t, "the metric of a database that is there", func() bool { return s.metric("tollgate_database_available") == 1 })
+			within(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.ask(serversPath, crowd), http.StatusOK) })
+			for _, line := range []string{"the database does not answer", "the database answers again"} {
+				if n := strings.Count(s.Log(), line); n == 0 {
+					t.Errorf("the log does not say that %s", line)
+				}
+			}
+		})
+	}
+}
+
+// wire carries connections to a server until it is cut: then it swallows what is sent, and what was connected stays so, as
+// where a firewall forgets connections. Those that are made after it is mended work.
+type wire struct {
+	listener net.Listener
+	target   string
+
+	mu   sync.Mutex
+	dead bool
+	cuts int // how often it was cut
+}
+
+func newWire(t *testing.T, target string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	w := &wire{listener: l, target: target}
+	t.Cleanup(func() { _ = l.Close() }) // nobody is connected any more
+	go w.accept()
+	return w
+}
+
+func (w *wire) address() string { return w.listener.Addr().String() }
+
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	w.cuts++
+}
+
+func (w *wire) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = false
+}
+
+// carries reports whether a connection still works that was made after some cuts.
+func (w *wire) carries(cuts int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.dead && w.cuts == cuts
+}
+
+func (w *wire) accept() {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		cuts := w.cuts
+		w.mu.Unlock()
+		if !w.carries(cuts) {
+			go func() { _, _ = io.Copy(io.Discard, near) }() // until its end
+			continue
+		}
+		far, err := net.Dial("tcp", w.target)
+		if err != nil {
+			_ = near.Close() // as the server itself would refuse it
+			continue
+		}
+		go w.carry(near, far, cuts)
+		go w.carry(far, near, cuts)
+	}
+}
+
+func (w *wire) carry(from, to net.Conn, cuts int) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !w.carries(cuts) {
+			if err != nil {
+				return
+			}
+			continue
+		}
+		if n > 0 {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			_ = to.Close()   // each end hears of the other's
+			_ = from.Close() // likewise
+			return
+		}
+	}
+}
+
+// TestSlowStatement keeps readers of one table waiting: they are answered 503, and the database does not count as away.
+func TestSlowStatement(t *testing.T) {
+	p := startPostgres(t)
+	s := onPostgres(t, p, p.Address)
+	other := p.Open()
+	defer func() { _ = other.Close() }() // the test is over
+	tx, err := other.BeginTx(t.Context(), nil)
+	must(t, err)
+	_, err = tx.ExecContext(t.Context(), "LOCK TABLE versions IN ACCESS EXCLUSIVE MODE")
+	must(t, err)
+	within(t, "a crowd", soon, func() { s.wantAll("locked", s.ask(serversPath, crowd), http.StatusServiceUnavailable) })
+	within(t, "others", soon, func() { s.wantAll("what is not locked", s.ask(methodsPath, crowd), http.StatusOK) })
+	must(t, tx.Rollback())
+	s.wantAll("afterwards", s.ask(serversPath, crowd), http.StatusOK)
+	if strings.Contains(s.Log(), "the database does not answer") {
+		t.Error("a slow statement counts as a database that is away")
+	}
+}
+
+// TestConnectionsLost ends all connections again and again while readers go on: none of them notices.
+func TestConnectionsLost(t *testing.T) {
+	p := startPostgres(t)
+	s := onPostgres(t, p, p.Address)
+	other := p.Open()
+	defer func() { _ = other.Close() }() // the test is over
+	other.SetMaxOpenConns(1)
+	got, ended := answers{}, 0
+	for range 20 {
+		// Each crowd meets the end of all connections once.
+		crowd := make(chan answers)
+		go func() { crowd <- s.ask(serversPath, 4*poolSize) }()
+		var n int
+		row := other.QueryRowContext(t.Context(),
+			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'tollgate'")
+		must(t, row.Scan(&n))
+		ended += n
+		for status, n := range <-crowd {
+			got[status] += n
+		}
+	}
+	t.Logf("%d connections ended, answers %v", ended, got)
+	if ended < 20 {
+		t.Errorf("only %d connections ended", ended)
+	}
+	s.wantAll("reads", got, http.StatusOK)
+}
+
+// loginBody is a login that fails and is counted, which is a write.
+func loginBody(n int) string {
+	return fmt.Sprintf(`{"email":"nobody%d@example.com","password":"wrong","deviceInfo":{}}`, n)
+}
+
+// logins has callers sign in at once, in vain, and returns their answers.
+func (s *service) logins(callers int) answers {
+	s.t.Helper()
+	statuses := make([]int, callers)
+	var all sync.WaitGroup
+	for n := range callers {
+		all.Go(func() {
+			r, err := http.Post("http://"+s.API+"/auth/login", "application/json", strings.NewReader(loginBody(n)))
+			if err == nil {
+				statuses[n] = r.StatusCode
+				if statuses[n] == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+					statuses[n] = 0
+				}
+				_ = r.Body.Close() // the status is what counts
+			}
+		})
+	}
+	all.Wait()
+	got := answers{}
+	for _, status := range slices.Sorted(slices.Values(statuses)) {
+		got[status]++
+	}
+	return got
+}

@@ -1,0 +1,166 @@
+package instance
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// Postgres is a PostgreSQL server of a test's own, which the test may kill, freeze and start again. Its methods are not for
+// concurrent use.
+type Postgres struct {
+	Address string // host:port, the same for the server's whole life
+
+	dir, bin   string
+	credential *syscall.Credential // of whom it runs as; nil for the test's own
+	cmd        *exec.Cmd
+}
+
+// postgresFolder returns where PostgreSQL's programs are; empty where it is not installed.
+func postgresFolder() string {
+	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
+	if path, err := exec.LookPath("postgres"); err == nil {
+		folders = append(folders, filepath.Dir(path))
+	}
+	for _, folder := range slices.Backward(folders) {
+		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
+			return folder
+		}
+	}
+	return ""
+}
+
+// PostgresInstalled reports whether there is a server to start.
+func PostgresInstalled() bool { return postgresFolder() != "" }
+
+// NewPostgres makes a server with an empty cluster. It is not started yet. Remove removes its files.
+func NewPostgres() (*Postgres, error) {
+	dir, err := os.MkdirTemp("", "tollgate-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of PostgreSQL: %w", err)
+	}
+	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", FreePort()), dir: dir, bin: postgresFolder()}
+	if os.Geteuid() == 0 { // as which it refuses to run
+		if err := p.runAs("postgres"); err != nil {
+			p.Remove()
+			return nil, err
+		}
+	}
+	out, err := p.command("initdb", "-D", dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	if err != nil {
+		p.Remove()
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return p, nil
+}
+
+func (p *Postgres) runAs(name string) error {
+	account, err := user.Lookup(name)
+	if err != nil {
+		return fmt.Errorf("account of PostgreSQL: %w", err)
+	}
+	uid, errUID := strconv.ParseUint(account.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(account.Gid, 10, 32)
+	p.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return errors.Join(errUID, errGID, os.Chown(p.dir, int(uid), int(gid)))
+}
+
+func (p *Postgres) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(p.bin, program), args...)
+	cmd.Dir = p.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
+	return cmd
+}
+
+// URL returns the URL of the server's own database, reached at an address of the caller's choice.
+func (p *Postgres) URL(address string) string {
+	u := url.URL{Scheme: "postgres", User: url.User("tollgate"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+// Open returns connections to the server, as somebody else has them.
+func (p *Postgres) Open() *sql.DB {
+	return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(p.URL(p.Address))))
+}
+
+// Start starts the server and waits until it answers.
+func (p *Postgres) Start() error {
+	_, port, _ := net.SplitHostPort(p.Address) // made by NewPostgres
+	p.cmd = p.command("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+	if err := p.cmd.Start(); err != nil {
+		p.cmd = nil
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	db := p.Open()
+	defer func() { _ = db.Close() }() // it was only asked
+	var err error
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = db.Ping(); err == nil {
+			return nil
+		}
+	}
+	p.Stop()
+	return fmt.Errorf("postgres does not answer: %w", err)
+}
+
+// Stop ends the server and all its connections at once; nothing when it does not run.
+func (p *Postgres) Stop() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.Thaw()                             // what is frozen would not end
+	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended by itself
+	_ = p.cmd.Wait()                         // likewise
+	p.cmd = nil
+}
+
+// Remove ends the server and removes its files.
+func (p *Postgres) Remove() {
+	p.Stop()
+	_ = os.RemoveAll(p.dir) // a temporary folder; what stays is the system's to sweep
+}
+
+// Freeze keeps the server and what serves its connections from running.
+func (p *Postgres) Freeze() error { return p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (p *Postgres) Thaw() error { return p.signal(syscall.SIGCONT) }
+
+// signal sends a signal to the server, which then starts no more processes, and to those that it started.
+func (p *Postgres) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("signal postgres: %w", err)
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return fmt.Errorf("list processes: %w", err)
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)).
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(p.cmd.Process.Pid) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			_ = syscall.Kill(pid, s) // it may have ended
+		}
+	}
+	return nil
+}
