@@ -37,15 +37,17 @@ func Open(ctx context.Context, s settings.Settings, parts Parts, build prometheu
 	}
 }
 
-// CheckRules reads the rate limit rules of a directory as the service would.
-// The error is ruleset.Faults when rules are wrong.
-func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, error) {
+// CheckRules reads the rate limit rules of a directory as the service would, and
+// returns them with warnings about what is taken, but looks wrong. The error is
+// ruleset.Faults when rules are wrong, and fault.NotFound when there is no rule file.
+func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, []string, error) {
 	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
-	sources, err := runtimedir.New(files, NewLog(s.Service, io.Discard)).Load(ctx) // only watching tells anything
+	sources, warnings, err := runtimedir.New(files, NewLog(s.Service, io.Discard)).Read(ctx) // the log is of Watch alone
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ruleset.Compile(sources, ruleOptions(s.RateLimit))
+	set, err := ruleset.Compile(sources, ruleOptions(s.RateLimit))
+	return set, warnings, err
 }
 
 // Plugins starts every plugin once and tells how each stands. A folder that is

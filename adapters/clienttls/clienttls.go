@@ -21,8 +21,8 @@ type File struct {
 type Files struct {
 	// Cert and Key are shown to the server; without a certificate none is.
 	Cert, Key File
-	// CA holds the authorities that may vouch for the server, in PEM; without
-	// it those of the system may.
+	// CA holds authorities that may vouch for the server, in PEM, besides those
+	// of the system.
 	CA File
 	// AnyHost takes any server that the authorities vouch for, whatever its
 	// name.
@@ -44,7 +44,7 @@ func (f Files) Config() (*tls.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.CA.Setting, err)
 		}
-		t.RootCAs = x509.NewCertPool()
+		t.RootCAs = systemAuthorities()
 		if !t.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s: no certificate in %s", f.CA.Setting, f.CA.Path)
 		}
@@ -54,6 +54,15 @@ func (f Files) Config() (*tls.Config, error) {
 		t.VerifyConnection = verifyChain(t.RootCAs)
 	}
 	return t, nil
+}
+
+// systemAuthorities returns a copy of the system's authorities; none where the
+// system has no files of them.
+func systemAuthorities() *x509.CertPool {
+	if system, err := x509.SystemCertPool(); err == nil {
+		return system
+	}
+	return x509.NewCertPool()
 }
 
 // verifyChain checks a server's certificate against the authorities, without

@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 	b.load(t)
 	contains(t, b.get(t, "/rlconfig", http.StatusOK),
 		"shop.user_a:b: unit=MINUTE requests_per_unit=5, shadow_mode: true, quota_mode: true, name: n, replaces: m",
-		"shop.user_a:b.op_: unlimited, shadow_mode: false")
+		"shop.user_a:b.op_: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false, unlimited: true")
 }
 
 func TestStatistics(t *testing.T) {

@@ -28,15 +28,14 @@ func showRules(rules decide.Rules) http.Handler {
 }
 
 func writeRule(b *strings.Builder, r *ratelimit.Rule) {
-	fmt.Fprintf(b, "%s.%s: ", oneLine(string(r.Domain)), oneLine(r.Path))
-	if r.Unlimited {
-		b.WriteString("unlimited")
-	} else {
-		fmt.Fprintf(b, "unit=%s requests_per_unit=%d", strings.ToUpper(r.Limit.Unit.String()), r.Limit.RequestsPerUnit)
+	unit, requests := "UNKNOWN", uint32(0) // of an unlimited rule, as the Envoy rate limit service prints it
+	if !r.Unlimited {
+		unit, requests = strings.ToUpper(r.Limit.Unit.String()), r.Limit.RequestsPerUnit
 	}
-	fmt.Fprintf(b, ", shadow_mode: %t", r.Shadow)
-	if r.Quota {
-		b.WriteString(", quota_mode: true")
+	fmt.Fprintf(b, "%s.%s: unit=%s requests_per_unit=%d, shadow_mode: %t, quota_mode: %t",
+		oneLine(string(r.Domain)), oneLine(r.Path), unit, requests, r.Shadow, r.Quota)
+	if r.Unlimited {
+		b.WriteString(", unlimited: true")
 	}
 	if r.Name != "" {
 		fmt.Fprintf(b, ", name: %s", oneLine(string(r.Name)))

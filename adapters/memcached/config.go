@@ -15,8 +15,8 @@ import (
 const (
 	// maxNodes bounds the list of nodes, given or looked up.
 	maxNodes = 256
-	// maxConnections bounds the connections to one node.
-	maxConnections = 64
+	// MaxConnections bounds the connections to one node.
+	MaxConnections = 64
 )
 
 // Config is how to reach the nodes (rate limit document, table of the alternative cache store).
@@ -30,7 +30,7 @@ type Config struct {
 	TLS                 bool   `env:"MEMSTORE_TLS" envDefault:"false" desc:"speak TLS to memcached"`
 	TLSClientCert       string `env:"MEMSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
 	TLSClientKey        string `env:"MEMSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
-	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of the authorities that memcached's certificate is checked against; unset: the system's"`
+	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of authorities that memcached's certificate is checked against, besides the system's"`
 	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
 
 	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which is of all counter stores (decisions 3.3).
@@ -55,9 +55,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("MEMSTORE_SRV must be the name of one record, such as _memcache._tcp.example.org, not %q", c.SRV)
 	case c.SRVRefresh < 0:
 		return errors.New("MEMSTORE_SRV_REFRESH must not be negative")
-	case c.MaxIdleConns < 1 || c.MaxIdleConns > maxConnections:
-		return fmt.Errorf("MEMSTORE_MAX_IDLE_CONNS must be 1 to %d, not %d", maxConnections, c.MaxIdleConns)
-	case (c.TLSClientCert == "") != (c.TLSClientKey == ""):
+	case c.MaxIdleConns < 1 || c.MaxIdleConns > MaxConnections:
+		return fmt.Errorf("MEMSTORE_MAX_IDLE_CONNS must be 1 to %d, not %d", MaxConnections, c.MaxIdleConns)
+	case c.TLS && (c.TLSClientCert == "") != (c.TLSClientKey == ""):
 		return errors.New("MEMSTORE_TLS_CLIENT_CERT and MEMSTORE_TLS_CLIENT_KEY must be set together")
 	}
 	_, err := c.addresses()

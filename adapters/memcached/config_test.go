@@ -46,8 +46,8 @@ func TestValidateNamesTheVariable(t *testing.T) {
 		{"MEMSTORE_SRV_REFRESH", func(c *Config) { c.SRVRefresh = -1 }},
 		{"MEMSTORE_MAX_IDLE_CONNS", func(c *Config) { c.MaxIdleConns = 0 }},
 		{"MEMSTORE_MAX_IDLE_CONNS", func(c *Config) { c.MaxIdleConns = 65 }},
-		{"MEMSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientCert = "f" }},
-		{"MEMSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientKey = "f" }},
+		{"MEMSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLS, c.TLSClientCert = true, "f" }},
+		{"MEMSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLS, c.TLSClientKey = true, "f" }},
 	} {
 		cfg := Config{HostPort: []string{"localhost:11211"}, MaxIdleConns: 2, Timeout: time.Second}
 		c.change(&cfg)

@@ -83,13 +83,13 @@ func (c Config) Validate() error {
 
 func (c TLSConfig) validate() error {
 	switch {
-	case !c.Enabled && c.ClientCA != "":
-		return errors.New("GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS to be true")
+	case !c.Enabled:
+		return nil
 	case c.ClientSAN != "" && c.ClientCA == "":
 		return errors.New("GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT")
-	case c.Enabled && c.Cert == "":
+	case c.Cert == "":
 		return errors.New("GRPC_SERVER_TLS_CERT must be set when GRPC_SERVER_USE_TLS is true")
-	case c.Enabled && c.Key == "":
+	case c.Key == "":
 		return errors.New("GRPC_SERVER_TLS_KEY must be set when GRPC_SERVER_USE_TLS is true")
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 // The bounds of a call.
 const (
 	maxBody    = 1 << 20
+	maxMessage = 4 << 20 // of gRPC: the library's default, which the Envoy rate limit service has
 	maxHeader  = 16 << 10
 	maxStreams = 10_000 // of one connection
 )
@@ -33,7 +34,7 @@ const workers = 64
 func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
 	guard := guard{s}
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxBody),
+		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(workers),

@@ -1,6 +1,7 @@
 package runtimedir
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +40,15 @@ func (b block) known() []string {
 	return nil
 }
 
-// fields calls visit for each known key of a mapping, and reports the others
-// and those that are there twice. What is merged in with << stands behind what
-// the mapping says itself.
+// ignores reports whether a key is taken without a meaning: the name of a file,
+// which Envoy Gateway writes next to its domain.
+func (b block) ignores(key *yaml.Node) bool {
+	return b == inFile && key.Kind == yaml.ScalarNode && key.Value == "name"
+}
+
+// fields calls visit for each known key of a mapping, and reports the others. It
+// calls visit again for a key that is there twice, and warns of it. What is merged
+// in with << comes after what the mapping says itself.
 func (p *parser) fields(n *yaml.Node, in block, visit func(name string, value *yaml.Node)) {
 	seen := map[string]bool{}
 	p.own(resolve(n), in, seen, visit)
@@ -52,11 +59,13 @@ func (p *parser) own(n *yaml.Node, in block, seen map[string]bool, visit func(st
 		name := key.Value
 		switch {
 		case key.Tag == "!!merge":
+		case in.ignores(key):
 		case key.Kind != yaml.ScalarNode || !slices.Contains(in.known(), name):
 			p.unknown(key, in)
-		case seen[name]:
-			p.fault(key, "key %q is there twice", name)
 		default:
+			if seen[name] {
+				p.warn(key, fmt.Sprintf("key %q is there twice, and the last one counts", name))
+			}
 			seen[name] = true
 			visit(name, value)
 		}
@@ -80,7 +89,7 @@ func (p *parser) merge(n *yaml.Node, in block, seen map[string]bool, visit func(
 		}
 		for key, value := range pairs(resolve(m)) {
 			switch {
-			case seen[key.Value]:
+			case seen[key.Value], in.ignores(key):
 			case !slices.Contains(in.known(), key.Value):
 				p.unknown(key, in)
 			default:

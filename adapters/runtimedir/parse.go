@@ -19,22 +19,24 @@ import (
 const (
 	maxDepth       = 64
 	maxDescriptors = 1_000_000
+	maxWarnings    = 20
 )
 
-// parse reads one file. Whatever is wrong with its form stands in the source's
-// faults.
-func parse(file string, content []byte) ruleset.Source {
+// parse reads one file. The faults of the source are what is wrong with its form;
+// the warnings are about what is taken, but looks wrong.
+func parse(file string, content []byte) (source ruleset.Source, warnings []string) {
 	p := parser{file: file}
 	if n := p.document(content); n != nil {
 		p.root(n)
 	}
-	return p.source
+	return p.source, p.warnings
 }
 
 // parser turns nodes into a source.
 type parser struct {
 	file        string
 	source      ruleset.Source
+	warnings    []string
 	descriptors int
 	values      int // of metadata
 }
@@ -45,6 +47,13 @@ func (p *parser) at(n *yaml.Node) ruleset.Position {
 
 func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 	p.faultAt(p.at(n), fmt.Sprintf(format, args...))
+}
+
+// warn keeps as many warnings as a person reads.
+func (p *parser) warn(n *yaml.Node, warning string) {
+	if len(p.warnings) < maxWarnings {
+		p.warnings = append(p.warnings, fmt.Sprintf("%s:%d:%d: %s", p.file, n.Line, n.Column, warning))
+	}
 }
 
 func (p *parser) faultAt(at ruleset.Position, rule string) {
@@ -60,20 +69,26 @@ func (p *parser) document(content []byte) *yaml.Node {
 		p.syntax(content, err)
 		return nil
 	}
-	var first, second yaml.Node
+	var first yaml.Node
 	if err := loader.Load(&first); err != nil {
 		p.syntax(content, err)
 		return nil
 	}
-	if err := loader.Load(&second); err == nil {
-		p.source.Unread = true
-		p.fault(inner(&second), "a file must be one document, and here is a second")
-		return nil
-	} else if !errors.Is(err, io.EOF) {
-		p.syntax(content, err)
-		return nil
+	for {
+		var next yaml.Node
+		err := loader.Load(&next)
+		switch {
+		case errors.Is(err, io.EOF):
+			return inner(&first)
+		case err != nil:
+			p.syntax(content, err)
+			return nil
+		case !isNull(inner(&next)): // an empty one comes from --- at the end
+			p.source.Unread = true
+			p.fault(inner(&next), "a file must be one document, and here is a second")
+			return nil
+		}
 	}
-	return inner(&first)
 }
 
 // inner returns what a document holds.

@@ -6,6 +6,7 @@ package runtimedir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,25 +43,45 @@ func (d *Directory) Missing() bool {
 // Load implements rulesource.Source: every .yaml and .yml file, also in folders
 // below, in the order of their paths.
 func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
-	sources, _, err := d.load(ctx)
-	return sources, err
+	found, err := d.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found.sources, nil
 }
 
-// load is Load, and also reports whether something could not be read for a
-// reason that may pass by itself.
-func (d *Directory) load(ctx context.Context) (sources []ruleset.Source, again bool, err error) {
+// Read returns what Load returns, and warnings: of files that are left out because
+// of their names, and of what is taken in a file, but looks wrong. Its error is
+// fault.NotFound where no file has the name of a rule file.
+func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error) {
+	found, err := d.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found.sources) == 0 {
+		text := "there is no rule file in " + d.config.Path() + ": none of its files ends in .yaml or .yml"
+		if len(found.others) > 0 {
+			text += " (" + listed(found.others) + ")"
+		}
+		return nil, nil, fault.New(fault.NotFound, "", text)
+	}
+	return found.sources, found.warnings(), nil
+}
+
+// load reads the directory.
+func (d *Directory) load(ctx context.Context) (*walker, error) {
 	path := d.config.Path()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
+		return nil, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
 	}
 	w := d.walk(path)
 	if err := ctx.Err(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for _, file := range w.files {
 		w.read(file)
 	}
-	return w.sources, w.again, nil
+	return w, nil
 }
 
 func unreadable(path string, err error) ruleset.Source {
@@ -76,6 +97,8 @@ type walker struct {
 	ignoreDot bool
 	seen      map[string]bool // real paths: a link is followed once
 	files     []string
+	others    []string         // files that rules are not read from because of their names
+	doubts    []string         // about files that were read
 	folders   []string         // also for watching
 	sources   []ruleset.Source // of what cannot be read, then of the files
 	again     bool             // reading again may succeed
@@ -94,7 +117,29 @@ func (w *walker) read(path string) {
 		w.fail(path, err)
 		return
 	}
-	w.sources = append(w.sources, parse(path, content))
+	source, doubts := parse(path, content)
+	w.sources, w.doubts = append(w.sources, source), append(w.doubts, doubts...)
+	w.doubts = w.doubts[:min(len(w.doubts), maxWarnings)]
+}
+
+// warnings returns a sentence for each thing that looks wrong.
+func (w *walker) warnings() []string {
+	if len(w.others) == 0 {
+		return w.doubts
+	}
+	left := "files whose names do not end in .yaml or .yml are not read as rate limit rules: " + listed(w.others)
+	return append([]string{left}, w.doubts...)
+}
+
+// maxListed bounds the names of files in one sentence.
+const maxListed = 20
+
+// listed joins paths, and counts those beyond the bound.
+func listed(paths []string) string {
+	if more := len(paths) - maxListed; more > 0 {
+		return strings.Join(paths[:maxListed], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(paths, ", ")
 }
 
 func (w *walker) fail(path string, err error) {
@@ -134,6 +179,10 @@ func (w *walker) entry(path string) {
 		}
 	case info.Mode().IsRegular() && isRules(path) && w.first(path):
 		w.file(path)
+	case info.Mode().IsRegular() && !isRules(path) && !strings.HasPrefix(filepath.Base(path), "."):
+		if len(w.others) < maxFiles {
+			w.others = append(w.others, path)
+		}
 	}
 }
 

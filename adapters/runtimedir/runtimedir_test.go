@@ -30,7 +30,8 @@ func TestBadFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = ruleset.Compile([]ruleset.Source{parse("f", content)}, ruleset.Options{})
+			source, _ := parse("f", content)
+			_, err = ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
 			var faults ruleset.Faults
 			if !errors.As(err, &faults) {
 				t.Fatal("accepted")
@@ -205,7 +206,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		s := parse("f", content)
+		s, _ := parse("f", content)
 		set, err := ruleset.Compile([]ruleset.Source{s}, ruleset.Options{})
 		switch {
 		case err == nil && len(s.Faults) > 0:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -66,21 +67,23 @@ type reader struct {
 	unwatched bool             // changes cannot be watched, which was logged
 	retry     time.Duration    // the wait before the next retry; 0 for none
 	applied   []ruleset.Source // what a retry is compared with; nil while none is due
+	warned    []string         // the warnings of the last round
 }
 
 // read loads the directory and applies what it finds. A retry that finds the
 // same as before applies nothing, so that each refused configuration is reported
 // once. It reports whether something may become readable by itself.
 func (r *reader) read(ctx context.Context) (again bool, err error) {
-	sources, again, err := r.directory.load(ctx)
+	found, err := r.directory.load(ctx)
 	switch {
 	case err == nil:
 		r.missing = false
-		if r.changed || r.applied == nil || !reflect.DeepEqual(sources, r.applied) {
-			_ = r.apply(sources) // the caller reports what it refuses
+		r.warn(found.warnings())
+		if r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied) {
+			_ = r.apply(found.sources) // the caller reports what it refuses
 		}
-		r.applied = sources
-		return again, nil
+		r.applied = found.sources
+		return found.again, nil
 	case !fault.Is(err, fault.NotFound):
 		return false, err
 	case !r.missing:
@@ -89,6 +92,16 @@ func (r *reader) read(ctx context.Context) (again bool, err error) {
 	}
 	r.applied = nil
 	return false, nil
+}
+
+// warn logs the warnings that are not among those of the last round.
+func (r *reader) warn(warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(r.warned, w) {
+			r.directory.log.Warn(w)
+		}
+	}
+	r.warned = warnings
 }
 
 // noteWatch logs once that changes cannot be watched, and once that they can

@@ -25,12 +25,19 @@ func (t *Topology) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxPool bounds the connections to one node.
-const maxPool = 1024
+// The bounds of settings that those of other services may exceed.
+const (
+	MaxPoolSize = 1024 // connections to one node
+	MinTimeout  = time.Millisecond
+	MaxTimeout  = time.Minute
+)
+
+// DefaultTimeout is how long a call waits for the store unless KVSTORE_TIMEOUT is set.
+const DefaultTimeout = 500 * time.Millisecond
 
 // Config is how to reach the store (rate limit document, table of the cache store; decisions 3.5).
 type Config struct {
-	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the store: host:port, a socket's path, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated; unset: in the process"`
+	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the store: host:port, a socket's path, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated, each host:port or a URL; unset: in the process"`
 	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for a socket's path"`
 	Type       Topology `env:"KVSTORE_TYPE" envDefault:"single" desc:"single, sentinel or cluster"`
 
@@ -40,7 +47,7 @@ type Config struct {
 	TLS                 bool   `env:"KVSTORE_TLS" envDefault:"false" desc:"speak TLS to the store"`
 	TLSClientCert       string `env:"KVSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
 	TLSClientKey        string `env:"KVSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
-	TLSCACert           string `env:"KVSTORE_TLS_CACERT" desc:"file of the authorities that the store's certificate is checked against; unset: the system's"`
+	TLSCACert           string `env:"KVSTORE_TLS_CACERT" desc:"file of authorities that the store's certificate is checked against, besides the system's"`
 	TLSSkipVerification bool   `env:"KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in the store's certificate"`
 
 	Timeout time.Duration `env:"KVSTORE_TIMEOUT" envDefault:"500ms" desc:"how long a call waits for the store"`
@@ -107,20 +114,26 @@ func (c Config) Validate() error {
 		return c.wrong("SOCKET_TYPE", `must be tcp or unix, not "`+c.SocketType+`"`)
 	case c.Type != Single && c.Type != Sentinel && c.Type != Cluster:
 		return c.wrong("TYPE", `must be single, sentinel or cluster, not "`+string(c.Type)+`"`)
-	case c.PoolSize < 1 || c.PoolSize > maxPool:
-		return c.wrong("POOL_SIZE", fmt.Sprintf("must be 1 to %d, not %d", maxPool, c.PoolSize))
+	case c.PoolSize < 1 || c.PoolSize > MaxPoolSize:
+		return c.wrong("POOL_SIZE", fmt.Sprintf("must be 1 to %d, not %d", MaxPoolSize, c.PoolSize))
 	case c.PipelineWindow < 0:
 		return c.wrong("PIPELINE_WINDOW", "must not be negative")
 	case c.PipelineLimit < 0:
 		return c.wrong("PIPELINE_LIMIT", "must not be negative")
-	case c.Timeout < time.Millisecond || c.Timeout > time.Minute:
+	case c.Timeout < MinTimeout || c.Timeout > MaxTimeout:
 		return c.wrong("TIMEOUT", "must be 1ms to 1m")
 	case c.PipelineWindow >= c.Timeout:
 		return c.wrong("PIPELINE_WINDOW", "must be shorter than the timeout")
-	case (c.TLSClientCert == "") != (c.TLSClientKey == ""):
+	case c.tlsOn() && (c.TLSClientCert == "") != (c.TLSClientKey == ""):
 		return errors.New("KVSTORE_TLS_CLIENT_CERT and KVSTORE_TLS_CLIENT_KEY must be set together")
 	}
 	return nil
+}
+
+// tlsOn reports whether connections use TLS, which KVSTORE_TLS or the URL turns on.
+func (c Config) tlsOn() bool {
+	t, err := c.target()
+	return c.TLS || err == nil && t.tls
 }
 
 func (c Config) wrong(name, problem string) error {
@@ -138,6 +151,7 @@ type target struct {
 	unix      bool
 	tls       bool
 	auth      credentials
+	sentinel  credentials // for the sentinels, from their URLs
 	database  int
 }
 
@@ -160,25 +174,42 @@ func (c Config) target() (target, error) {
 		if len(parts) < 2 || master == "" {
 			return target{}, c.wrong("URL", "must be the master's name, then at least one host:port, for type sentinel")
 		}
-		addresses, err := c.addresses(parts[1:])
-		return target{addresses: addresses, master: master}, err
+		t, err := c.list(parts[1:])
+		t.master, t.sentinel, t.auth = master, t.auth, credentials{}
+		return t, err
 	case Cluster:
-		addresses, err := c.addresses(strings.Split(c.URL, ","))
-		return target{addresses: addresses}, err
+		return c.list(strings.Split(c.URL, ","))
 	default:
 		return c.single()
 	}
 }
 
-func (c Config) addresses(list []string) ([]string, error) {
-	addresses := make([]string, len(list))
-	for i, address := range list {
-		addresses[i] = strings.TrimSpace(address)
-		if !validAddress(addresses[i]) {
-			return nil, c.wrong("URL", fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
+// list reads the addresses of sentinels or of a cluster's nodes, each host:port or a URL. All of them share one user and
+// password, since nodes that are found later have no URL.
+func (c Config) list(entries []string) (target, error) {
+	var all target
+	for i, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		if strings.Contains(entry, "://") {
+			one, err := c.parseURL(entry)
+			switch {
+			case err != nil:
+				return target{}, err
+			case one.unix || one.database != 0:
+				return target{}, c.wrong("URL", fmt.Sprintf("must name neither a socket nor a database for type %s, as number %d does", c.Type, i+1))
+			case all.auth != (credentials{}) && one.auth != (credentials{}) && one.auth != all.auth:
+				return target{}, c.wrong("URL", "must have the same user and password in each of its URLs")
+			case one.auth != (credentials{}):
+				all.auth = one.auth
+			}
+			entry, all.tls = one.addresses[0], all.tls || one.tls
 		}
+		if !validAddress(entry) {
+			return target{}, c.wrong("URL", fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
+		}
+		all.addresses = append(all.addresses, entry)
 	}
-	return addresses, nil
+	return all, nil
 }
 
 func (c Config) single() (target, error) {

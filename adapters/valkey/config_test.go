@@ -44,6 +44,11 @@ func TestTarget(t *testing.T) {
 		{"unix://u:p@/run/kv.sock", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true, auth: credentials{"u", "p"}}},
 		{"main,a:1, b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main"}},
 		{"a:1,b:2", Cluster, "tcp", target{addresses: []string{"a:1", "b:2"}}},
+		{"redis://kv:1?db=9&username=u&password=p", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"u", "p"}, database: 9}},
+		{"redis://user:pass@kv:1/3?db=9&username=u&password=p", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"user", "pass"}, database: 3}},
+		{"redis://u:p@a:1,redis://u:p@b:2", Cluster, "tcp", target{addresses: []string{"a:1", "b:2"}, auth: credentials{"u", "p"}}},
+		{"redis://u:p@a:1, b:2,rediss://c", Cluster, "tcp", target{addresses: []string{"a:1", "b:2", "c:6379"}, auth: credentials{"u", "p"}, tls: true}},
+		{"main,redis://u:p@a:1,redis://u:p@b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main", sentinel: credentials{"u", "p"}}},
 	} {
 		cfg := good()
 		cfg.URL, cfg.Type, cfg.SocketType = c.url, c.kind, c.socket
@@ -75,6 +80,10 @@ func TestValidateNamesTheVariable(t *testing.T) {
 		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, ",a:1" }},
 		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, "main,a" }},
 		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Cluster, "a:1,,b:1" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Cluster, "redis://:secret@a:1,redis://:other@b:1" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Cluster, "redis://:secret@a:1/2" }},
+		{"KVSTORE_URL", func(c *Config) { c.Type, c.URL = Sentinel, "main,unix:///secret" }},
+		{"KVSTORE_URL", func(c *Config) { c.URL = "redis://kv:1?db=secret" }},
 		{"KVSTORE_SOCKET_TYPE", func(c *Config) { c.SocketType = "udp" }},
 		{"KVSTORE_TYPE", func(c *Config) { c.Type = "many" }},
 		{"KVSTORE_POOL_SIZE", func(c *Config) { c.PoolSize = 0 }},
@@ -84,8 +93,8 @@ func TestValidateNamesTheVariable(t *testing.T) {
 		{"KVSTORE_PIPELINE_LIMIT", func(c *Config) { c.PipelineLimit = -1 }},
 		{"KVSTORE_TIMEOUT", func(c *Config) { c.Timeout = 0 }},
 		{"KVSTORE_TIMEOUT", func(c *Config) { c.Timeout = -time.Second }},
-		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientCert = "f" }},
-		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLSClientKey = "f" }},
+		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLS, c.TLSClientCert = true, "f" }},
+		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLS, c.TLSClientKey = true, "f" }},
 		{"KVSTORE_PERSECOND_TYPE", func(c *Config) { c.prefix, c.Type = "KVSTORE_PERSECOND_", "many" }},
 	} {
 		cfg := good()

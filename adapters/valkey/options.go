@@ -44,7 +44,9 @@ func (c Config) options() (valkey.ClientOption, error) {
 	if err != nil {
 		return valkey.ClientOption{}, err
 	}
-	sentinel := parseAuth(c.SentinelAuth)
+	if sentinel := parseAuth(c.SentinelAuth); sentinel != (credentials{}) {
+		t.sentinel = sentinel
+	}
 	dialer := net.Dialer{Timeout: c.Timeout, KeepAlive: pingGap}
 	o := valkey.ClientOption{
 		InitAddress: t.addresses, SelectDB: t.database, TLSConfig: secure, Dialer: dialer,
@@ -62,7 +64,7 @@ func (c Config) options() (valkey.ClientOption, error) {
 		DisableCache: true,
 		DisableRetry: true, // retrying is decided here, by what a repeated command does
 		Sentinel: valkey.SentinelOption{
-			MasterSet: t.master, Username: sentinel.username, Password: sentinel.password,
+			MasterSet: t.master, Username: t.sentinel.username, Password: t.sentinel.password,
 			Dialer: dialer, TLSConfig: secure, TopologyRefreshInterval: topologyRefresh,
 		},
 		ClusterOption: valkey.ClusterOption{ShardsRefreshInterval: topologyRefresh, MaxMovedRedirections: maxMoved},

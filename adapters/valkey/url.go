@@ -11,16 +11,20 @@ import (
 const defaultPort = "6379"
 
 // parseURL reads the URL forms: redis, rediss, valkey and valkeys with user, password and database number, and unix with
-// a socket's path and the database as ?db=.
+// a socket's path. The query may name any of the three as well, as ?username=, ?password= and ?db=; what stands before it
+// takes precedence.
 func (c Config) parseURL(s string) (target, error) {
 	u, err := url.Parse(s)
 	if err != nil {
 		return target{}, c.wrong("URL", "is not a URL") // the cause would repeat it
 	}
-	t := target{}
-	if u.User != nil {
-		t.auth.username = u.User.Username()
-		t.auth.password, _ = u.User.Password() // without one it is empty
+	query := u.Query()
+	t := target{auth: credentials{username: query.Get("username"), password: query.Get("password")}}
+	if name := u.User.Username(); name != "" {
+		t.auth.username = name
+	}
+	if password, ok := u.User.Password(); ok {
+		t.auth.password = password
 	}
 	switch u.Scheme {
 	case "redis", "valkey":
@@ -40,7 +44,11 @@ func (c Config) parseURL(s string) (target, error) {
 		return target{}, c.wrong("URL", "must name a host, and a port from 1 to 65535")
 	}
 	t.addresses = []string{address}
-	t.database, err = c.database(strings.Trim(u.Path, "/"))
+	database := strings.Trim(u.Path, "/")
+	if database == "" {
+		database = query.Get("db")
+	}
+	t.database, err = c.database(database)
 	return t, err
 }
 

@@ -37,7 +37,7 @@ type TLSConfig struct {
 	Enabled bool   `env:"CONFIG_GRPC_XDS_SERVER_USE_TLS" envDefault:"false" desc:"speak TLS to the management server"`
 	Cert    string `env:"CONFIG_GRPC_XDS_CLIENT_TLS_CERT" desc:"file of the client certificate for the management server"`
 	Key     string `env:"CONFIG_GRPC_XDS_CLIENT_TLS_KEY" desc:"file of the client certificate's key"`
-	CACert  string `env:"CONFIG_GRPC_XDS_SERVER_TLS_CACERT" desc:"file of the authorities that the management server's certificate is checked against; unset: the system's"`
+	CACert  string `env:"CONFIG_GRPC_XDS_SERVER_TLS_CACERT" desc:"file of authorities that the management server's certificate is checked against, besides the system's"`
 	SAN     string `env:"CONFIG_GRPC_XDS_SERVER_TLS_SAN" desc:"name that the management server's certificate must bear, instead of its host's"`
 }
 
@@ -52,10 +52,10 @@ type BackoffConfig struct {
 
 // Bounds of the settings.
 const (
-	minWait           = 10 * time.Millisecond
-	maxWait           = 24 * time.Hour
+	MinWait           = 10 * time.Millisecond
+	MaxWait           = 24 * time.Hour
+	MaxMessageSize    = 1 << 30
 	defaultMaxMessage = 16 << 20
-	maxMaxMessage     = 1 << 30
 )
 
 // Validate tells which setting is malformed or out of range.
@@ -92,8 +92,8 @@ func (c NodeConfig) validate() error {
 }
 
 func (c Config) bounded() error {
-	if c.MaxMessage < 0 || c.MaxMessage > maxMaxMessage {
-		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not 0 to %d", c.MaxMessage, maxMaxMessage)
+	if c.MaxMessage < 0 || c.MaxMessage > MaxMessageSize {
+		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not 0 to %d", c.MaxMessage, MaxMessageSize)
 	}
 	if !(c.Backoff.RandomFactor >= 0 && c.Backoff.RandomFactor <= 1) {
 		return fmt.Errorf("XDS_CLIENT_BACKOFF_RANDOM_FACTOR: %v is not 0 to 1", c.Backoff.RandomFactor)
@@ -102,8 +102,8 @@ func (c Config) bounded() error {
 }
 
 func wait(variable string, d time.Duration) error {
-	if d < minWait || d > maxWait {
-		return fmt.Errorf("%s: %v is not %v to %v", variable, d, minWait, maxWait)
+	if d < MinWait || d > MaxWait {
+		return fmt.Errorf("%s: %v is not %v to %v", variable, d, MinWait, MaxWait)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ var _ rulesource.Source = (*Source)(nil)
 // settings are those of a test: the defaults with waits that are short.
 func settings(address string) Config {
 	return Config{
-		Server: address, RetryInterval: minWait, Node: NodeConfig{ID: "default"},
-		Backoff: BackoffConfig{Initial: minWait, Max: minWait, RandomFactor: 0.5, Jitter: true},
+		Server: address, RetryInterval: MinWait, Node: NodeConfig{ID: "default"},
+		Backoff: BackoffConfig{Initial: MinWait, Max: MinWait, RandomFactor: 0.5, Jitter: true},
 	}
 }
 

@@ -48,7 +48,15 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err != nil {
 		return fail(errs, err)
 	}
+	if unused := call.security.unused(); unused != "" {
+		_, _ = fmt.Fprintln(errs, "ratelimit-client: warning:", unused) // the call goes on without it
+	}
+	ctx, end, err := startSpan(ctx, call.spans, errs)
+	if err != nil {
+		return fail(errs, err)
+	}
 	answer, err := call.ask(ctx)
+	end()
 	if err != nil {
 		return fail(errs, err)
 	}
@@ -70,6 +78,7 @@ func fail(errs io.Writer, err error) int {
 type call struct {
 	address  string
 	security security
+	spans    string // the protocol that spans are sent by, empty for none
 	request  *ratelimitpb.RateLimitRequest
 }
 
@@ -85,6 +94,7 @@ func parse(args []string, errs io.Writer) (call, error) {
 		c.request.Descriptors = append(c.request.Descriptors, d)
 		return err
 	})
+	flags.StringVar(&c.spans, "oltp-protocol", "", "send a span of the call by this `protocol`, http or grpc, to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
 	c.security.addTo(flags)
 	err := flags.Parse(args)
 	switch {

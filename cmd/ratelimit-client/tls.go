@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tollgate-dev/tollgate/adapters/clienttls"
 )
 
 // security is how the connection is protected.
@@ -19,6 +21,11 @@ type security struct {
 	certFile   string
 	keyFile    string
 	serverName string
+
+	// The flags of the client of the Envoy rate limit service. Without peerTLS the
+	// others have no effect, as there.
+	peerTLS                               bool
+	peerCAFile, peerCertFile, peerKeyFile string
 }
 
 func (s *security) addTo(flags *flag.FlagSet) {
@@ -27,10 +34,25 @@ func (s *security) addTo(flags *flag.FlagSet) {
 	flags.StringVar(&s.certFile, "tls_cert", "", "`file` of the client certificate, for mutual TLS")
 	flags.StringVar(&s.keyFile, "tls_key", "", "`file` of the client certificate's key")
 	flags.StringVar(&s.serverName, "tls_server_name", "", "`name` that the service's certificate must bear; default: that of -dial_string")
+	flags.BoolVar(&s.peerTLS, "grpc-use-tls", false, "speak TLS, as the client of the Envoy rate limit service does")
+	flags.StringVar(&s.peerCAFile, "grpc-server-ca-file", "", "`file` of authorities that the service's certificate is checked against, besides the system's; with -grpc-use-tls")
+	flags.StringVar(&s.peerCertFile, "grpc-cert-file", "", "`file` of the client certificate; with -grpc-use-tls")
+	flags.StringVar(&s.peerKeyFile, "grpc-key-file", "", "`file` of the client certificate's key; with -grpc-use-tls")
+}
+
+// unused returns the flags that are given and have no effect, or nothing.
+func (s *security) unused() string {
+	if !s.peerTLS && (s.peerCAFile != "" || s.peerCertFile != "" || s.peerKeyFile != "") {
+		return "-grpc-server-ca-file, -grpc-cert-file and -grpc-key-file have no effect without -grpc-use-tls"
+	}
+	return ""
 }
 
 // credentials returns what a connection is made with.
 func (s *security) credentials() (credentials.TransportCredentials, error) {
+	if s.peerTLS {
+		return s.peerCredentials()
+	}
 	if !s.tls && s.caFile == "" && s.certFile == "" && s.keyFile == "" && s.serverName == "" {
 		return insecure.NewCredentials(), nil
 	}
@@ -52,5 +74,20 @@ func (s *security) credentials() (credentials.TransportCredentials, error) {
 		}
 		c.Certificates = []tls.Certificate{own}
 	}
+	return credentials.NewTLS(c), nil
+}
+
+// peerCredentials returns what the flags of the Envoy rate limit service's client
+// stand for.
+func (s *security) peerCredentials() (credentials.TransportCredentials, error) {
+	c, err := clienttls.Files{
+		Cert: clienttls.File{Setting: "-grpc-cert-file", Path: s.peerCertFile},
+		Key:  clienttls.File{Setting: "-grpc-key-file", Path: s.peerKeyFile},
+		CA:   clienttls.File{Setting: "-grpc-server-ca-file", Path: s.peerCAFile},
+	}.Config()
+	if err != nil {
+		return nil, err
+	}
+	c.ServerName = s.serverName
 	return credentials.NewTLS(c), nil
 }

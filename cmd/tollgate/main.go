@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -21,11 +22,27 @@ var version, revision string
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	code := run(ctx, process{
-		args: os.Args[1:], environ: os.Environ(),
+		args: arguments(os.Args), environ: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	})
 	stop()
 	os.Exit(code)
+}
+
+// ratelimitName is the name of the Envoy rate limit service's program.
+const ratelimitName = "ratelimit"
+
+// arguments returns the arguments of a command line. A program that is called
+// ratelimit, such as by the link /bin/ratelimit in the image, is the command
+// 'tollgate ratelimit'.
+func arguments(line []string) []string {
+	if len(line) == 0 {
+		return nil
+	}
+	if filepath.Base(line[0]) == ratelimitName {
+		return append([]string{ratelimitName}, line[1:]...)
+	}
+	return line[1:]
 }
 
 // process is what a run of the program gets from outside.

@@ -34,7 +34,8 @@ func newRatelimitCheck(p process) *cobra.Command {
 		Use:   "check DIR",
 		Short: "Check the rate limit rules of a directory",
 		Long: "Read every YAML file of a directory as the service would, and name everything\n" +
-			"that is wrong with file, line and column. The exit code is 1 if anything is.",
+			"that is wrong with file, line and column. The exit code is 1 if anything is, or\n" +
+			"if there is no YAML file. Files of other names are not read, and named.",
 		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -44,7 +45,10 @@ func newRatelimitCheck(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set, err := wiring.CheckRules(c.Context(), s, args[0])
+		set, warnings, err := wiring.CheckRules(c.Context(), s, args[0])
+		for _, w := range warnings {
+			_, _ = fmt.Fprintf(p.stderr, "warning: %s\n", w) // the check goes on without it
+		}
 		if err != nil {
 			return err
 		}

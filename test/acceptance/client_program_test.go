@@ -2,7 +2,10 @@ package acceptance
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -57,13 +60,19 @@ func TestClientWithMutualTLS(t *testing.T) {
 	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_CLIENT_TLS_CACERT="+ca,
 		"GRPC_SERVER_TLS_CERT="+file("cert", string(server.pem)), "GRPC_SERVER_TLS_KEY="+file("key", string(server.kpem)))
 	trusting := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_cacert", ca, "-tls_server_name", "server"}
+	peer := []string{"-domain", "d", "-descriptors", "ten=x", "-grpc-use-tls", "-grpc-server-ca-file", ca, "-tls_server_name", "server"}
+	peerOwn := []string{"-grpc-cert-file", file("peer", string(client.pem)), "-grpc-key-file", file("peer.key", string(client.kpem))}
 	own := []string{"-tls_cert", file("own", string(client.pem)), "-tls_key", file("own.key", string(client.kpem))}
 	for name, test := range map[string]struct {
 		code int
 		args []string
 	}{
-		"trusted both ways":  {0, append(trusting, own...)},
-		"no certificate":     {2, trusting},
+		"trusted both ways":                                       {0, append(trusting, own...)},
+		"no certificate":                                          {2, trusting},
+		"flags of the Envoy service's client":                     {0, append(peer, peerOwn...)},
+		"flags of the Envoy service's client, no certificate":     {2, peer},
+		"flags of the Envoy service's client, no -grpc-use-tls":   {2, append(peerOwn, "-domain", "d", "-descriptors", "ten=x")},
+		"flags of the Envoy service's client, no authority known": {2, append(append([]string{}, peerOwn...), "-grpc-use-tls", "-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server")},
 		"another name":       {2, append(append([]string{}, own...), "-domain", "d", "-descriptors", "ten=x", "-tls_cacert", ca)},
 		"no authority known": {2, append(append([]string{}, own...), "-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server")},
 		"without TLS":        {2, []string{"-domain", "d", "-descriptors", "ten=x"}},
@@ -71,5 +80,49 @@ func TestClientWithMutualTLS(t *testing.T) {
 		if code, printed := s.runClient(t, test.args...); code != test.code {
 			t.Errorf("%s: ended with %d, want %d: %s", name, code, test.code, printed)
 		}
+	}
+}
+
+// TestClientWithTLS uses the flags of the Envoy rate limit service's client on a
+// service that checks no certificate of its clients.
+func TestClientWithTLS(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	authority := signed(t, "authority", nil)
+	server := signed(t, "server", authority)
+	file := func(name, content string) string {
+		path := filepath.Join(e.dir, name)
+		write(t, path, content)
+		return path
+	}
+	ca := file("ca", string(authority.pem))
+	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert", string(server.pem)), "GRPC_SERVER_TLS_KEY="+file("key", string(server.kpem)))
+	ask := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server"}
+	if code, printed := s.runClient(t, append(ask, "-grpc-use-tls", "-grpc-server-ca-file", ca)...); code != 0 {
+		t.Errorf("with TLS: ended with %d: %s", code, printed)
+	}
+	code, printed := s.runClient(t, "-domain", "d", "-descriptors", "ten=x", "-grpc-server-ca-file", ca)
+	if code != 2 || !strings.Contains(printed, "no effect without -grpc-use-tls") {
+		t.Errorf("without -grpc-use-tls: ended with %d: %s", code, printed)
+	}
+}
+
+// TestClientSendsSpans sends a span of its call, and the service continues its trace.
+func TestClientSendsSpans(t *testing.T) {
+	collected := make(chan string, 10)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // looked at below
+		collected <- r.URL.Path + " " + string(body)
+	}))
+	t.Cleanup(collector.Close)
+	s := only(t, fmt.Sprintf(settingRules, "d")).start(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	if code, printed := s.runClient(t, "-oltp-protocol", "http", "-domain", "d", "-descriptors", "ten=x"); code != 0 {
+		t.Fatalf("ended with %d: %s", code, printed)
+	}
+	if got := <-collected; !strings.HasPrefix(got, "/v1/traces ") || !strings.Contains(got, "RateLimitClient") {
+		t.Errorf("the collector got %q", got)
+	}
+	if code, printed := s.runClient(t, "-oltp-protocol", "carrier-pigeon", "-domain", "d", "-descriptors", "ten=x"); code != 2 {
+		t.Errorf("another protocol: ended with %d: %s", code, printed)
 	}
 }

@@ -163,7 +163,7 @@ func (s *service) looksLikeThePeer(t *testing.T, d *metricsDaemon) {
 	d.await(t, "ratelimit.service.rate_limit.grpc.told_x.over_limit", "|c", 1)
 	for path, holds := range map[string]string{
 		"/": "/rlconfig", "/debug/pprof/": "goroutine",
-		"/rlconfig": "grpc.header.also_trial: unit=HOUR requests_per_unit=1, shadow_mode: true",
+		"/rlconfig": "grpc.header.also_trial: unit=HOUR requests_per_unit=1, shadow_mode: true, quota_mode: false\n",
 	} {
 		if body := string(call(t, "GET", s.debug+path, nil).want(t, http.StatusOK).body); !strings.Contains(body, holds) {
 			t.Errorf("%s holds no %q:\n%s", path, holds, body)

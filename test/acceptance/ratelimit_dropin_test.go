@@ -1,11 +1,22 @@
 package acceptance
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -37,5 +48,104 @@ func TestRateLimitBesideForeignVariables(t *testing.T) {
 	e.environ = environ
 	if shown := e.tollgate(t, "", "ratelimit", "check", e.rules); !strings.Contains(shown, "d") {
 		t.Errorf("check shows\n%s", shown)
+	}
+}
+
+// TestAsEnvoyGatewayRunsIt starts the service by the name and with the environment
+// that Envoy Gateway gives it, on a management server that takes TLS 1.3 only and
+// wants a certificate of its clients.
+func TestAsEnvoyGatewayRunsIt(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		write(t, path, string(content))
+		return path
+	}
+	authority := signed(t, "authority", nil)
+	manager, own := signed(t, "localhost", authority), signed(t, "envoy-ratelimit", authority)
+	pair, err := tls.X509KeyPair(manager.pem, manager.kpem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM(authority.pem)
+	address := freeAddress(t)
+	m := newManagementServer(t, address, grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+	})))
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "ratelimit")
+	if err := os.Symlink(filepath.Join(built, "tollgate"), program); err != nil {
+		t.Fatal(err)
+	}
+	ca, cert, key := file("ca.crt", authority.pem), file("tls.crt", own.pem), file("tls.key", own.kpem)
+	environ := []string{
+		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true", "RUNTIME_WATCH_ROOT=false",
+		"LOG_LEVEL=info", "LOG_FORMAT=JSON", "USE_STATSD=false", "CONFIG_TYPE=GRPC_XDS_SOTW",
+		"CONFIG_GRPC_XDS_SERVER_URL=localhost:" + port, "CONFIG_GRPC_XDS_NODE_ID=envoy-ratelimit",
+		"CONFIG_GRPC_XDS_SERVER_USE_TLS=true", "CONFIG_GRPC_XDS_CLIENT_TLS_CERT=" + cert, "CONFIG_GRPC_XDS_CLIENT_TLS_KEY=" + key,
+		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT=" + ca, "FORCE_START_WITHOUT_INITIAL_CONFIG=true",
+		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + cert, "GRPC_SERVER_TLS_KEY=" + key, "GRPC_SERVER_TLS_CA_CERT=" + ca,
+		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/metrics", "ENVIRONMENT=staging",
+		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "SHUTDOWN_DRAIN=0s",
+	}
+	if store := os.Getenv("TEST_VALKEY_URL"); store != "" {
+		environ = append(environ, "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+store, "CACHE_KEY_PREFIX=eg_"+port+"_")
+	}
+	process, err := instance.Start(program, environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t: t, process: process, grpc: process.GRPC, limitAPI: "http://" + process.RateLimitHTTP, debug: "http://" + process.Debug}
+	undescribed.Store(process.RateLimitHTTP, nil)
+	t.Cleanup(s.stop)
+	call(t, "GET", s.limitAPI+"/healthcheck", nil).want(t, http.StatusOK)
+
+	m.offerTo(t, "envoy-ratelimit", "1", shop(2, configpb.RateLimitUnit_HOUR))
+	m.awaitVersion(t, "1")
+	secure := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: clients, ServerName: "envoy-ratelimit"})
+	c := ratelimit.NewRateLimitServiceClient(dial(t, s.grpc, secure))
+	for _, want := range []ratelimit.RateLimitResponse_Code{ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT} {
+		wantOverall(t, c, request("shop", "tenant", "a"), want)
+	}
+}
+
+// TestRuleDirectoryOfOtherNames wants the log and the check of rules to name files
+// that are not read because of their names.
+func TestRuleDirectoryOfOtherNames(t *testing.T) {
+	e := only(t, limitOf(3))
+	other := filepath.Join(e.rules, "more.conf")
+	write(t, other, limitOf(4))
+	s := e.start(t)
+	if !strings.Contains(s.process.Log(), other) {
+		t.Error("the log does not name the file")
+	}
+	check := func() (int, string) {
+		cmd := exec.Command(filepath.Join(built, "tollgate"), "ratelimit", "check", e.rules)
+		out, _ := cmd.CombinedOutput() // the exit code is looked at
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	if code, out := check(); code != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, other) {
+		t.Errorf("check ended with %d: %s", code, out)
+	}
+	if err := os.Remove(filepath.Join(e.rules, "rules.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := check(); code != 1 || !strings.Contains(out, other) {
+		t.Errorf("check of a directory without a rule file ended with %d: %s", code, out)
+	}
+}
+
+// TestRateLimitLargeMessages: gRPC takes messages of up to 4 MiB, as the Envoy rate
+// limit service does.
+func TestRateLimitLargeMessages(t *testing.T) {
+	c := only(t, limitOf(3)).start(t).rateLimiter(t)
+	wantOverall(t, c, request("d", "k", strings.Repeat("x", 3<<20)), ratelimit.RateLimitResponse_OK)
+	_, err := c.ShouldRateLimit(t.Context(), request("d", "k", strings.Repeat("x", 5<<20)))
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a message of 5 MiB: %v", err)
 	}
 }

@@ -152,7 +152,7 @@ type managementServer struct {
 	stop     func()
 }
 
-func newManagementServer(t *testing.T, address string) *managementServer {
+func newManagementServer(t *testing.T, address string, options ...grpc.ServerOption) *managementServer {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -163,7 +163,7 @@ func newManagementServer(t *testing.T, address string) *managementServer {
 		requests: make(chan *discoverypb.DiscoveryRequest, 1000),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := grpc.NewServer()
+	g := grpc.NewServer(options...)
 	discoverypb.RegisterAggregatedDiscoveryServiceServer(g, server.NewServer(ctx, m.cache, server.CallbackFuncs{
 		StreamRequestFunc: func(_ int64, r *discoverypb.DiscoveryRequest) error {
 			m.requests <- r
@@ -182,11 +182,17 @@ func newManagementServer(t *testing.T, address string) *managementServer {
 
 func (m *managementServer) offer(t *testing.T, version string, set ...types.Resource) {
 	t.Helper()
+	m.offerTo(t, "default", version, set...)
+}
+
+// offerTo offers a set to the node of an id.
+func (m *managementServer) offerTo(t *testing.T, node, version string, set ...types.Resource) {
+	t.Helper()
 	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{resource.RateLimitConfigType: set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.cache.SetSnapshot(t.Context(), "default", snapshot); err != nil {
+	if err := m.cache.SetSnapshot(t.Context(), node, snapshot); err != nil {
 		t.Fatal(err)
 	}
 }

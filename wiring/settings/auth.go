@@ -15,7 +15,7 @@ import (
 
 // Auth holds the settings of sign-in and step-up.
 type Auth struct {
-	AccessTokenTTL     time.Duration    `env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
+	AccessTokenTTL     time.Duration    `readBy:"api" env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
 	RefreshTokenTTL    time.Duration    `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
 	RefreshTokenMaxAge time.Duration    `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
 	RefreshReuseGrace  time.Duration    `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`

@@ -128,6 +128,9 @@ var unusedPeerNames = map[string]string{
 	"REDIS_PERSECOND_POOL_ON_EMPTY_WAIT_DURATION":  poolIsShared,
 	"REDIS_USE_EXPLICIT_PIPELINE":                  alwaysPipelined,
 	"REDIS_PERSECOND_USE_EXPLICIT_PIPELINE":        alwaysPipelined,
+	"REDIS_STARTUP_INITIAL_INTERVAL":               startsWithoutStore,
+	"REDIS_STARTUP_MAX_INTERVAL":                   startsWithoutStore,
+	"REDIS_STARTUP_MAX_ELAPSED_TIME":               startsWithoutStore,
 	"REDIS_CLUSTER_PIPELINE_PARALLELISM":           nodesAtOnce,
 	"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM": nodesAtOnce,
 	"PROMETHEUS_MAPPER_YAML":                       "metrics have labels without a mapper",
@@ -138,7 +141,8 @@ var unusedPeerNames = map[string]string{
 }
 
 const (
-	poolIsShared    = "calls share the connections to the store, and wait for none"
-	alwaysPipelined = "commands that are there at the same time always travel together"
-	nodesAtOnce     = "the nodes of a cluster are always asked at once"
+	poolIsShared       = "calls share the connections to the store, and wait for none"
+	alwaysPipelined    = "commands that are there at the same time always travel together"
+	startsWithoutStore = "the service starts without the store, and connects as soon as the store is there"
+	nodesAtOnce        = "the nodes of a cluster are always asked at once"
 )

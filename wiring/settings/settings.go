@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
@@ -110,6 +111,7 @@ func readAs(environ []string, reads func(Variable) bool, alone bool) (Settings, 
 	if err := e.readSecretFiles(vars); err != nil {
 		return Settings{}, err
 	}
+	e.fitPeerValues()
 	return e.settings(vars)
 }
 
@@ -139,6 +141,7 @@ func Describe(environ []string) ([]Variable, error) {
 	if err := e.readSecretFiles(vars); err != nil {
 		return nil, err
 	}
+	e.fitPeerValues()
 	if _, err := e.settings(vars); err != nil {
 		return nil, err
 	}
@@ -173,7 +176,9 @@ func (s *Settings) complete() error {
 		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
 	}
 	s.Memcached.Timeout = s.Valkey.Timeout
+	s.Service.LogFormat = strings.ToLower(s.Service.LogFormat)
 	s.warnOfUnusedStores()
+	s.warnOfUnusedTLS()
 	s.Tokens.DataDir, s.Tokens.TokenLife = s.SQLite.Dir, s.Auth.AccessTokenTTL
 	var err error
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {

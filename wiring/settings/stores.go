@@ -39,3 +39,12 @@ func (s *Settings) warnOfUnusedStores() {
 		s.Warnings = append(s.Warnings, "KVSTORE_PERSECOND is set and BACKEND_TYPE is memstore: all limits are counted on memcached")
 	}
 }
+
+// warnOfUnusedTLS warns of checks of client certificates that do not happen, since
+// the gRPC listener does not use TLS.
+func (s *Settings) warnOfUnusedTLS() {
+	t := s.RateLimitAPI.TLS
+	if !t.Enabled && (t.ClientCA != "" || t.ClientSAN != "") {
+		s.Warnings = append(s.Warnings, "GRPC_CLIENT_TLS_CACERT and GRPC_CLIENT_TLS_SAN are not used: GRPC_SERVER_USE_TLS is not true, so no certificate of a client is checked")
+	}
+}

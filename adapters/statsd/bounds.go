@@ -1,0 +1,7 @@
+package statsd
+
+// The bounds of STATS_FLUSH_INTERVAL.
+const (
+	MinFlushInterval = minFlush
+	MaxFlushInterval = maxFlush
+)

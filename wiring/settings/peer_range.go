@@ -1,0 +1,189 @@
+package settings
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memcached"
+	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/xds"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
+
+// peerRange brings a value that the Envoy rate limit service takes into our range.
+// It returns the value unchanged where it is in range, or no value at all.
+type peerRange struct {
+	name   string // ours
+	shared bool   // the Envoy rate limit service has the same name
+	fit    func(value string) string
+}
+
+// fitPeerValues replaces values that the Envoy rate limit service takes and we do
+// not, and warns of each. It leaves values of variables that only we have, and
+// values that are malformed for both, to be refused.
+func (e *environment) fitPeerValues() {
+	for _, r := range peerRanges() {
+		e.fitPeerValue(r)
+	}
+	e.fitPipelineWindow("KVSTORE_PIPELINE_WINDOW", "KVSTORE_TIMEOUT")
+	e.fitPipelineWindow("KVSTORE_PERSECOND_PIPELINE_WINDOW", "KVSTORE_PERSECOND_TIMEOUT", "KVSTORE_TIMEOUT")
+}
+
+func (e *environment) fitPeerValue(r peerRange) {
+	value, set := e.values[r.name]
+	given, adopted := e.adopted[r.name]
+	if !set || !adopted && !r.shared {
+		return
+	}
+	if !adopted {
+		given = r.name
+	}
+	used := r.fit(value)
+	if used == value {
+		return
+	}
+	e.values[r.name] = used
+	e.warnings = append(e.warnings, fmt.Sprintf("%s: %q is not taken here, and %q is used", given, value, used))
+}
+
+// fitPipelineWindow makes the window shorter than the timeout of the calls that
+// would wait for it. The timeout is that of the first variable that is set.
+func (e *environment) fitPipelineWindow(window string, timeouts ...string) {
+	timeout := valkey.DefaultTimeout
+	for _, name := range timeouts {
+		if d, err := time.ParseDuration(e.values[name]); err == nil {
+			timeout = d
+			break
+		}
+	}
+	e.fitPeerValue(peerRange{name: window, fit: func(value string) string {
+		if d, err := time.ParseDuration(value); err == nil && d >= timeout {
+			return (timeout / 2).String()
+		}
+		return value
+	}})
+}
+
+func peerRanges() []peerRange {
+	return []peerRange{
+		{"KVSTORE_POOL_SIZE", false, wholeNumber(1, valkey.MaxPoolSize, 1)},
+		{"KVSTORE_PERSECOND_POOL_SIZE", false, wholeNumber(1, valkey.MaxPoolSize, 1)},
+		{"KVSTORE_PIPELINE_LIMIT", false, wholeNumber(0, 1<<31-1, 0)},
+		{"KVSTORE_PERSECOND_PIPELINE_LIMIT", false, wholeNumber(0, 1<<31-1, 0)},
+		// There 0 is no timeout.
+		{"KVSTORE_TIMEOUT", false, interval(valkey.MinTimeout, valkey.MaxTimeout, valkey.MaxTimeout)},
+		{"KVSTORE_PERSECOND_TIMEOUT", false, interval(valkey.MinTimeout, valkey.MaxTimeout, valkey.MaxTimeout)},
+		{"KVSTORE_SOCKET_TYPE", false, socketType},
+		{"KVSTORE_PERSECOND_SOCKET_TYPE", false, socketType},
+		// There 0 is the library's default, which is 2.
+		{"MEMSTORE_MAX_IDLE_CONNS", false, wholeNumber(1, memcached.MaxConnections, 2)},
+		{"CACHE_KEY_PREFIX", true, keyPrefix},
+		{"EXPIRATION_JITTER_MAX_SECONDS", true, wholeNumber(0, 1<<31-1, 0)},
+		{"STATS_FLUSH_INTERVAL", true, interval(statsd.MinFlushInterval, statsd.MaxFlushInterval, 0)},
+		{"CONFIG_GRPC_XDS_NODE_METADATA", true, nodeMetadata},
+		{"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, xds.MinWait)},
+		// There 0 is the library's default.
+		{"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, 100*time.Millisecond)},
+		{"XDS_CLIENT_BACKOFF_MAX_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, 10*time.Second)},
+		{"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", true, factor},
+		{"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", true, atMost(xds.MaxMessageSize)},
+	}
+}
+
+// wholeNumber fits a number between two bounds; one below them becomes low.
+func wholeNumber(least, most, low int64) func(string) string {
+	return func(value string) string {
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case err != nil:
+			return value
+		case n < least:
+			return strconv.FormatInt(low, 10)
+		case n > most:
+			return strconv.FormatInt(most, 10)
+		}
+		return value
+	}
+}
+
+// atMost fits a number below a bound, and leaves negative ones to be refused.
+func atMost(most int64) func(string) string {
+	fit := wholeNumber(0, most, 0)
+	return func(value string) string {
+		if strings.HasPrefix(value, "-") {
+			return value
+		}
+		return fit(value)
+	}
+}
+
+// interval fits a duration between two bounds; 0 becomes zero, unless that is 0
+// too. Negative durations are left to be refused.
+func interval(least, most, zero time.Duration) func(string) string {
+	return func(value string) string {
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil || d < 0 || d == 0 && zero == 0:
+			return value
+		case d == 0:
+			return zero.String()
+		case d < least:
+			return least.String()
+		case d > most:
+			return most.String()
+		}
+		return value
+	}
+}
+
+// factor fits XDS_CLIENT_BACKOFF_RANDOM_FACTOR, which is the part of a wait that
+// jitter varies here, and there how much longer each wait is than the one before.
+func factor(value string) string {
+	if f, err := strconv.ParseFloat(value, 64); err == nil && f > 1 {
+		return "1"
+	}
+	return value
+}
+
+// socketType reads the networks of one IP version as tcp.
+func socketType(value string) string {
+	if value == "tcp4" || value == "tcp6" {
+		return "tcp"
+	}
+	return value
+}
+
+// keyPrefix makes a prefix that stores take of one that they may not. Different
+// prefixes stay different, and every instance makes the same of each.
+func keyPrefix(value string) string {
+	if ratelimit.ValidPrefix(value) {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	clear := strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '_'
+		}
+		return r
+	}, value)
+	return clear[:min(len(clear), ratelimit.MaxPrefix/2)] + "_" + hex.EncodeToString(sum[:8]) + "_"
+}
+
+// nodeMetadata leaves out entries that are not key=value.
+func nodeMetadata(value string) string {
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return value
+	}
+	var kept []string
+	for entry := range strings.SplitSeq(value, ",") {
+		if i := strings.IndexAny(entry, "=:"); i >= 0 && strings.TrimSpace(entry[:i]) != "" {
+			kept = append(kept, entry)
+		}
+	}
+	return strings.Join(kept, ",")
+}
