@@ -503,7 +503,7 @@ func TestGRPCBoundsMessages(t *testing.T) {
 	b := open(t, config(), nil)
 	b.load(t)
 	r := request("k")
-	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 1<<20)
+	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 4<<20)
 	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}

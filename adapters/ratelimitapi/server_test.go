@@ -216,7 +216,7 @@ func TestValidate(t *testing.T) {
 		"LIMIT_RESET_HEADER":            func(c *ratelimitapi.Config) { c.Headers.Reset = "a\n" },
 		"GRPC_SERVER_TLS_CERT":          func(c *ratelimitapi.Config) { c.TLS.Enabled = true },
 		"GRPC_SERVER_TLS_KEY":           func(c *ratelimitapi.Config) { c.TLS.Enabled, c.TLS.Cert = true, "x" },
-		"GRPC_CLIENT_TLS_SAN":           func(c *ratelimitapi.Config) { c.TLS.ClientSAN = "x" },
+		"GRPC_CLIENT_TLS_SAN":           func(c *ratelimitapi.Config) { c.TLS.Enabled, c.TLS.ClientSAN = true, "x" },
 	}
 	for variable, change := range tests {
 		c := config()

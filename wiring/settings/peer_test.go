@@ -10,12 +10,13 @@ import (
 )
 
 var (
-	settingsRow = regexp.MustCompile("(?m)^\\| (`[A-Z_`, ]+`) \\| (as it is|as `[A-Z_]+`|ignored, with a warning) \\|")
+	settingsRow = regexp.MustCompile("(?m)^\\| (`[A-Z_`, ]+`) \\| (same|better|differs|missing) \\| (the same|`[A-Z_]+`) \\|")
 	quoted      = regexp.MustCompile("`([A-Z_]+)`")
 )
 
 // TestPeerTable wants the table of docs/from-envoy-ratelimit.md to be true of
-// each variable of the Envoy rate limit service.
+// each variable of the Envoy rate limit service, and to have every variable of it
+// that the settings know.
 func TestPeerTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/from-envoy-ratelimit.md")
 	if err != nil {
@@ -29,43 +30,54 @@ func TestPeerTable(t *testing.T) {
 	for _, v := range vars {
 		ours[v.Name] = true
 	}
-	told := 0
+	listed := map[string]bool{}
 	for _, row := range settingsRow.FindAllStringSubmatch(string(page), -1) {
 		for _, name := range quoted.FindAllStringSubmatch(row[1], -1) {
-			told++
-			checkPeerVariable(t, name[1], row[2], ours)
+			if listed[name[1]] {
+				t.Errorf("%s is in the table twice", name[1])
+			}
+			listed[name[1]] = true
+			checkPeerVariable(t, peerVariable{name[1], row[2], row[3]}, ours)
 		}
 	}
-	if told < 119 {
-		t.Errorf("the table has %d variables, want all", told)
+	if len(listed) < 122 {
+		t.Errorf("the table has %d variables, want all", len(listed))
+	}
+	for _, name := range settings.PeerNames() {
+		if !listed[name] {
+			t.Errorf("the table lacks %s", name)
+		}
 	}
 }
 
-func checkPeerVariable(t *testing.T, name, outcome string, ours map[string]bool) {
+// peerVariable is a row of the table.
+type peerVariable struct{ name, verdict, ourName string }
+
+func checkPeerVariable(t *testing.T, v peerVariable, ours map[string]bool) {
 	t.Helper()
-	if outcome == "as it is" {
-		if !ours[name] {
-			t.Errorf("%s is no setting", name)
+	if v.verdict == "missing" {
+		s, err := settings.Read([]string{v.name + "=1"})
+		if err != nil || len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], v.name+" is not used: ") {
+			t.Errorf("%s: %v, warnings %q", v.name, err, s.Warnings)
 		}
 		return
 	}
-	s, err := settings.Read([]string{name + "=1"})
-	if outcome == "ignored, with a warning" {
-		if err != nil || len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], name+" is not used: ") {
-			t.Errorf("%s: %v, warnings %q", name, err, s.Warnings)
+	if v.ourName == "the same" {
+		if !ours[v.name] {
+			t.Errorf("%s is not a setting", v.name)
 		}
 		return
 	}
-	mine := quoted.FindStringSubmatch(outcome)[1]
+	mine := strings.Trim(v.ourName, "`")
 	if !ours[mine] {
-		t.Errorf("%s, which %s is said to be, is no setting", mine, name)
+		t.Errorf("%s, which the table gives for %s, is not a setting", mine, v.name)
 	}
 	// Both set and different is a warning, and malformed ones are named by ours.
-	s, err = settings.Read([]string{name + "=1", mine + "=2"})
+	s, err := settings.Read([]string{v.name + "=1", mine + "=2"})
 	switch {
-	case err == nil && (len(s.Warnings) == 0 || !strings.HasPrefix(s.Warnings[0], mine+" and "+name)):
-		t.Errorf("%s is not read as %s: warnings %q", name, mine, s.Warnings)
+	case err == nil && (len(s.Warnings) == 0 || !strings.HasPrefix(s.Warnings[0], mine+" and "+v.name)):
+		t.Errorf("%s is not read as %s: warnings %q", v.name, mine, s.Warnings)
 	case err != nil && !strings.Contains(err.Error(), strings.SplitN(mine, "_", 2)[0]):
-		t.Errorf("%s: %v", name, err)
+		t.Errorf("%s: %v", v.name, err)
 	}
 }
