@@ -37,6 +37,8 @@ type accountRow struct {
 	MFARecovery  recoveryHashes    `bun:"mfa_recovery"`
 	ReplacedHash auth.PasswordHash `bun:"replaced_hash"`
 	ReplacedAt   instant           `bun:"replaced_at"`
+	MFAEnrolled  instant           `bun:"mfa_enrolled_at"`
+	MFAEnroller  auth.SessionID    `bun:"mfa_enrolled_in"`
 	CreatedAt    instant           `bun:"created_at"`
 	UpdatedAt    instant           `bun:"updated_at"`
 }
@@ -45,7 +47,8 @@ func rowOfAccount(a auth.Account) *accountRow {
 	return &accountRow{
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: filled(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
-		MFARecovery: a.MFA.Recovery, ReplacedHash: a.Replaced.Hash, ReplacedAt: at(a.Replaced.At), CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
+		MFARecovery: a.MFA.Recovery, MFAEnrolled: at(a.MFA.Enrolment.At), MFAEnroller: a.MFA.Enrolment.SessionID,
+		ReplacedHash: a.Replaced.Hash, ReplacedAt: at(a.Replaced.At), CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
 	}
 }
 
@@ -54,6 +57,7 @@ func (r *accountRow) account() auth.Account {
 		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
 		MFA: auth.MFA{
 			Secret: emptied[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep, Recovery: r.MFARecovery,
+			Enrolment: auth.Enrolment{At: r.MFAEnrolled.Time, SessionID: r.MFAEnroller},
 		},
 		Replaced:  auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},
 		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,

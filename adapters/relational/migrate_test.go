@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
@@ -280,6 +281,44 @@ func TestStepsTellWhatIsThere(t *testing.T) {
 					if age := time.Since(s.AppliedAt); (i < applied) != (age < time.Hour && age > -time.Hour) {
 						t.Errorf("of %d applied, step %d is %v", applied, i, s)
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestEnrolmentsOfOlderVersions wants authenticators of a version that did not record enrolments to be kept, the active ones to
+// count, and none to be activated any more.
+func TestEnrolmentsOfOlderVersions(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			db := place(t)()
+			const before = 8 // migrations; the next one records enrolments
+			if _, err := db.MigrateTo(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+			blob, moment := "x'01'", "1700000000000000"
+			if kind == "postgres" {
+				blob, moment = `'\x01'`, "'2023-11-14T22:13:20Z'"
+			}
+			for id, active := range map[string]string{"00000001-1234-4abc-8def-0123456789ab": "true", "00000002-1234-4abc-8def-0123456789ab": "false"} {
+				err := db.Execute(t.Context(), `INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step,
+					created_at, updated_at) VALUES ('`+id+`', '`+id+`@example.com', 'A', '', 'h', 'active', `+blob+`, `+active+`, 7, `+moment+`, `+moment+`)`)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			accounts, err := relational.NewAccounts(db).List(t.Context(), "", 10)
+			if err != nil || len(accounts) != 2 {
+				t.Fatalf("accounts %+v, %v", accounts, err)
+			}
+			for i, active := range []bool{true, false} {
+				m := accounts[i].MFA
+				if m.Active != active || len(m.Secret) != 1 || m.LastStep != 7 || m.Enrolment != (auth.Enrolment{}) || m.Pending(epoch) {
+					t.Errorf("account %d has %+v", i, m)
 				}
 			}
 		})

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,13 +105,22 @@ func newUserSetPhone(p process) *cobra.Command {
 
 func newUserList(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List all people",
-		Example: "  tollgate user list --output json",
-		Args:    cobra.NoArgs,
+		Use:   "list",
+		Short: "List all people",
+		Long: "List all people, or those whose authenticator is in one state. ENROLLED is when it was enrolled; it is empty for one\n" +
+			"that was enrolled before version 0009 of the records, when LIMITED_TRUST sufficed to enrol one.",
+		Example: "  tollgate user list --output json\n" +
+			"  tollgate user list --mfa active",
+		Args: cobra.NoArgs,
 	}
 	o := addOutput(c)
+	var state string
+	c.Flags().StringVar(&state, "mfa", "", "list only people whose authenticator is in this state: active, pending or none")
+	offer(c, "mfa", mfaStates()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if state != "" && !slices.Contains(mfaStates(), state) {
+			return fmt.Errorf("--mfa: %q is none of active, pending, none", state)
+		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			var all []auth.Account
 			var after auth.Email
@@ -117,7 +129,11 @@ func newUserList(p process) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all = append(all, accounts...)
+				for i := range accounts {
+					if state == "" || mfaState(&accounts[i].MFA) == state {
+						all = append(all, accounts[i])
+					}
+				}
 				if len(accounts) < userPage {
 					return o.print(p.stdout, usersTable(all))
 				}
@@ -161,24 +177,45 @@ func usersTable(accounts []auth.Account) table {
 		State string `json:"state"`
 		Phone string `json:"phone,omitempty"`
 		MFA   string `json:"mfa"`
+
+		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty"`
 	}
 	list := make([]row, 0, len(accounts))
 	cells := make([][]string, 0, len(accounts))
 	for i := range accounts {
 		a := &accounts[i]
-		list = append(list, row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(a.MFA)})
-		cells = append(cells, []string{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(a.MFA)})
+		r := row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)}
+		list = append(list, r)
+		cells = append(cells, []string{r.ID, r.Email, r.Name, r.State, r.Phone, r.MFA, r.MFAEnrolledAt})
 	}
-	return table{header: []string{"ID", "EMAIL", "NAME", "STATE", "PHONE", "MFA"}, rows: cells, value: list}
+	return table{header: []string{"ID", "EMAIL", "NAME", "STATE", "PHONE", "MFA", "ENROLLED"}, rows: cells, value: list}
 }
 
-// mfaState tells how a person's authenticator stands.
-func mfaState(m auth.MFA) string {
+// The states of a person's authenticator.
+const (
+	mfaActive  = "active"
+	mfaPending = "pending" // enrolled, and can still be activated
+	mfaNone    = "none"
+)
+
+// mfaStates returns the states of an authenticator.
+func mfaStates() []string { return []string{mfaActive, mfaPending, mfaNone} }
+
+// mfaState returns the state of a person's authenticator.
+func mfaState(m *auth.MFA) string {
 	switch {
 	case m.Active:
-		return "active"
-	case len(m.Secret) > 0:
-		return "pending"
+		return mfaActive
+	case m.Pending(time.Now()):
+		return mfaPending
 	}
-	return "none"
+	return mfaNone
+}
+
+// enrolledAt returns when an authenticator was enrolled, empty for none and where it is not recorded.
+func enrolledAt(m *auth.MFA) string {
+	if mfaState(m) == mfaNone || m.Enrolment.At.IsZero() {
+		return ""
+	}
+	return shown(m.Enrolment.At)
 }

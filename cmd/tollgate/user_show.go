@@ -56,6 +56,7 @@ func (d dossier) table() table {
 		State         auth.AccountState `json:"state"`
 		Phone         string            `json:"phone,omitempty"`
 		MFA           string            `json:"mfa"`
+		MFAEnrolledAt string            `json:"mfaEnrolledAt,omitempty"`
 		RecoveryCodes int               `json:"recoveryCodes"`
 		CreatedAt     string            `json:"createdAt"`
 		UpdatedAt     string            `json:"updatedAt"`
@@ -65,12 +66,12 @@ func (d dossier) table() table {
 	}
 	a := &d.account
 	value := row{
-		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(a.MFA), len(a.MFA.Recovery), shown(a.CreatedAt), shown(a.UpdatedAt),
+		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery), shown(a.CreatedAt), shown(a.UpdatedAt),
 		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
 	}
 	rows := [][]string{
 		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)}, {"phone", a.Phone},
-		{"mfa", value.MFA}, {"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
+		{"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt}, {"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
 		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
 	}
 	for _, g := range d.grants {

@@ -73,6 +73,27 @@ type MFA struct {
 	Active   bool           // activated with a first code
 	LastStep int64          // the last time step a code was taken for; a code is good once
 	Recovery []RecoveryHash // of the recovery codes that are left
+
+	Enrolment Enrolment
+}
+
+// Pending reports whether the authenticator is enrolled and may still be activated.
+func (m *MFA) Pending(now time.Time) bool {
+	return !m.Active && len(m.Secret) > 0 && m.Enrolment.open(now)
+}
+
+// EnrolmentTTL is how long an enrolled authenticator may be activated.
+const EnrolmentTTL = 10 * time.Minute
+
+// Enrolment records when an authenticator was enrolled, and by which session. Its zero value is an
+// enrolment of a version that did not record it: such an authenticator cannot be activated.
+type Enrolment struct {
+	At        time.Time
+	SessionID SessionID // empty when an operator enrolled it
+}
+
+func (e Enrolment) open(now time.Time) bool {
+	return !e.At.IsZero() && now.Sub(e.At) < EnrolmentTTL
 }
 
 // Lockout counts failed sign-ins of one subject: an e-mail address, whether

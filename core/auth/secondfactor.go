@@ -49,9 +49,9 @@ func NewSecondFactor(root RootSecret) (SecondFactor, error) {
 	return SecondFactor{sealing, recovery}, err
 }
 
-// Enrol gives an account an authenticator that is not active yet, in the place of another such one. The nonce must be used once.
-// It is fault.Conflict when one is active.
-func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce) error {
+// Enrol gives an account an authenticator that is not active yet, and replaces another such one. The nonce must be used once.
+// It returns fault.Conflict when an authenticator is active.
+func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrolment) error {
 	if a.MFA.Active {
 		return fault.New(fault.Conflict, "", "an authenticator is active: disable it first")
 	}
@@ -59,18 +59,20 @@ func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce) error {
 	if err != nil {
 		return err
 	}
-	a.MFA = MFA{Secret: sealed}
+	a.MFA = MFA{Secret: sealed, Enrolment: by}
 	return nil
 }
 
-// Activate makes an authenticator count that has shown a code, and gives it the recovery codes. It is WrongCode for a wrong one,
-// and fault.Conflict when there is no authenticator that waits for it.
-func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, now time.Time) error {
+// Activate makes an authenticator count that shows a right code, and gives the account the recovery codes. by is the session that
+// activates it, empty for an operator; it must be the one that enrolled it, at most EnrolmentTTL ago. Activate returns WrongCode
+// for a wrong code, and fault.Conflict when there is no authenticator that the session may activate.
+func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionID, now time.Time) error {
 	switch {
 	case a.MFA.Active:
 		return fault.New(fault.Conflict, "", "the authenticator is active already")
-	case len(a.MFA.Secret) == 0:
-		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first")
+	case !a.MFA.Pending(now), a.MFA.Enrolment.SessionID != by:
+		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first, and activate it "+
+			"in the same session within 10 minutes")
 	}
 	right, err := f.takeTOTP(a, canonicalCode(code), now)
 	if err != nil {

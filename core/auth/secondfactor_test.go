@@ -30,10 +30,10 @@ func keeper(t rapid.TB, root string) auth.SecondFactor {
 func enrolled(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OTP) auth.Account {
 	t.Helper()
 	a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
-	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}); err != nil {
+	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: at}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), recovery, at); err != nil {
+	if err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), recovery, "", at); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -124,22 +124,22 @@ func TestActivation(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, err, kind)
 		}
 	}
-	wantKind("activate nothing", f.Activate(&a, right, nil, now), fault.Conflict)
-	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}); err != nil {
+	wantKind("activate nothing", f.Activate(&a, right, nil, "", now), fault.Conflict)
+	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: now}); err != nil {
 		t.Fatal(err)
 	}
 	if got := take(t, f, &a, right, now); got != "" {
 		t.Errorf("a code of an authenticator that is not active counts as %q", got)
 	}
-	wantKind("a wrong code", f.Activate(&a, "000000", nil, now), fault.Unauthenticated)
+	wantKind("a wrong code", f.Activate(&a, "000000", nil, "", now), fault.Unauthenticated)
 	if a.MFA.Active {
 		t.Error("a wrong code activates")
 	}
-	if err := f.Activate(&a, right, []auth.OTP{"aaaaa-bbbbb"}, now); err != nil {
+	if err := f.Activate(&a, right, []auth.OTP{"aaaaa-bbbbb"}, "", now); err != nil {
 		t.Fatal(err)
 	}
-	wantKind("activate again", f.Activate(&a, right, nil, now), fault.Conflict)
-	wantKind("enrol again", f.Enrol(&a, rfcSecret, auth.Nonce{2}), fault.Conflict)
+	wantKind("activate again", f.Activate(&a, right, nil, "", now), fault.Conflict)
+	wantKind("enrol again", f.Enrol(&a, rfcSecret, auth.Nonce{2}, auth.Enrolment{At: now}), fault.Conflict)
 	if got := take(t, f, &a, right, now); got != "" {
 		t.Errorf("the code that activated counts again, as %q", got)
 	}
@@ -215,4 +215,37 @@ func TestACodeCountsAtMostOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEnrolmentsEnd wants an authenticator to be activated by the session that enrolled it, or by an operator where an operator
+// enrolled it, within 10 minutes; one of a version that did not record enrolments never is.
+func TestEnrolmentsEnd(t *testing.T) {
+	f, now := keeper(t, "r"), time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		enrolment auth.Enrolment
+		by        auth.SessionID
+		after     time.Duration
+		activated bool
+	}{
+		"same session":            {auth.Enrolment{At: now, SessionID: "s"}, "s", 0, true},
+		"just in time":            {auth.Enrolment{At: now, SessionID: "s"}, "s", auth.EnrolmentTTL - 1, true},
+		"too late":                {auth.Enrolment{At: now, SessionID: "s"}, "s", auth.EnrolmentTTL, false},
+		"another session":         {auth.Enrolment{At: now, SessionID: "s"}, "t", 0, false},
+		"operator":                {auth.Enrolment{At: now}, "", time.Minute, true},
+		"operator, too late":      {auth.Enrolment{At: now}, "", auth.EnrolmentTTL, false},
+		"session, for operator's": {auth.Enrolment{At: now}, "s", 0, false},
+		"operator, for session's": {auth.Enrolment{At: now, SessionID: "s"}, "", 0, false},
+		"not recorded":            {auth.Enrolment{}, "", 0, false},
+		"not recorded, session":   {auth.Enrolment{}, "s", 0, false},
+	} {
+		a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
+		if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, c.enrolment); err != nil {
+			t.Fatal(err)
+		}
+		at := now.Add(c.after)
+		err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), nil, c.by, at)
+		if c.activated && (err != nil || !a.MFA.Active) || !c.activated && (!fault.Is(err, fault.Conflict) || a.MFA.Active) {
+			t.Errorf("%s: %v, active %t, want activated %t", name, err, a.MFA.Active, c.activated)
+		}
+	}
 }

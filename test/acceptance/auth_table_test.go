@@ -121,8 +121,8 @@ func (c *cast) gates() []row {
 	var rows []row
 	for _, at := range []struct{ method, path, level string }{
 		{"POST", "/auth/logout", ""}, {"GET", "/auth/session", ""},
-		{"POST", "/auth/password", "LIMITED_TRUST"}, {"POST", "/auth/mfa/enroll", "LIMITED_TRUST"},
-		{"POST", "/auth/mfa/activate", "LIMITED_TRUST"}, {"POST", "/auth/mfa/disable", "FULL_TRUST"},
+		{"POST", "/auth/password", "FULL_TRUST"}, {"POST", "/auth/mfa/enroll", "FULL_TRUST"},
+		{"POST", "/auth/mfa/activate", "FULL_TRUST"}, {"POST", "/auth/mfa/disable", "FULL_TRUST"},
 		{"POST", "/auth/step-up/initiate", "UNVERIFIED"}, {"GET", "/devices", "UNVERIFIED"},
 		{"PUT", "/devices/" + c.own + "/trust", "UNVERIFIED"}, {"DELETE", "/devices/" + c.own, "UNVERIFIED"},
 		{"GET", "/sessions", "UNVERIFIED"}, {"DELETE", "/sessions/" + c.session0, "UNVERIFIED"}, {"GET", "/audit-logs", "UNVERIFIED"},

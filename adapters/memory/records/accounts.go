@@ -98,6 +98,7 @@ func (t authTables) accountOf(email auth.Email) (auth.Account, error) {
 func keptAccount(a auth.Account) auth.Account {
 	a.MFA.Secret = kept(a.MFA.Secret)
 	a.MFA.Recovery = append([]auth.RecoveryHash(nil), a.MFA.Recovery...)
+	a.MFA.Enrolment.At = micros(a.MFA.Enrolment.At)
 	a.CreatedAt, a.UpdatedAt = micros(a.CreatedAt), micros(a.UpdatedAt)
 	return a
 }

@@ -73,10 +73,10 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/logout", a.signedIn(auth.HighRisk, a.logout))
 	r.Get(root+"/session", a.signedIn(auth.HighRisk, a.session))
 
-	r.Post(root+"/password", a.signedIn(auth.LimitedTrust, a.changePassword))
+	r.Post(root+"/password", a.signedIn(auth.FullTrust, a.changePassword))
 	r.Post(root+"/mfa/verify", a.verifyMFA)
-	r.Post(root+"/mfa/enroll", a.signedIn(auth.LimitedTrust, a.enrol))
-	r.Post(root+"/mfa/activate", a.signedIn(auth.LimitedTrust, a.activate))
+	r.Post(root+"/mfa/enroll", a.signedIn(auth.FullTrust, a.enrol))
+	r.Post(root+"/mfa/activate", a.signedIn(auth.FullTrust, a.activate))
 	r.Post(root+"/mfa/disable", a.signedIn(auth.FullTrust, a.disableMFA))
 
 	r.Post(root+"/step-up/initiate", a.signedIn(auth.Unverified, a.initiate))

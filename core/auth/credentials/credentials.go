@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -80,7 +81,7 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 		return err
 	}
 	wrong := try()
-	if !fault.Is(wrong, fault.Unauthenticated) || errors.Is(wrong, errOutdated) {
+	if !fault.Is(wrong, fault.Unauthenticated) || errors.Is(wrong, errOutdated) || errors.Is(wrong, errEnded) {
 		return wrong
 	}
 	var filled bool
@@ -98,11 +99,16 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 		return err
 	}
 	if filled {
-		s.world.Notices.Tell(notices.Happening{
-			Kind: notices.ChangesLocked, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
-		})
+		s.notify(notices.ChangesLocked, caller)
 	}
 	return wrong
+}
+
+// notify sends the caller a notice of what was done in their session, after it is stored.
+func (s *Service) notify(kind notices.Kind, caller auth.Session) {
+	s.world.Notices.Tell(notices.Happening{
+		Kind: kind, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+	})
 }
 
 // change alters the caller's account, and what else do changes, in one transaction that leaves an audit event.
@@ -118,13 +124,34 @@ func (s *Service) change(
 		if err != nil {
 			return err
 		}
+		if err := s.requireSession(ctx, caller.ID); err != nil {
+			return err
+		}
 		if err := do(ctx); err != nil {
 			return err
 		}
 		return s.world.Trail.Record(ctx, audit.Entry{
 			Type: auth.CredentialChange, UserID: caller.UserID, Success: true, Details: map[string]any{
 				"action": action, "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
+				"trustLevel": auth.FullTrust.String(),
 			},
 		})
 	})
+}
+
+// errEnded is the cause of a refusal of a session that has ended meanwhile. It is no guess, and not counted.
+var errEnded = errors.New("the session has ended")
+
+// requireSession reads the caller's session again, in the transaction that holds the account: the caller may be a copy that was
+// read before the session ended or was lowered. It returns fault.Unauthenticated with code invalid_token for a session that has
+// ended, and fault.Forbidden with code insufficient_trust below FULL_TRUST.
+func (s *Service) requireSession(ctx context.Context, id auth.SessionID) error {
+	session, err := s.records.Sessions.Get(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !session.Active(s.world.Clock.Now()):
+		return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidToken, "the session has ended", errEnded)
+	}
+	return trust.Require(session.TrustLevel, auth.FullTrust)
 }

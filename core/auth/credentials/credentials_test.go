@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -169,16 +170,94 @@ func (w *world) enrol(caller auth.Session) (auth.TOTPSecret, []auth.OTP) {
 	return e.Secret, codes
 }
 
+// TestLevels wants every change of what a person signs in with to need FULL_TRUST, and to change nothing below it.
 func TestLevels(t *testing.T) {
 	w := newWorld(t)
-	low, limited := w.session("low", auth.Unverified), w.session("limited", auth.LimitedTrust)
-	_, err := w.service.Enrol(t.Context(), low)
-	w.wantFault("enrol", err, fault.Forbidden, auth.CodeInsufficientTrust)
-	_, err = w.service.Activate(t.Context(), low, "000000")
-	w.wantFault("activate", err, fault.Forbidden, auth.CodeInsufficientTrust)
-	w.wantFault("password", w.service.ChangePassword(t.Context(), low, w.password(present), w.password("Another-Horse-8")),
-		fault.Forbidden, auth.CodeInsufficientTrust)
-	w.wantFault("disable", w.service.Disable(t.Context(), limited, "000000"), fault.Forbidden, auth.CodeInsufficientTrust)
+	before := w.account()
+	for level := auth.HighRisk; level <= auth.LimitedTrust; level++ {
+		s := w.session(auth.SessionID(level.String()), level)
+		w.wantRefused(s, fault.Forbidden, auth.CodeInsufficientTrust)
+	}
+	if after := w.account(); !reflect.DeepEqual(after, before) || len(w.events(auth.CredentialChange)) != 0 {
+		t.Errorf("the account is %+v, was %+v; events %v", after, before, w.events(auth.CredentialChange))
+	}
+}
+
+// wantRefused wants every change to be refused to a session.
+func (w *world) wantRefused(s auth.Session, kind fault.Kind, code fault.Code) {
+	w.t.Helper()
+	ctx := context.Background()
+	_, err := w.service.Enrol(ctx, s)
+	w.wantFault("enrol", err, kind, code)
+	_, err = w.service.Activate(ctx, s, "000000")
+	if !fault.Is(err, fault.Conflict) { // there may be nothing to activate
+		w.wantFault("activate", err, kind, code)
+	}
+	err = w.service.Disable(ctx, s, "000000")
+	if !fault.Is(err, fault.Conflict) {
+		w.wantFault("disable", err, kind, code)
+	}
+	w.wantFault("password", w.service.ChangePassword(ctx, s, w.password(present), w.password("Another-Horse-8")), kind, code)
+}
+
+// TestOutdatedCopies wants changes to go by the session as it is, not by the copy that the caller was checked with.
+func TestOutdatedCopies(t *testing.T) {
+	for name, c := range map[string]struct {
+		alter func(*auth.Session)
+		kind  fault.Kind
+		code  fault.Code
+	}{
+		"ended":   {func(s *auth.Session) { s.EndedAt, s.EndReason = s.CreatedAt, auth.EndTerminated }, fault.Unauthenticated, auth.CodeInvalidToken},
+		"lowered": {func(s *auth.Session) { s.TrustLevel = auth.LimitedTrust }, fault.Forbidden, auth.CodeInsufficientTrust},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			copied := w.session("s", auth.FullTrust)
+			w.ok(w.records.Sessions.Update(t.Context(), "s", func(s *auth.Session) error { c.alter(s); return nil }))
+			before := w.account()
+			w.wantRefused(copied, c.kind, c.code)
+			if after := w.account(); !reflect.DeepEqual(after, before) {
+				t.Errorf("the account is %+v, was %+v", after, before)
+			}
+		})
+	}
+}
+
+// TestPendingAuthenticatorsEnd wants an authenticator to be activated by the session that enrolled it, within 10 minutes.
+func TestPendingAuthenticatorsEnd(t *testing.T) {
+	w := newWorld(t)
+	one, other := w.session("one", auth.FullTrust), w.session("other", auth.FullTrust)
+	e, err := w.service.Enrol(t.Context(), one)
+	w.ok(err)
+	code := func() auth.OTP { return e.Secret.Code(auth.TOTPStep(w.clock.now)) }
+	_, err = w.service.Activate(t.Context(), other, code())
+	w.wantFault("another session", err, fault.Conflict, "")
+	_, err = w.people.ActivateMFA(t.Context(), anna, code())
+	w.wantFault("an operator", err, fault.Conflict, "")
+	w.clock.now = w.clock.now.Add(auth.EnrolmentTTL)
+	_, err = w.service.Activate(t.Context(), one, code())
+	w.wantFault("too late", err, fault.Conflict, "")
+
+	secret, err := w.people.EnrolMFA(t.Context(), anna)
+	w.ok(err)
+	_, err = w.service.Activate(t.Context(), one, secret.Code(auth.TOTPStep(w.clock.now)))
+	w.wantFault("what an operator enrolled", err, fault.Conflict, "")
+
+	// An enrolment of a version that did not record it, such as one made at LIMITED_TRUST before an upgrade.
+	w.ok(w.records.Accounts.Update(t.Context(), user, func(a *auth.Account) error {
+		a.MFA.Enrolment = auth.Enrolment{}
+		return nil
+	}))
+	for _, s := range []auth.Session{one, other} {
+		_, err = w.service.Activate(t.Context(), s, secret.Code(auth.TOTPStep(w.clock.now)))
+		w.wantFault("not recorded", err, fault.Conflict, "")
+	}
+	_, err = w.people.ActivateMFA(t.Context(), anna, secret.Code(auth.TOTPStep(w.clock.now)))
+	w.wantFault("not recorded, an operator", err, fault.Conflict, "")
+	if w.account().MFA.Active {
+		t.Error("it is active")
+	}
+	w.enrol(one) // replaces it
 }
 
 func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
@@ -226,7 +305,7 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 
 func TestChangePassword(t *testing.T) {
 	w := newWorld(t)
-	caller, other := w.session("s", auth.LimitedTrust), w.session("other", auth.FullTrust)
+	caller, other := w.session("s", auth.FullTrust), w.session("other", auth.FullTrust)
 	w.wait()
 	w.wantFault("wrong", w.service.ChangePassword(t.Context(), caller, w.password("Wrong Horse 9!"), w.password("Another-Horse-8")),
 		fault.Unauthenticated, auth.CodeInvalidCredentials)
@@ -250,7 +329,7 @@ func TestChangePassword(t *testing.T) {
 	if s, err := w.records.Sessions.Get(t.Context(), other.ID); err != nil || s.EndReason != auth.EndPassword {
 		t.Errorf("the other session %+v, %v", s, err)
 	}
-	if got := w.events(auth.CredentialChange); len(got) != 1 || got[0].Details["action"] != "password" {
+	if got := w.events(auth.CredentialChange); len(got) != 1 || got[0].Details["action"] != "password" || got[0].Details["trustLevel"] != "FULL_TRUST" {
 		t.Errorf("events %+v", got)
 	}
 }

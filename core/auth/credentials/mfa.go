@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
@@ -15,43 +16,47 @@ type Enrolment struct {
 	URI    string // for a QR code
 }
 
-// Enrol gives the caller an authenticator that counts once it is activated. One that was not activated is replaced.
+// Enrol gives the caller an authenticator that counts once the same session activates it, within auth.EnrolmentTTL. It replaces
+// one that was not activated.
 //
-// fault.Forbidden with code insufficient_trust below LIMITED_TRUST; fault.Conflict when an authenticator is active: whoever holds
-// a session must not put their own in its place without a code of it.
+// fault.Forbidden with code insufficient_trust below FULL_TRUST: an authenticator raises sessions, so a session must not enrol one
+// that could not raise itself. fault.Conflict when an authenticator is active: a stolen session must not replace it without a
+// code of it.
 func (s *Service) Enrol(ctx context.Context, caller auth.Session) (Enrolment, error) {
-	if err := trust.Require(caller.TrustLevel, auth.LimitedTrust); err != nil {
+	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return Enrolment{}, err
 	}
 	secret, nonce := entropy.TOTPSecret(s.world.Entropy), entropy.Nonce(s.world.Entropy)
 	var person auth.Email
 	err := s.change(ctx, caller, "mfa_enrol", func(a *auth.Account) error {
 		person = a.Email
-		return s.secondFactor.Enrol(a, secret, nonce)
+		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.world.Clock.Now(), SessionID: caller.ID})
 	}, nothing)
 	if err != nil {
 		return Enrolment{}, err
 	}
+	s.notify(notices.AuthenticatorEnrolled, caller)
 	return Enrolment{Secret: secret, URI: secret.URI(s.config.Issuer, person)}, nil
 }
 
 // Activate makes the caller's authenticator count from the next login on, and returns the recovery codes, which are shown once.
 //
-// fault.Forbidden with code insufficient_trust below LIMITED_TRUST; fault.Unauthenticated with code invalid_mfa for a wrong code;
-// fault.Conflict when there is no authenticator to activate.
+// fault.Forbidden with code insufficient_trust below FULL_TRUST; fault.Unauthenticated with code invalid_mfa for a wrong code;
+// fault.Conflict when this session has not enrolled an authenticator within auth.EnrolmentTTL.
 func (s *Service) Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error) {
-	if err := trust.Require(caller.TrustLevel, auth.LimitedTrust); err != nil {
+	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return nil, err
 	}
 	recovery := entropy.RecoveryCodes(s.world.Entropy)
 	err := s.guarded(ctx, caller, func() error {
 		return s.change(ctx, caller, "mfa_activate", func(a *auth.Account) error {
-			return s.secondFactor.Activate(a, code, recovery, s.world.Clock.Now())
+			return s.secondFactor.Activate(a, code, recovery, caller.ID, s.world.Clock.Now())
 		}, func(ctx context.Context) error { return s.settle(ctx, caller) })
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.notify(notices.AuthenticatorActivated, caller)
 	return recovery, nil
 }
 
@@ -63,7 +68,7 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return err
 	}
-	return s.guarded(ctx, caller, func() error {
+	err := s.guarded(ctx, caller, func() error {
 		return s.change(ctx, caller, "mfa_disable", func(a *auth.Account) error {
 			if !a.MFA.Active {
 				return fault.New(fault.Conflict, "", "no authenticator is active")
@@ -79,6 +84,11 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 			return nil
 		}, func(ctx context.Context) error { return s.settle(ctx, caller) })
 	})
+	if err != nil {
+		return err
+	}
+	s.notify(notices.AuthenticatorDisabled, caller)
+	return nil
 }
 
 // nothing is for changes that change nothing else.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/sessionstore"
@@ -13,11 +14,11 @@ import (
 
 // ChangePassword sets the caller's password and ends their other sessions, and the logins that wait for a second factor.
 //
-// fault.Forbidden with code insufficient_trust below LIMITED_TRUST; fault.Invalid with code validation_error when the new password
+// fault.Forbidden with code insufficient_trust below FULL_TRUST; fault.Invalid with code validation_error when the new password
 // breaks a rule; fault.Unauthenticated with code invalid_credentials for a wrong present one; fault.Unavailable when too many
 // passwords are being hashed (decisions 2.1).
 func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error {
-	if err := trust.Require(caller.TrustLevel, auth.LimitedTrust); err != nil {
+	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return err
 	}
 	if err := s.rules.Check("newPassword", next); err != nil {
@@ -32,6 +33,7 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 		return err
 	}
 	s.world.Cache.Drop(ctx, ended...)
+	s.notify(notices.PasswordChanged, caller)
 	return nil
 }
 

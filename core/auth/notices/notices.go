@@ -1,4 +1,5 @@
-// Package notices tells people of what happened to their account: a new device, a lock, a replay (decisions 2.4). A notice never
+// Package notices sends people messages about what happened to their account, such as a new device, a lock or a change of what
+// they sign in with. A notice never
 // keeps an act waiting and never makes it fail: it is best effort, and goes out after what it tells of is stored. What happened is
 // told by the use cases where it happens; codes are the business of stepup.
 package notices
@@ -32,6 +33,16 @@ const (
 	SignInLocked  Kind = "sign_in_locked" // too many failures to sign in
 	ChangesLocked Kind = "changes_locked" // too many failures to confirm a change of the account
 	Replay        Kind = "replay"         // a refresh token was used again, and all sessions were ended
+
+	AuthenticatorEnrolled  Kind = "authenticator_enrolled"  // an authenticator was enrolled; it does not count yet
+	AuthenticatorActivated Kind = "authenticator_activated" // an authenticator was activated
+	AuthenticatorDisabled  Kind = "authenticator_disabled"  // the authenticator was disabled
+	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
+
+	// The kinds of what a session below LIMITED_TRUST did, for which a password suffices.
+	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
+	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered
+	SessionEnded    Kind = "session_ended"    // another session was ended
 )
 
 // Happening is something that happened to a person's account.

@@ -44,6 +44,10 @@ func wordingOf(k Kind) wording {
 			advice:  "The lock ends on its own. If it was not you, sign out of all sessions and change your password.",
 			brief:   "changes to your account are locked for a while", counsel: "Not you? Sign out of all sessions, change your password.",
 		}
+	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
+		return wordingOfChange(k)
+	case DeviceRevoked, DeviceUntrusted, SessionEnded:
+		return wordingOfLoss(k)
 	default:
 		return wording{
 			subject: "All sessions were ended",
@@ -51,6 +55,72 @@ func wordingOf(k Kind) wording {
 				"strangers out.",
 			advice: "Sign in again. Then look through your devices and revoke those that are not yours, and change your password.",
 			brief:  "a sign-in was used twice, as if copied; all sessions were ended", counsel: "Sign in again, change your password.",
+		}
+	}
+}
+
+// wordingOfChange returns the words for a change of what a person signs in with.
+func wordingOfChange(k Kind) wording {
+	const (
+		advice = "If it was you, there is nothing to do. If it was not, somebody else uses a session of yours: ask your operator to " +
+			"set a new password, which ends all sessions, and to remove authenticators that are not yours."
+		counsel = "Not you? Call your operator at once."
+	)
+	switch k {
+	case AuthenticatorEnrolled:
+		return wording{
+			subject: "An authenticator was added", advice: advice, counsel: counsel,
+			event: "An authenticator app was added to your account. It counts once it is activated, within 10 minutes.",
+			brief: "an authenticator was added, not yet activated",
+		}
+	case AuthenticatorActivated:
+		return wording{
+			subject: "An authenticator was activated", advice: advice, counsel: counsel,
+			event: "An authenticator app was activated for your account. From now on signing in takes a code of it.",
+			brief: "an authenticator was activated",
+		}
+	case AuthenticatorDisabled:
+		return wording{
+			subject: "The authenticator was disabled", advice: advice, counsel: counsel,
+			event: "The authenticator app of your account was disabled. From now on the password suffices to sign in.",
+			brief: "the authenticator was disabled",
+		}
+	default:
+		return wording{
+			subject: "The password was changed", advice: advice, counsel: counsel,
+			event: "The password of your account was changed, and your other sessions were ended.",
+			brief: "the password was changed, other sessions were ended",
+		}
+	}
+}
+
+// wordingOfLoss returns the words for what a session took from its owner for which a password suffices.
+func wordingOfLoss(k Kind) wording {
+	const (
+		advice = "If it was you, there is nothing to do. If it was not, somebody knows your password: sign in again and change it, then " +
+			"look through your devices and sessions."
+		counsel = "Not you? Change your password."
+	)
+	switch k {
+	case DeviceRevoked:
+		return wording{
+			subject: "A device was revoked", advice: advice, counsel: counsel,
+			event: "A device of yours was revoked from a session that gave no more than your password. It is signed out, and is " +
+				"treated as a new one.",
+			brief: "a device was revoked with no more than your password",
+		}
+	case DeviceUntrusted:
+		return wording{
+			subject: "A device was marked as untrusted", advice: advice, counsel: counsel,
+			event: "A device of yours was marked as untrusted from a session that gave no more than your password. Sessions on it " +
+				"need a code again for sensitive operations.",
+			brief: "a device was marked as untrusted with no more than your password",
+		}
+	default:
+		return wording{
+			subject: "A session was ended", advice: advice, counsel: counsel,
+			event: "A session of yours was ended from another session that gave no more than your password.",
+			brief: "a session was ended with no more than your password",
 		}
 	}
 }

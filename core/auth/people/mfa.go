@@ -8,24 +8,26 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 )
 
-// EnrolMFA gives a person an authenticator that counts once it is activated, in the place of one that is not. fault.Conflict when
-// one is active, fault.NotFound for an address without an account.
+// EnrolMFA gives a person an authenticator that counts once ActivateMFA activates it, within auth.EnrolmentTTL. It replaces one
+// that is not active. fault.Conflict when one is active, fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
 	secret, nonce := entropy.TOTPSecret(s.world.Entropy), entropy.Nonce(s.world.Entropy)
 	err := s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
-		return s.secondFactor.Enrol(a, secret, nonce)
+		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.world.Clock.Now()})
 	}})
 	return secret, err
 }
 
-// ActivateMFA makes a person's authenticator count, for a code of it, and returns the recovery codes. fault.Unauthenticated with
-// code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, fault.NotFound for an address
-// without an account.
+// ActivateMFA makes an authenticator of EnrolMFA count, for a code of it, and returns the recovery codes. fault.Unauthenticated
+// with code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, or a person enrolled it
+// themself; fault.NotFound for an address without an account.
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
 	recovery := entropy.RecoveryCodes(s.world.Entropy)
 	err := s.do(ctx, email, act{
 		event: auth.CredentialChange, action: "mfa_activate", then: s.dropPending,
-		alter: func(a *auth.Account) error { return s.secondFactor.Activate(a, code, recovery, s.world.Clock.Now()) },
+		alter: func(a *auth.Account) error {
+			return s.secondFactor.Activate(a, code, recovery, "", s.world.Clock.Now())
+		},
 	})
 	if err != nil {
 		return nil, err

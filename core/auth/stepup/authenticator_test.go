@@ -24,8 +24,8 @@ func (w *world) enrol() {
 	}
 	before := w.clock.Now().Add(-time.Hour)
 	err = w.records.Accounts.Update(context.Background(), user, func(a *auth.Account) error {
-		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}),
-			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{"aaaaa-bbbbb"}, before))
+		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
+			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{"aaaaa-bbbbb"}, "", before))
 	})
 	if err != nil {
 		w.t.Fatal(err)

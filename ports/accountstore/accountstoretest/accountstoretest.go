@@ -57,7 +57,8 @@ func Account(n int) auth.Account {
 		State:    auth.AccountLocked,
 		MFA: auth.MFA{
 			Secret: auth.SealedSecret{0, 1, '\'', 0xff}, Active: true, LastStep: 1 << 40,
-			Recovery: []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},
+			Recovery:  []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},
+			Enrolment: auth.Enrolment{At: recordtest.Epoch().Add(time.Minute), SessionID: recordtest.UUID[auth.SessionID](900)},
 		},
 		CreatedAt: recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
 	}
@@ -99,6 +100,9 @@ func draw(r *rapid.T, n int) auth.Account {
 		Secret: recordtest.Bytes().Draw(r, "secret"), Active: rapid.Bool().Draw(r, "active"),
 		LastStep: rapid.Int64().Draw(r, "last step"),
 		Recovery: recordtest.Optional(rapid.SliceOfN(rapid.Custom(recoveryHash), 1, auth.RecoveryCodes)).Draw(r, "recovery codes"),
+		Enrolment: rapid.SampledFrom([]auth.Enrolment{
+			{}, {At: recordtest.Epoch()}, {At: recordtest.Epoch(), SessionID: recordtest.UUID[auth.SessionID](900)},
+		}).Draw(r, "enrolment"),
 	}
 	a.CreatedAt = recordtest.Instant().Draw(r, "created")
 	a.UpdatedAt = recordtest.Instant().Draw(r, "updated")
