@@ -38,8 +38,8 @@ type Part interface {
 	Mount(r fiber.Router)
 	// Owns tells whether a path is the part's, also one that has no route.
 	Owns(path string) bool
-	// Scope returns the limit that requests of the path count against.
-	Scope(path string) throttle.Scope
+	// Scope returns the limit that requests of the method and path count against.
+	Scope(method, path string) throttle.Scope
 	// Name names the part in metrics.
 	Name() string
 	// WriteFault writes the body of a failure in the part's own form. Status
@@ -283,7 +283,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 	if part == nil {
 		return nil
 	}
-	scope := part.Scope(c.Path())
+	scope := part.Scope(c.Method(), c.Path())
 	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
 	if v.Limit > 0 {
 		c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))

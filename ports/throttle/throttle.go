@@ -12,8 +12,8 @@ type Scope string
 
 // The scopes (authentication document, section Limits; decisions 2.4).
 const (
-	AuthAddress     Scope = "auth"     // paths below /auth, by address
-	APIAddress      Scope = "api"      // the document's other endpoints, by address
+	AuthAddress     Scope = "auth"     // paths below /auth but GET /auth/session, by address
+	APIAddress      Scope = "api"      // GET /auth/session and the document's other endpoints, by address
 	RegistryAddress Scope = "registry" // registry and methods, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user

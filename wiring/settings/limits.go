@@ -8,8 +8,8 @@ import (
 // Limits holds the API's own limits (authentication document, section Limits;
 // decisions 2.4).
 type Limits struct {
-	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth in a window, by address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
-	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for devices, sessions and audit log in a window, by address; 0 = no limit"`
+	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, but GET /auth/session, in a window, by address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
+	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log in a window, by address; 0 = no limit"`
 	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests of registry and methods in a window, by address; 0 = no limit"`
 	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of these limits"`
 	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends in a window, by user; 0 = no limit"`

@@ -34,6 +34,8 @@ const (
 	sessions = "/sessions"
 	auditLog = "/audit-logs"
 	keySet   = "/.well-known/jwks.json"
+
+	ownSessionPath = root + "/session"
 )
 
 // API is the authentication part of the API.
@@ -71,7 +73,7 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/login", a.login)
 	r.Post(root+"/refresh", a.refresh)
 	r.Post(root+"/logout", a.signedIn(auth.HighRisk, a.logout))
-	r.Get(root+"/session", a.signedIn(auth.HighRisk, a.session))
+	r.Get(ownSessionPath, a.signedIn(auth.HighRisk, a.session))
 
 	r.Post(root+"/password", a.signedIn(auth.FullTrust, a.changePassword))
 	r.Post(root+"/mfa/verify", a.verifyMFA)
@@ -107,9 +109,13 @@ func (a *API) Owns(path string) bool {
 	return path == keySet
 }
 
-// Scope returns the limit of /auth for all that is below it (decisions 2.4),
-// and that of the document's other endpoints for the rest.
-func (a *API) Scope(path string) throttle.Scope {
+// Scope returns the limit of /auth for all that is below it, and that of the
+// document's other endpoints for the rest. Reading the own session counts among
+// the rest: gateways do it for each request, and guess nothing by it.
+func (a *API) Scope(method, path string) throttle.Scope {
+	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) {
+		return throttle.APIAddress
+	}
 	if below(path, root) {
 		return throttle.AuthAddress
 	}

@@ -320,7 +320,7 @@ func endpoints() []endpoint {
 		{"POST", "/auth/login", login, "login", 0, throttle.AuthAddress},
 		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, "refresh", 0, throttle.AuthAddress},
 		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, "sign out", auth.HighRisk, throttle.AuthAddress},
-		{"GET", "/auth/session", "", "", auth.HighRisk, throttle.AuthAddress},
+		{"GET", "/auth/session", "", "", auth.HighRisk, throttle.APIAddress},
 		{"POST", "/auth/password", `{"currentPassword":"a","newPassword":"b"}`, "change password", auth.FullTrust, throttle.AuthAddress},
 		{"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, "verify MFA", 0, throttle.AuthAddress},
 		{"POST", "/auth/mfa/enroll", "", "enrol", auth.FullTrust, throttle.AuthAddress},

@@ -60,6 +60,13 @@ func TestLimitsOfPaths(t *testing.T) {
 			t.Errorf("%s counts against %v", path, s.tries.scopes)
 		}
 	}
+	for method, want := range map[string]throttle.Scope{"HEAD": throttle.APIAddress, "POST": throttle.AuthAddress, "DELETE": throttle.AuthAddress} {
+		s.tries.scopes = nil
+		s.call(t, method, "/auth/session", "")
+		if !slices.Equal(s.tries.scopes, []throttle.Scope{want}) {
+			t.Errorf("%s /auth/session counts against %v", method, s.tries.scopes)
+		}
+	}
 	s.tries.scopes = nil
 	if a := s.call(t, "GET", "/authentic", ""); a.body != `{"error":"no such path"}` || len(s.tries.scopes) != 0 {
 		t.Errorf("a path of nobody: %s, counted %v", a.body, s.tries.scopes)

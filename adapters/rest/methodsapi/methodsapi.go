@@ -85,7 +85,7 @@ func (a *API) Owns(path string) bool {
 }
 
 // Scope returns the limit that the registry and the methods share.
-func (a *API) Scope(string) throttle.Scope { return throttle.RegistryAddress }
+func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
 // list answers the listing. A call of it does not count towards usage.
 func (a *API) list(c *fiber.Ctx) error {

@@ -88,7 +88,7 @@ func below(path string) string {
 }
 
 // Scope returns the limit that the registry and the methods share.
-func (a *API) Scope(string) throttle.Scope { return throttle.RegistryAddress }
+func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
 // WriteFault writes {"error": sentence}. A document that breaks a rule is 422,
 // not 400; where writes are off that is said even of a body too large to be

@@ -135,8 +135,8 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 	}
 	before := w.clock.Now().Add(-30 * time.Minute)
 	w.update(user, func(a *auth.Account) {
-		a.MFA.Active = false
-		if err := second.Activate(a, authenticator.Code(auth.TOTPStep(before)), codes, before); err != nil {
+		a.MFA.Active, a.MFA.Enrolment.At = false, before
+		if err := second.Activate(a, authenticator.Code(auth.TOTPStep(before)), codes, "", before); err != nil {
 			t.Error(err)
 		}
 	})

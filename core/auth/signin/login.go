@@ -52,8 +52,8 @@ func (v *visitor) userID() auth.UserID {
 // Login begins a session. Where a second factor is due none begins yet: the result says so, and VerifyMFA completes the login.
 //
 // fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong password alike;
-// fault.Forbidden with code account_locked and the detail lockoutUntil, whatever the password, after too many failures and while
-// an operator's lock lasts; fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
+// fault.Forbidden with code account_locked and the detail lockoutUntil after too many failures, whatever the password, and for the
+// right password while an operator's lock lasts: only who knows the password learns of that lock. fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
@@ -63,9 +63,6 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	v, err := s.recognise(ctx, in)
 	if err != nil {
 		return Result{}, err
-	}
-	if v.account.State == auth.AccountLocked { // the password is not looked at, so the answer cannot confirm it
-		return Result{}, s.refuse(ctx, in.Visit, &v, errLockedByOperator())
 	}
 	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.enter(ctx, in, &v) })
 }
@@ -335,11 +332,13 @@ var errHashChanged = errors.New("the password hash was changed")
 // admit holds the account for the transaction, so that disabling it and this login come one after the other. It returns
 // errHashChanged when the verified hash was replaced, and then v has the new one.
 func (s *Service) admit(ctx context.Context, v *visitor) error {
+	locked := false
 	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
 		switch {
 		case a.State == auth.AccountDisabled:
 			return errCredentials()
 		case a.State == auth.AccountLocked:
+			locked = true
 			return errLockedByOperator()
 		case a.PasswordHash != v.account.PasswordHash:
 			v.account.PasswordHash = a.PasswordHash
@@ -349,6 +348,12 @@ func (s *Service) admit(ctx context.Context, v *visitor) error {
 		v.account.MFA = a.MFA
 		return nil
 	})
+	if locked { // the answer gives out that the password was right
+		if full := s.guard.Check(ctx, v.subject); full != nil {
+			return full
+		}
+		return err
+	}
 	if fault.Is(err, fault.NotFound) {
 		return errCredentials()
 	}

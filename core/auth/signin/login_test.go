@@ -358,6 +358,8 @@ func TestFailureCountsWithoutItsEvents(t *testing.T) {
 	}
 }
 
+// TestLockOfAnOperator wants only the right password to learn of the lock, and everybody else to get the answers, and the count of
+// failures, of an address without an account.
 func TestLockOfAnOperator(t *testing.T) {
 	w := newWorld(t)
 	first := w.login()
@@ -365,17 +367,35 @@ func TestLockOfAnOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := w.hasher.compared
+	until := func(err error) any {
+		f, _ := fault.As(err)
+		return f.Details["lockoutUntil"]
+	}
 	for range 6 { // more than would lock by themselves
 		_, right := w.attempt(password)
-		_, wrong := w.attempt("wrong")
 		wantFault(t, "the right password", right, fault.Forbidden, auth.CodeAccountLocked)
-		if !reflect.DeepEqual(wrong, right) {
-			t.Fatalf("a wrong password: %#v, a right one: %#v", wrong, right)
+		if until(right) != "9999-12-31T23:59:59.000Z" {
+			t.Errorf("the lock of an operator ends at %v", until(right))
 		}
 	}
-	if w.hasher.compared != compared {
-		t.Error("a password was compared: the time tells what the answer does not")
+	compared := w.hasher.compared
+	for i := range 7 {
+		_, wrong := w.attempt("wrong")
+		_, unknown := w.attempt("wrong", func(in *signin.Login) { in.Email = "nobody@example.com" })
+		if !reflect.DeepEqual(wrong, unknown) {
+			t.Fatalf("wrong password %d: %#v, of an unknown address: %#v", i, wrong, unknown)
+		}
+	}
+	if n := w.hasher.compared - compared; n != 5 || w.hasher.nobody != 5 {
+		t.Errorf("%d passwords were compared, of an unknown address %d", n, w.hasher.nobody)
+	}
+	_, right := w.attempt(password)
+	wantFault(t, "the right password after too many wrong ones", right, fault.Forbidden, auth.CodeAccountLocked)
+	if until(right) != w.clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") {
+		t.Errorf("the ordinary lock ends at %v", until(right))
+	}
+	if n := len(w.events(auth.SuspiciousActivity)); n != 2 { // in nobody's own log: of the unknown address
+		t.Errorf("%d suspicious activities, want the two ordinary locks", n)
 	}
 	if _, err := w.refresh(first.RefreshToken); err != nil {
 		t.Errorf("refresh of a living session: %v", err)

@@ -80,7 +80,9 @@ func (s *Service) resume(ctx context.Context, in Answer, v *visitor) error {
 	if err := s.meetAgain(ctx, v, in.DeviceToken); err != nil {
 		return err
 	}
-	v.proven = v.proven || p.Proven // shown at one of the two steps suffices (decisions 2.4)
+	// Shown at one of the two steps suffices. A device that was first seen after the first step is another one than showed its
+	// token there: that one was revoked meanwhile.
+	v.proven = v.proven || p.Proven && !v.device.FirstSeen.After(p.CreatedAt)
 	return nil
 }
 
