@@ -24,7 +24,8 @@ var serviceSet = wire.NewSet(
 var operatorSet = wire.NewSet(
 	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator,
+	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "Cache", "Trail", "Clock"),
+	devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )
 

@@ -340,9 +340,16 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
+		Levels:       sessions,
 		Transaction:  prometheusTransactions,
 	}
-	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
+	devicesSurroundings := devices.Surroundings{
+		Cache:   sessioncacheCache,
+		Trail:   trail,
+		Notices: desk,
+		Clock:   clock,
+	}
+	devicesService := devices.New(devicesRecords, devicesSurroundings)
 	useCases := authapi.UseCases{
 		Access:      checker,
 		SignIn:      signIn,
@@ -760,9 +767,16 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
+		Levels:       sessions,
 		Transaction:  prometheusTransactions,
 	}
-	devicesService := devices.New(devicesRecords, sessioncacheCache, trail, clock)
+	devicesSurroundings := devices.Surroundings{
+		Cache:   sessioncacheCache,
+		Trail:   trail,
+		Notices: desk,
+		Clock:   clock,
+	}
+	devicesService := devices.New(devicesRecords, devicesSurroundings)
 	useCases := authapi.UseCases{
 		Access:      checker,
 		SignIn:      signIn,
@@ -994,9 +1008,15 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
+		Levels:       sessions,
 		Transaction:  runner,
 	}
-	devicesService := devices.New(devicesRecords, cache, trail, clock)
+	devicesSurroundings := devices.Surroundings{
+		Cache: cache,
+		Trail: trail,
+		Clock: clock,
+	}
+	devicesService := devices.New(devicesRecords, devicesSurroundings)
 	operator := devices.NewOperator(devicesService)
 	grants := relational.NewGrants(db)
 	inprocessGrants := inprocess.NewGrants(trail)
@@ -1054,5 +1074,5 @@ var serviceSet = wire.NewSet(
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
 	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
-	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), devices.NewOperator, wire.Struct(new(Operator), "*"),
+	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -13,11 +13,12 @@ import (
 var (
 	_ sessionstore.Store     = (*Sessions)(nil)
 	_ sessionstore.History   = (*Sessions)(nil)
+	_ sessionstore.Levels    = (*Sessions)(nil)
 	_ sessionstore.Retention = (*Sessions)(nil)
 )
 
-// Sessions keeps sign-ins. It answers ports/sessionstore.Store, History and
-// Retention.
+// Sessions keeps sign-ins. It implements ports/sessionstore.Store, Levels, History
+// and Retention.
 type Sessions struct{ db *DB }
 
 // NewSessions returns the sessions of a database.
@@ -91,9 +92,36 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 	})
 }
 
-// End ends the living sessions that the filter names. It locks them in the
-// order of their ids, so that two calls never wait for each other.
-func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
+// End ends the living sessions that the filter names.
+func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
+	return s.changeLiving(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
+		q.Set("ended_at = ?", at(when)).Set("end_reason = ?", reason)
+	})
+}
+
+// Lower lowers the living sessions that the filter names.
+func (s *Sessions) Lower(ctx context.Context, which sessionstore.Filter, to auth.TrustLevel, when time.Time) ([]auth.SessionID, error) {
+	above := func(q *bun.SelectQuery) {
+		var names []string
+		for l := to + 1; l <= auth.FullTrust; l++ {
+			names = append(names, l.String())
+		}
+		q.Where("trust_level IN (?)", bun.List(names))
+	}
+	if to >= auth.FullTrust {
+		return nil, ctx.Err()
+	}
+	return s.changeLiving(ctx, which, when, above, func(q *bun.UpdateQuery) { q.Set("trust_level = ?", level{to}) })
+}
+
+// anyLevel leaves no session out.
+func anyLevel(*bun.SelectQuery) {}
+
+// changeLiving changes the living sessions that the filter names, and those of them only that narrow leaves, and returns their ids.
+// It locks them in the order of their ids, so that two calls never wait for each other.
+func (s *Sessions) changeLiving(
+	ctx context.Context, which sessionstore.Filter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
+) (ids []auth.SessionID, err error) {
 	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
 		q := living(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
@@ -103,14 +131,16 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time
 		if which.Except != "" {
 			q.Where("id <> ?", which.Except)
 		}
+		narrow(q)
 		if err := s.db.forChange(q.Order("id")).Scan(ctx, &ids); err != nil {
 			return s.db.fault(err)
 		}
 		if len(ids) == 0 {
 			return nil
 		}
-		_, err := tx.NewUpdate().Model((*sessionRow)(nil)).Set("ended_at = ?", at(when)).Set("end_reason = ?", reason).
-			Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		change := tx.NewUpdate().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids))
+		set(change)
+		_, err := change.Exec(ctx)
 		return s.db.fault(err)
 	})
 	if err != nil {

@@ -77,11 +77,11 @@ type part struct {
 	scope  throttle.Scope
 }
 
-func (p part) Name() string                 { return strings.Trim(p.prefix, "/") }
-func (p part) Owns(path string) bool        { return strings.HasPrefix(path, p.prefix+"/") }
-func (p part) Scope(string, string) throttle.Scope  { return p.scope }
-func (p part) Mount(r fiber.Router)         { r.Get(p.prefix+"/echo", p.echo); p.mountFailures(r) }
-func (p part) fail(err error) fiber.Handler { return func(*fiber.Ctx) error { return err } }
+func (p part) Name() string                        { return strings.Trim(p.prefix, "/") }
+func (p part) Owns(path string) bool               { return strings.HasPrefix(path, p.prefix+"/") }
+func (p part) Scope(string, string) throttle.Scope { return p.scope }
+func (p part) Mount(r fiber.Router)                { r.Get(p.prefix+"/echo", p.echo); p.mountFailures(r) }
+func (p part) fail(err error) fiber.Handler        { return func(*fiber.Ctx) error { return err } }
 
 func (p part) echo(c *fiber.Ctx) error {
 	return c.JSON(map[string]string{

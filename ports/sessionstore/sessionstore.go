@@ -34,7 +34,7 @@ type Store interface {
 	CountSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 }
 
-// Filter names sessions to end. UserID is required; DeviceID narrows it to a
+// Filter names sessions to end or to lower. UserID is required; DeviceID narrows it to a
 // device; Except leaves one session out.
 type Filter struct {
 	UserID   auth.UserID

@@ -371,10 +371,12 @@ func TestOperatorShutsOut(t *testing.T) {
 		}
 		login := func() answer { return try(password) }
 		e.tollgate(t, "", "user", "lock", "--email", p.email)
-		right := login().want(t, http.StatusForbidden)
-		wantCode(t, right, "account_locked")
-		if wrong := try("wrong"); wrong.status != right.status || !bytes.Equal(wrong.body, right.body) {
-			t.Errorf("the answer tells a wrong password, %d %s, from a right one, %d %s", wrong.status, wrong.body, right.status, right.body)
+		if d := wantCode(t, login().want(t, http.StatusForbidden), "account_locked"); d["lockoutUntil"] != "9999-12-31T23:59:59.000Z" {
+			t.Errorf("the lock of an operator has the details %v", d)
+		}
+		unknown := call(t, "POST", s.api+"/auth/login", map[string]any{"email": "nobody@example.com", "password": "wrong", "deviceInfo": p.device})
+		if wrong := try("wrong"); wrong.status != http.StatusUnauthorized || !bytes.Equal(wrong.body, unknown.body) {
+			t.Errorf("a wrong password is answered %d %s, that of nobody %s", wrong.status, wrong.body, unknown.body)
 		}
 		call(t, "GET", s.api+"/sessions", nil, p.bearer()...).want(t, http.StatusOK) // a lock leaves living sessions alone
 		e.tollgate(t, "", "user", "unlock", "--email", p.email)

@@ -53,6 +53,18 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	})
 }
 
+// firefox returns the id of the person's device with that browser.
+func (p *person) firefox(t *testing.T, s *service) string {
+	t.Helper()
+	for _, d := range p.devices(t, s) {
+		if d.Metadata.Browser == "Firefox" && !d.Revoked {
+			return d.ID
+		}
+	}
+	t.Fatal("no device has Firefox")
+	return ""
+}
+
 // noticesIn returns the notices of a file that otp-log wrote.
 func noticesIn(t *testing.T, file string) string {
 	t.Helper()
@@ -96,6 +108,96 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		for _, entry := range page.Logs {
 			if entry.Details["trustLevel"] != "FULL_TRUST" {
 				t.Errorf("event %+v lacks the level", entry)
+			}
+		}
+	})
+}
+
+// TestUntrustedDevice wants the mark UNTRUSTED to lower the sessions on the device, on every instance, and a refresh to keep that;
+// a code raises them again.
+func TestUntrustedDevice(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		on := e.instances(t)
+		s, other := on[0], on[len(on)-1]
+		ada := e.newPerson(t, "ada@example.com", "publish com.example/*")
+		ada.login(t, s)
+		ada.stepUp(t, e, s)
+		elsewhere := &person{email: ada.email, device: map[string]string{"userAgent": "elsewhere"}}
+		elsewhere.login(t, s)
+		elsewhere.stepUp(t, e, s)
+		levelOn := func(at *service, p *person) string {
+			t.Helper()
+			var got struct{ TrustLevel string }
+			call(t, "GET", at.api+"/auth/session", nil, p.bearer()...).want(t, http.StatusOK).decode(t, &got)
+			return got.TrustLevel
+		}
+		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a copy
+			t.Fatal("the session is not at FULL_TRUST")
+		}
+		device := ada.firefox(t, s)
+		call(t, "PUT", s.api+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, elsewhere.bearer()...).want(t, http.StatusOK)
+		if level := levelOn(s, ada); level != "LIMITED_TRUST" {
+			t.Errorf("on the instance that marked it the level is %s", level)
+		}
+		await(t, "the lower level on the other instance", func() bool { return levelOn(other, ada) == "LIMITED_TRUST" })
+		publish := func() answer {
+			return call(t, "POST", other.api+"/v0.1/publish", document("com.example/untrusted", "1.0.0"), ada.bearer()...)
+		}
+		publish().want(t, http.StatusForbidden)
+		ada.refresh(t, other)
+		if level := levelOn(other, ada); level != "LIMITED_TRUST" || levelOn(s, elsewhere) != "FULL_TRUST" {
+			t.Errorf("after a refresh the level is %s, elsewhere %s", level, levelOn(s, elsewhere))
+		}
+		publish().want(t, http.StatusForbidden)
+		ada.stepUp(t, e, s)
+		publish().want(t, http.StatusOK)
+	})
+}
+
+// TestNoticesOfLosses wants the owner to get a notice of what a session with no more than the password takes from them, of each kind
+// as often as the limit allows, and none of what a session at LIMITED_TRUST does.
+func TestNoticesOfLosses(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		file := filepath.Join(e.dir, "notices.jsonl")
+		s := e.start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", "RISK_VELOCITY_SESSIONS=1000")
+		ada := e.newPerson(t, "ada@example.com")
+		const revoked, untrusted, ended = "A device of yours was revoked", "A device of yours was marked as untrusted", "A session of yours was ended"
+		ada.login(t, s)
+		ada.stepUp(t, e, s)
+		for range 2 { // what the owner does at FULL_TRUST
+			second := &person{email: ada.email, device: map[string]string{"userAgent": "second"}}
+			second.login(t, s)
+			id, _ := sessionOf(t, s, second)
+			call(t, "DELETE", s.api+"/sessions/"+id, nil, ada.bearer()...).want(t, http.StatusOK)
+		}
+		device := ada.firefox(t, s)
+		thief := &person{email: ada.email, device: map[string]string{"userAgent": "thief"}}
+		thief.login(t, s)
+		if thief.trustLevel != "UNVERIFIED" {
+			t.Fatalf("with a password alone the level is %s", thief.trustLevel)
+		}
+		call(t, "PUT", s.api+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.bearer()...).want(t, http.StatusOK)
+		call(t, "PUT", s.api+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.bearer()...).want(t, http.StatusOK) // lowers nothing more
+		id, _ := sessionOf(t, s, ada)
+		call(t, "DELETE", s.api+"/sessions/"+id, nil, thief.bearer()...).want(t, http.StatusOK)
+		for range 4 {
+			ada.login(t, s)
+			id, _ = sessionOf(t, s, ada)
+			thief.post(t, s, "/auth/logout", map[string]string{"sessionId": id}).want(t, http.StatusOK)
+		}
+		call(t, "DELETE", s.api+"/devices/"+device, nil, thief.bearer()...).want(t, http.StatusOK)
+		call(t, "DELETE", s.api+"/devices/"+device, nil, thief.bearer()...).want(t, http.StatusOK) // is revoked already
+		own, _ := sessionOf(t, s, thief)
+		thief.post(t, s, "/auth/logout", map[string]string{"sessionId": own}).want(t, http.StatusOK)
+		await(t, "the notices", func() bool {
+			all := noticesIn(t, file)
+			return strings.Contains(all, revoked) && strings.Contains(all, untrusted) && strings.Count(all, ended) == 2
+		})
+		s.stop()
+		all := noticesIn(t, file)
+		for sentence, n := range map[string]int{revoked: 1, untrusted: 1, ended: 2} {
+			if strings.Count(all, sentence) != n {
+				t.Errorf("%d notices say %q, want %d", strings.Count(all, sentence), sentence, n)
 			}
 		}
 	})

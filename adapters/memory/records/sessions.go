@@ -80,6 +80,27 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, at time.T
 	return ids, nil
 }
 
+// Lower lowers the living sessions that the filter names.
+func (s *Sessions) Lower(
+	ctx context.Context, which sessionstore.Filter, to auth.TrustLevel, at time.Time,
+) (ids []auth.SessionID, err error) {
+	err = s.db.write(ctx, func(t *tables) error {
+		for id, session := range t.auth.sessions {
+			if !named(session, which) || !session.Active(at) || session.TrustLevel <= to {
+				continue
+			}
+			session.TrustLevel = to
+			t.auth.sessions[id] = session
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
 // Active returns a page of the user's living sessions, newest first.
 func (s *Sessions) Active(
 	ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -21,22 +22,27 @@ type Records struct {
 	Devices      devicestore.Store
 	DeviceTokens devicestore.Tokens
 	Sessions     sessionstore.Store
+	Levels       sessionstore.Levels
 	Transaction  transaction.Runner
+}
+
+// Surroundings are the ports to the rest of the world.
+type Surroundings struct {
+	Cache   sessioncache.Cache
+	Trail   *audit.Trail
+	Notices *notices.Desk // nil: nobody gets a notice
+	Clock   clock.Clock
 }
 
 // Service acts on behalf of the person whose session it is given. Every method is fault.Forbidden with code insufficient_trust
 // below UNVERIFIED (authentication document, requireVerified). It is safe for concurrent use.
 type Service struct {
 	records Records
-	cache   sessioncache.Cache
-	trail   *audit.Trail
-	clock   clock.Clock
+	world   Surroundings
 }
 
 // New returns a service.
-func New(r Records, cache sessioncache.Cache, trail *audit.Trail, c clock.Clock) *Service {
-	return &Service{records: r, cache: cache, trail: trail, clock: c}
-}
+func New(r Records, w Surroundings) *Service { return &Service{records: r, world: w} }
 
 // Devices returns one page of the caller's devices, revoked ones too, last seen first, and how many
 // there are in all. A page that auth.PageRequest.Validate refuses is refused.
@@ -57,7 +63,7 @@ func (s *Service) Sessions(
 	if err := requireListing(caller, page); err != nil {
 		return nil, 0, err
 	}
-	return s.records.Sessions.Active(ctx, caller.UserID, s.clock.Now(), page)
+	return s.records.Sessions.Active(ctx, caller.UserID, s.world.Clock.Now(), page)
 }
 
 // requireListing returns why a caller may not see a page of a list.
@@ -68,8 +74,9 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 	return page.Validate()
 }
 
-// Mark sets the caller's own mark on a device. It counts once the device is confirmed (decisions 2.3). fault.Forbidden with code
-// access_denied for another person's device, fault.NotFound when there is none.
+// Mark sets the caller's own mark on a device. TRUSTED raises no session: it counts at the next login on the device, once that is
+// confirmed and proves itself. UNTRUSTED lowers the living sessions on the device to LIMITED_TRUST at once, the caller's too.
+// fault.Forbidden with code access_denied for another person's device, fault.NotFound when there is none.
 func (s *Service) Mark(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
@@ -77,8 +84,10 @@ func (s *Service) Mark(
 		return auth.Device{}, err
 	}
 	var device auth.Device
+	var lowered []auth.SessionID
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var before auth.TrustStatus
+		lowered = nil // a retried transaction begins anew
 		err := s.update(ctx, caller.UserID, id, func(d *auth.Device) {
 			before, d.TrustStatus = d.TrustStatus, status
 			device = *d
@@ -86,9 +95,25 @@ func (s *Service) Mark(
 		if err != nil {
 			return err
 		}
-		return s.trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", map[string]any{"previousTrustStatus": string(before)}))
+		details := map[string]any{"previousTrustStatus": string(before)}
+		if status == auth.DeviceUntrusted {
+			// The device is held, so that a login or a step-up on it comes before this or after it.
+			which := sessionstore.Filter{UserID: caller.UserID, DeviceID: id}
+			if lowered, err = s.records.Levels.Lower(ctx, which, auth.LimitedTrust, s.world.Clock.Now()); err != nil {
+				return err
+			}
+			details["sessionsLowered"] = len(lowered)
+		}
+		return s.world.Trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", details))
 	})
-	return device, err
+	if err != nil {
+		return auth.Device{}, err
+	}
+	s.world.Cache.Drop(ctx, lowered...)
+	if len(lowered) > 0 {
+		s.notify(notices.DeviceUntrusted, caller)
+	}
+	return device, nil
 }
 
 // Revoke revokes a device, ends its sessions and voids its tokens; it returns how many sessions ended. Revoking it again ends
@@ -97,7 +122,21 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err
 	}
-	return s.revoke(ctx, author{caller.UserID, caller.ID}, id)
+	ended, again, err := s.revoke(ctx, author{caller.UserID, caller.ID}, id)
+	if err == nil && !again {
+		s.notify(notices.DeviceRevoked, caller)
+	}
+	return ended, err
+}
+
+// notify sends the caller a notice of what was done in their session, where that takes no more than a password.
+func (s *Service) notify(kind notices.Kind, caller auth.Session) {
+	if caller.TrustLevel.Admits(auth.LimitedTrust) {
+		return
+	}
+	s.world.Notices.Tell(notices.Happening{
+		Kind: kind, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+	})
 }
 
 // author is who changes a device: its owner in a session, or, where the session is empty, an operator.
@@ -106,11 +145,12 @@ type author struct {
 	session auth.SessionID
 }
 
-func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (int, error) {
+// revoke revokes a device. It returns how many sessions ended, and whether the device was revoked before.
+func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (count int, again bool, err error) {
 	var ended []auth.SessionID
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var device auth.Device
-		again := false
+		again = false
 		err := s.update(ctx, by.user, id, func(d *auth.Device) {
 			again, d.Revoked = d.Revoked, true
 			device = *d
@@ -120,20 +160,20 @@ func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (int,
 			return err
 		}
 		ended, err = s.records.Sessions.End(ctx,
-			sessionstore.Filter{UserID: by.user, DeviceID: id}, s.clock.Now(), auth.EndDeviceRevoked)
+			sessionstore.Filter{UserID: by.user, DeviceID: id}, s.world.Clock.Now(), auth.EndDeviceRevoked)
 		if err != nil {
 			return err
 		}
 		if err := s.records.DeviceTokens.Remove(ctx, id); err != nil {
 			return err
 		}
-		return s.trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
+		return s.world.Trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
 	})
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	s.cache.Drop(ctx, ended...)
-	return len(ended), nil
+	s.world.Cache.Drop(ctx, ended...)
+	return len(ended), again, nil
 }
 
 // update alters a device of a person.

@@ -38,11 +38,12 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		log: records.NewAuditLog(db), clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
 		records: devices.Records{
-			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Transaction: db,
+			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Levels: records.NewSessions(db),
+			Transaction: db,
 		},
 	}
 	w.cache = memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
-	w.service = devices.New(w.records, w.cache, audit.New(w.log, w.clock, dice{}), w.clock)
+	w.service = devices.New(w.records, devices.Surroundings{Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}), Clock: w.clock})
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
 		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
@@ -235,5 +236,62 @@ func TestOperatorEndsOneSession(t *testing.T) {
 	}
 	if list, err := o.Sessions(ctx, "anna"); err != nil || len(list) != 0 {
 		t.Errorf("sessions %v, error %v", list, err)
+	}
+}
+
+// TestUntrustedLowersSessions wants the mark UNTRUSTED to lower the living sessions on the device, on this instance at once, and no
+// others, and no other mark to change a session.
+func TestUntrustedLowersSessions(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	session := func(id auth.SessionID) auth.Session {
+		t.Helper()
+		s, err := w.records.Sessions.Get(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	add := func(id auth.SessionID, user auth.UserID, level auth.TrustLevel) {
+		t.Helper()
+		s := session(auth.SessionID(user))
+		s.ID, s.TrustLevel = id, level
+		if err := w.records.Sessions.Create(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		w.cache.Put(ctx, s, w.clock.now)
+	}
+	add("full", "anna", auth.FullTrust)
+	add("limited", "anna", auth.LimitedTrust)
+	add("high", "anna", auth.HighRisk)
+	add("other", "bert", auth.FullTrust)
+	caller := session("full")
+	for _, mark := range []auth.TrustStatus{auth.DeviceTrusted, auth.DevicePending, auth.DeviceUntrusted} {
+		w.clock.now = w.clock.now.Add(time.Millisecond) // events are ordered by time
+		if _, err := w.service.Mark(ctx, caller, "anna", mark); err != nil {
+			t.Fatal(err)
+		}
+		want := auth.FullTrust
+		if mark == auth.DeviceUntrusted {
+			want = auth.LimitedTrust
+		}
+		if got := session("full").TrustLevel; got != want {
+			t.Errorf("marked %s a session is at %s, want %s", mark, got, want)
+		}
+	}
+	if _, copied := w.cache.Get(ctx, "full"); copied {
+		t.Error("a copy of the session at FULL_TRUST is left")
+	}
+	for id, want := range map[auth.SessionID]auth.TrustLevel{
+		"anna": auth.Unverified, "limited": auth.LimitedTrust, "high": auth.HighRisk, "other": auth.FullTrust,
+	} {
+		if got := session(id).TrustLevel; got != want {
+			t.Errorf("session %s is at %s, want %s", id, got, want)
+		}
+	}
+	if d := w.changes(t)[0].Details; d["sessionsLowered"] != 1.0 {
+		t.Errorf("the event has %v", d)
+	}
+	if _, err := w.service.Mark(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("another person's device: %v", err)
 	}
 }

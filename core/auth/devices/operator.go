@@ -26,7 +26,7 @@ func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, 
 
 // Sessions returns all living sessions of a person, newest first.
 func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
-	now := o.service.clock.Now()
+	now := o.service.world.Clock.Now()
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Session, int, error) {
 		return o.service.records.Sessions.Active(ctx, of, now, page)
 	})
@@ -34,7 +34,8 @@ func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session
 
 // Revoke revokes a person's device as Service.Revoke does.
 func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID) (int, error) {
-	return o.service.revoke(ctx, author{user: of}, id)
+	ended, _, err := o.service.revoke(ctx, author{user: of}, id)
+	return ended, err
 }
 
 // End ends one session of a person. fault.Forbidden with code access_denied for another person's, fault.NotFound when there is none
@@ -42,7 +43,7 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) error {
 	_, err := o.end(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
 		err := o.service.records.Sessions.Update(ctx, id, func(s *auth.Session) error {
-			return s.EndFor(of, o.service.clock.Now(), auth.EndOperator)
+			return s.EndFor(of, o.service.world.Clock.Now(), auth.EndOperator)
 		})
 		if fault.Is(err, fault.NotFound) {
 			err = auth.NoSuch("session")
@@ -55,7 +56,7 @@ func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) e
 // EndAll ends every session of a person and returns how many.
 func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
 	return o.end(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
-		return o.service.records.Sessions.End(ctx, sessionstore.Filter{UserID: of}, o.service.clock.Now(), auth.EndOperator)
+		return o.service.records.Sessions.End(ctx, sessionstore.Filter{UserID: of}, o.service.world.Clock.Now(), auth.EndOperator)
 	})
 }
 
@@ -69,11 +70,11 @@ func (o *Operator) end(
 			return err
 		}
 		details["action"], details["sessionsInvalidated"], details[audit.Actor] = "end_sessions", len(ended), audit.Operator
-		return o.service.trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
+		return o.service.world.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
 	})
 	if err != nil {
 		return 0, err
 	}
-	o.service.cache.Drop(ctx, ended...)
+	o.service.world.Cache.Drop(ctx, ended...)
 	return len(ended), nil
 }

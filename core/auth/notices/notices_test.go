@@ -174,7 +174,11 @@ func happening(k notices.Kind) notices.Happening {
 }
 
 func kinds() []notices.Kind {
-	return []notices.Kind{notices.NewDevice, notices.SignInLocked, notices.ChangesLocked, notices.Replay}
+	return []notices.Kind{
+		notices.NewDevice, notices.SignInLocked, notices.ChangesLocked, notices.Replay,
+		notices.AuthenticatorEnrolled, notices.AuthenticatorActivated, notices.AuthenticatorDisabled, notices.PasswordChanged,
+		notices.DeviceRevoked, notices.DeviceUntrusted, notices.SessionEnded,
+	}
 }
 
 // TestWhatIsSaid wants each notice to say what happened, when, from where, on what, and what to do.

@@ -111,9 +111,20 @@ func count(c *auth.Challenge, right bool) {
 	c.Attempts++
 }
 
-// raise gives the session and its device what the right code brings.
+// raise gives the session and its device what the right code brings. It changes the device before the session, as devices does,
+// so that neither waits for the other.
 func (s *Service) raise(ctx context.Context, t *trial) error {
-	err := s.records.Sessions.Update(ctx, t.challenge.SessionID, func(stored *auth.Session) error {
+	session, err := s.records.Sessions.Get(ctx, t.challenge.SessionID)
+	if err != nil {
+		return err
+	}
+	t.passed.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
+		Devices: s.records.Devices, Tokens: s.records.DeviceTokens, Entropy: s.world.Entropy,
+	}, session.DeviceID, t.now)
+	if err != nil {
+		return err
+	}
+	err = s.records.Sessions.Update(ctx, t.challenge.SessionID, func(stored *auth.Session) error {
 		if !stored.Active(t.now) {
 			return errChallenge()
 		}
@@ -125,12 +136,6 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.passed.TrustLevel = auth.FullTrust
-	t.passed.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-		Devices: s.records.Devices, Tokens: s.records.DeviceTokens, Entropy: s.world.Entropy,
-	}, t.session.DeviceID, t.now)
-	if err != nil {
-		return err
-	}
 	return s.world.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
 		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
 	}))

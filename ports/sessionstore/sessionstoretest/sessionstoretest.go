@@ -27,6 +27,7 @@ import (
 type Sessions interface {
 	sessionstore.Store
 	sessionstore.History
+	sessionstore.Levels
 	sessionstore.Retention
 }
 
@@ -53,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"ends what the filter names":     ends,
 		"ends what lives":                endsWhatLives,
 		"of parallel ends one counts":    endsOnce,
+		"lowers what the filter names":   lowers,
 		"lists the active":               listsActive,
 		"counts what is newer":           counts,
 		"remembers what was trusted":     remembers,
@@ -256,6 +258,43 @@ func ends(t *testing.T, s Subject) {
 	third.EndedAt, third.EndReason = at, auth.EndSignOut
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), third.ID))(t), third)
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), others.ID))(t), others)
+}
+
+// lowers: the living sessions of the filter that are above the level, and no others.
+func lowers(t *testing.T, s Subject) {
+	at := Living(0, 1).CreatedAt.Add(time.Minute)
+	elsewhere := Living(0, 10)
+	elsewhere.DeviceID, elsewhere.TrustLevel = devicestoretest.Device(0, 1).ID, auth.FullTrust
+	ended, expired, other := Session(0, 11), Living(0, 12), Living(1, 13)
+	expired.ExpiresAt = at
+	var levels []auth.Session
+	for level := auth.HighRisk; level <= auth.FullTrust; level++ {
+		session := Living(0, int(level))
+		session.TrustLevel = level
+		levels = append(levels, session)
+	}
+	for _, session := range []*auth.Session{&ended, &expired, &other} {
+		session.TrustLevel = auth.FullTrust
+	}
+	create(t, s, append(levels, elsewhere, ended, expired, other)...)
+	which := sessionstore.Filter{UserID: elsewhere.UserID, DeviceID: levels[0].DeviceID}
+	lower := func(which sessionstore.Filter, to auth.TrustLevel, want ...auth.SessionID) {
+		t.Helper()
+		got := recordtest.Must(s.Sessions.Lower(t.Context(), which, to, at))(t)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("Lower of %+v to %s lowered %v, want %v", which, to, got, want)
+		}
+	}
+	full := levels[3]
+	lower(which, auth.FullTrust)
+	lower(sessionstore.Filter{UserID: which.UserID, DeviceID: which.DeviceID, Except: full.ID}, auth.LimitedTrust)
+	lower(which, auth.LimitedTrust, full.ID)
+	lower(which, auth.LimitedTrust)
+	full.TrustLevel = auth.LimitedTrust
+	for _, session := range []auth.Session{levels[0], levels[1], levels[2], full, elsewhere, ended, expired, other} {
+		recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
+	}
+	lower(sessionstore.Filter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID, elsewhere.ID)
 }
 
 // endsWhatLives: what ended or expired before keeps its end.
