@@ -489,7 +489,7 @@ func (w *proofWorld) changePassword(t *rapid.T) {
 }
 
 func (w *proofWorld) device(t *rapid.T) auth.DeviceID {
-	all, err := w.devices.List(t.Context(), w.user, 100)
+	all, _, err := w.devices.List(t.Context(), w.user, auth.PageRequest{Limit: 100})
 	if err != nil || len(all) == 0 {
 		t.Skip("no device")
 	}
