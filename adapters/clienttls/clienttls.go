@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+
+	"github.com/sirupsen/logrus"
 )
 
 // File is a file, and the setting that names it.
@@ -63,6 +66,30 @@ func systemAuthorities() *x509.CertPool {
 		return system
 	}
 	return x509.NewCertPool()
+}
+
+// Follow reads the files, and returns a function that reads them again for each
+// new connection, so that renewed ones are used without a restart. While they
+// cannot be read, which is logged once, it returns what was read last.
+func (f Files) Follow(log *logrus.Entry) (current func() *tls.Config, err error) {
+	last, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	var mutex sync.Mutex
+	failing := false
+	return func() *tls.Config {
+		mutex.Lock()
+		defer mutex.Unlock()
+		fresh, err := f.Config()
+		if err == nil {
+			last = fresh
+		} else if !failing {
+			log.WithError(err).Error("the TLS files cannot be used; the ones before stay in use until they can")
+		}
+		failing = err != nil
+		return last
+	}, nil
 }
 
 // verifyChain checks a server's certificate against the authorities, without

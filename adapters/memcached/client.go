@@ -63,9 +63,11 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	secure, err := cfg.tlsConfig()
-	if err != nil {
-		return nil, nil, err
+	var secure func() *tls.Config // nil without TLS
+	if cfg.TLS {
+		if secure, err = cfg.tlsFiles().Follow(log); err != nil {
+			return nil, nil, err
+		}
 	}
 	connect := dialer(cfg.Timeout, secure)
 	r := newRing(cfg.Timeout, log, func(name string) *node {
@@ -88,15 +90,15 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 }
 
 // dialer returns what connects to a node. The name in a certificate is checked against the host of its address.
-func dialer(timeout time.Duration, secure *tls.Config) dial {
+func dialer(timeout time.Duration, secure func() *tls.Config) dial {
 	plain := &net.Dialer{Timeout: timeout, KeepAlive: pingGap}
 	if secure == nil {
 		return func(ctx context.Context, address string) (net.Conn, error) {
 			return plain.DialContext(ctx, "tcp", address)
 		}
 	}
-	d := &tls.Dialer{NetDialer: plain, Config: secure}
 	return func(ctx context.Context, address string) (net.Conn, error) {
+		d := &tls.Dialer{NetDialer: plain, Config: secure()} // of the files as they are
 		return d.DialContext(ctx, "tcp", address)
 	}
 }

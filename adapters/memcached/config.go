@@ -1,7 +1,6 @@
 package memcached
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -88,15 +87,12 @@ func nodeName(host string, port uint16) string {
 	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(host, ".")), strconv.Itoa(int(port)))
 }
 
-// tlsConfig returns nil where TLS is off.
-func (c Config) tlsConfig() (*tls.Config, error) {
-	if !c.TLS {
-		return nil, nil
-	}
+// tlsFiles are the files of TLS.
+func (c Config) tlsFiles() clienttls.Files {
 	return clienttls.Files{
 		Cert:    clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
 		Key:     clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
 		CA:      clienttls.File{Setting: "MEMSTORE_TLS_CACERT", Path: c.TLSCACert},
 		AnyHost: c.TLSSkipVerification,
-	}.Config()
+	}
 }

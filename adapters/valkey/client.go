@@ -51,7 +51,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	options, err := cfg.options()
+	options, err := cfg.options(log)
 	if err != nil {
 		return nil, nil, err
 	}

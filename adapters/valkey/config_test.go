@@ -144,7 +144,7 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 		"KVSTORE_TLS_CACERT":      {TLSCACert: missing},
 		"KVSTORE_TLS_CACERT: no":  {TLSCACert: empty},
 	} {
-		if _, err := cfg.tlsConfig(true); err == nil || !strings.HasPrefix(err.Error(), variable) {
+		if _, err := cfg.tlsFiles().Config(); err == nil || !strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%v, want a sentence that begins with %s", err, variable)
 		}
 	}
@@ -167,7 +167,7 @@ func TestTLSVerification(t *testing.T) {
 		{"wrong authority, name not checked", theirs, "kv.test", true, false},
 	} {
 		cfg := Config{TLSCACert: ours.file, TLSSkipVerification: c.skip}
-		options, err := cfg.tlsConfig(true)
+		options, err := cfg.tlsFiles().Config()
 		if err != nil {
 			t.Fatal(err)
 		}

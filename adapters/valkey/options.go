@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/tollgate-dev/tollgate/adapters/clienttls"
@@ -32,7 +33,7 @@ const (
 
 // options returns the client's options. They are the same for all topologies, so that a dead connection is noticed within
 // pingGap and the deadline, whoever uses it.
-func (c Config) options() (valkey.ClientOption, error) {
+func (c Config) options(log *logrus.Entry) (valkey.ClientOption, error) {
 	t, err := c.target()
 	if err != nil {
 		return valkey.ClientOption{}, err
@@ -40,9 +41,13 @@ func (c Config) options() (valkey.ClientOption, error) {
 	if auth := parseAuth(c.Auth); auth != (credentials{}) {
 		t.auth = auth
 	}
-	secure, err := c.tlsConfig(c.TLS || t.tls)
-	if err != nil {
-		return valkey.ClientOption{}, err
+	var secure *tls.Config
+	var follow func() *tls.Config
+	if c.TLS || t.tls {
+		if follow, err = c.tlsFiles().Follow(log); err != nil {
+			return valkey.ClientOption{}, err
+		}
+		secure = follow()
 	}
 	if sentinel := parseAuth(c.SentinelAuth); sentinel != (credentials{}) {
 		t.sentinel = sentinel
@@ -69,6 +74,11 @@ func (c Config) options() (valkey.ClientOption, error) {
 		},
 		ClusterOption: valkey.ClusterOption{ShardsRefreshInterval: topologyRefresh, MaxMovedRedirections: maxMoved},
 	}
+	if secure != nil { // the files are read for each connection
+		o.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return dialTCP(ctx, address, d, follow())
+		}
+	}
 	if t.unix {
 		o.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "unix", path)
@@ -87,15 +97,12 @@ func (c Config) multiplex() int {
 	return min(n, maxMultiplex)
 }
 
-// tlsConfig returns nil where TLS is off.
-func (c Config) tlsConfig(on bool) (*tls.Config, error) {
-	if !on {
-		return nil, nil
-	}
+// tlsFiles are the files of TLS.
+func (c Config) tlsFiles() clienttls.Files {
 	return clienttls.Files{
 		Cert:    clienttls.File{Setting: "KVSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
 		Key:     clienttls.File{Setting: "KVSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
 		CA:      clienttls.File{Setting: "KVSTORE_TLS_CACERT", Path: c.TLSCACert},
 		AnyHost: c.TLSSkipVerification,
-	}.Config()
+	}
 }

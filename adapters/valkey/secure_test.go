@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -99,6 +100,42 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRenewedFilesAreUsed expects a client whose files the server refuses to connect once they have been replaced.
+func TestRenewedFilesAreUsed(t *testing.T) {
+	s := newSecureServer(t, "yes")
+	cfg := good()
+	cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, filepath.Join(t.TempDir(), "authority.pem")
+	cfg.TLSClientCert, cfg.TLSClientKey = s.badCert, s.badKey
+	copyFile(t, s.theirs.file, cfg.TLSCACert)
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	c, end, err := Open(t.Context(), cfg, logrus.NewEntry(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if c.Ping(t.Context()) == nil {
+		t.Fatal("connected with files of another authority")
+	}
+	copyFile(t, s.ours.file, cfg.TLSCACert)
+	copyFile(t, s.certificate, cfg.TLSClientCert)
+	copyFile(t, s.key, cfg.TLSClientKey)
+	for end := time.Now().Add(30 * time.Second); c.Ping(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the renewed files are not used")
+		}
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, content)
 }
 
 func TestMutualTLS(t *testing.T) {

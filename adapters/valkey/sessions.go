@@ -57,7 +57,7 @@ func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.En
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	options, err := cfg.options()
+	options, err := cfg.options(log)
 	if err != nil {
 		return nil, nil, err
 	}
