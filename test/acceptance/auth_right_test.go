@@ -39,7 +39,7 @@ func (p *person) failures(t *testing.T, s *service) (n int) {
 // wants every one of them accepted and none counted or logged as a failure.
 func TestRightLoginsInParallel(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
-		on := e.crowd(t, 4, "AUTH_RATE_LIMIT=100000")
+		on := e.crowd(t, 4, append([]string{"AUTH_RATE_LIMIT=100000"}, unhurried...)...)
 		p := e.newPerson(t, "ada@example.com")
 		for round := range 6 {
 			for range 4 {
