@@ -202,3 +202,77 @@ func TestNoticesOfLosses(t *testing.T) {
 		}
 	})
 }
+
+// TestRoutesAndLevels wants every route that asks for a session to admit the levels that it admits, and to refuse the others before it
+// looks at anything else.
+func TestRoutesAndLevels(t *testing.T) {
+	each(t, func(t *testing.T, e *environment) {
+		s := e.start(t, "STEP_UP_LIMIT=100")
+		sessions := map[string]*person{}
+		begin := func(want string, p *person) {
+			t.Helper()
+			p.login(t, s)
+			sessions[p.trustLevel] = p
+			if p.trustLevel != want {
+				t.Fatalf("the session of %s is at %s, want %s", p.email, p.trustLevel, want)
+			}
+		}
+		grants := []string{"publish com.example/*", "edit com.example/*"}
+		begin("UNVERIFIED", e.newPerson(t, "unverified@example.com", grants...))
+		full := e.newPerson(t, "full@example.com", grants...)
+		full.login(t, s)
+		full.stepUp(t, e, s)
+		sessions["FULL_TRUST"] = full
+		limited := e.newPerson(t, "limited@example.com", grants...)
+		limited.login(t, s)
+		limited.stepUp(t, e, s)
+		limited.deviceToken = ""
+		begin("LIMITED_TRUST", limited)
+		high := e.newPerson(t, "high@example.com", grants...)
+		high.login(t, s)
+		high.login(t, s)
+		call(t, "POST", s.api+"/auth/login", map[string]any{"email": high.email, "password": "wrong", "deviceInfo": high.device}).want(t, http.StatusUnauthorized)
+		begin("HIGH_RISK", high)
+
+		levels := []string{"HIGH_RISK", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"}
+		const server = "/v0.1/servers/com.example%2Fnone"
+		for _, route := range []struct {
+			method, path string
+			body         any
+			level        string
+			status       int // of a session that is admitted
+		}{
+			{"GET", "/auth/session", nil, "HIGH_RISK", 200},
+			{"POST", "/auth/logout", map[string]string{"sessionId": nobodysID}, "HIGH_RISK", 404},
+			{"POST", "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}, "UNVERIFIED", 400},
+			{"GET", "/devices", nil, "UNVERIFIED", 200},
+			{"PUT", "/devices/" + nobodysID + "/trust", `{"trustStatus":"TRUSTED"}`, "UNVERIFIED", 404},
+			{"DELETE", "/devices/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"GET", "/sessions", nil, "UNVERIFIED", 200},
+			{"DELETE", "/sessions/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"GET", "/audit-logs", nil, "UNVERIFIED", 200},
+			{"POST", "/auth/password", map[string]string{"currentPassword": password, "newPassword": "short"}, "FULL_TRUST", 400},
+			{"POST", "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
+			{"POST", "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
+			{"POST", "/auth/mfa/enroll", nil, "FULL_TRUST", 200},
+			{"POST", "/v0.1/publish", map[string]any{"name": "com.example/none"}, "FULL_TRUST", 422},
+			{"PUT", server + "/versions/1.0.0", document("com.example/none", "1.0.0"), "FULL_TRUST", 404},
+			{"DELETE", server + "/versions/1.0.0", nil, "FULL_TRUST", 404},
+			{"PATCH", server + "/versions/1.0.0/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
+			{"PATCH", server + "/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
+		} {
+			admitted := false
+			for _, level := range levels {
+				admitted = admitted || level == route.level
+				a := call(t, route.method, s.api+route.path, route.body, sessions[level].bearer()...)
+				challenge := a.header.Get("WWW-Authenticate")
+				switch refused := a.status == http.StatusForbidden && strings.Contains(challenge, `acr_values="`+route.level+`"`); {
+				case admitted && a.status != route.status:
+					t.Errorf("%s %s at %s: %d %s, want %d", route.method, route.path, level, a.status, a.body, route.status)
+				case !admitted && !refused:
+					t.Errorf("%s %s at %s: %d %s, challenge %q, want a refusal", route.method, route.path, level, a.status, a.body, challenge)
+				}
+			}
+		}
+	})
+}

@@ -214,6 +214,34 @@ func TestMFAOfThoseShutOut(t *testing.T) {
 	}
 }
 
+// TestProofOfARevokedDevice wants a token that was shown at the first step to count for the device that it belongs to, and not for one
+// that took its place, with the same fields, before the second step.
+func TestProofOfARevokedDevice(t *testing.T) {
+	w := newWorld(t, func(c *signin.Config) { c.MFAPolicy = signin.MFAAlways })
+	first := w.login()
+	token := w.confirm(first.SessionID, auth.DeviceTrusted)
+	user := w.enrol()
+	w.login(shows(token)) // waits for its code, with a token shown
+	w.clock.advance(time.Second)
+	device := w.session(first.SessionID).DeviceID
+	err := w.records.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := w.records.Devices.Get(t.Context(), device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted, w.clock.Now()
+	if _, _, err := w.records.Devices.Ensure(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.verify(user, w.code())
+	if err != nil || r.TrustLevel != auth.LimitedTrust {
+		t.Errorf("level %s, %v; want LIMITED_TRUST", r.TrustLevel, err)
+	}
+}
+
 // TestPasswordAndMFACountTogether wants five failures of both to lock, and a complete login alone to reset the count.
 func TestPasswordAndMFACountTogether(t *testing.T) {
 	w := newWorld(t)
