@@ -7,12 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 )
@@ -126,7 +133,7 @@ func TestUnavailableWhenTheProcessEnds(t *testing.T) {
 func TestStoppedProcessIsReplaced(t *testing.T) {
 	t.Parallel()
 	host, c := testCourier(t, func(cfg *pluginhost.Config) {
-		cfg.HealthInterval, cfg.HealthTimeout = time.Hour, time.Second
+		cfg.HealthInterval, cfg.HealthTimeout = time.Hour, 2*time.Second
 	})
 	pid := only(t, host).PID
 	freeze(t, pid)
@@ -139,7 +146,7 @@ func TestStoppedProcessIsReplaced(t *testing.T) {
 func TestStoppedProcessIsFoundWithoutACall(t *testing.T) {
 	t.Parallel()
 	host, c := testCourier(t, func(cfg *pluginhost.Config) {
-		cfg.HealthInterval, cfg.HealthTimeout = 20*time.Millisecond, time.Second
+		cfg.HealthInterval, cfg.HealthTimeout = 20*time.Millisecond, 3*time.Second
 	})
 	pid := only(t, host).PID
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -181,6 +188,49 @@ func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 	}
 	if s := only(t, host); s.PID != pid {
 		t.Errorf("process %d became %d", pid, s.PID)
+	}
+}
+
+// TestADeadlineReportedEarlyIsNotAnOverrun has every call end as one does that the plugin closes at its deadline, before the
+// timers of the host have shown that the deadline has passed.
+func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
+	t.Parallel()
+	for name, callersBound := range map[string]time.Duration{"the caller's deadline": time.Hour, "the host's deadline": 3 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var checks atomic.Int64
+			host, c := testCourier(t, func(cfg *pluginhost.Config) {
+				cfg.CallTimeout, cfg.HealthInterval = 2*time.Hour, time.Millisecond
+				cfg.Around = closedAtTheDeadline(&checks)
+			})
+			pid := only(t, host).PID
+			ctx, cancel := context.WithTimeout(t.Context(), callersBound)
+			defer cancel()
+			for range 4 {
+				if err := c.Deliver(ctx, couriertest.Code(courier.Email, "5")); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Deliver = %v, want the deadline", err)
+				}
+			}
+			before := checks.Load()
+			within(t, "two more looks at the plugin", func() bool { return checks.Load() > before+2 })
+			if s := only(t, host); s.PID != pid || s.LastError != "" {
+				t.Errorf("status = %+v, want process %d", s, pid)
+			}
+		})
+	}
+}
+
+// closedAtTheDeadline ends deliveries with the status that gRPC gives to a stream which was reset at its deadline, and counts
+// health checks.
+func closedAtTheDeadline(checks *atomic.Int64) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		switch method {
+		case pluginv1.Courier_Deliver_FullMethodName:
+			return status.Error(codes.DeadlineExceeded, "stream terminated by RST_STREAM with error code: CANCEL")
+		case grpc_health_v1.Health_Check_FullMethodName:
+			checks.Add(1)
+		}
+		return invoke(ctx, method, request, reply, conn, options...)
 	}
 }
 

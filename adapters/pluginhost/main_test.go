@@ -101,9 +101,11 @@ func silent() *logrus.Entry {
 	return logrus.NewEntry(log)
 }
 
-// quick returns settings under which failures show soon.
+// quick returns settings under which a plugin that failed is restarted soon, and one that is only slow, on a machine with much
+// else to do, does not fail. Tests of a deadline set it themselves.
 func quick(dir string) pluginhost.Config {
 	cfg := pluginhost.DefaultConfig(dir)
+	cfg.StartTimeout, cfg.CallTimeout, cfg.HealthTimeout = time.Minute, time.Minute, time.Minute
 	cfg.RestartDelayMin = 10 * time.Millisecond
 	cfg.RestartDelayMax = 50 * time.Millisecond
 	return cfg

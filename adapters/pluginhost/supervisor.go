@@ -112,7 +112,8 @@ func (s *supervisor) use(ctx context.Context, call func(context.Context, grpc.Cl
 }
 
 func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, wire.Description) error) error {
-	limited, cancel := context.WithTimeout(ctx, s.spec.limits.call)
+	began := time.Now()
+	limited, cancel := context.WithDeadline(ctx, began.Add(s.spec.limits.call))
 	defer cancel()
 	i, err := s.acquire(limited)
 	if err != nil {
@@ -124,10 +125,21 @@ func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grp
 	switch {
 	case err == nil:
 		i.count(false)
-	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded): // the host's deadline, by whichever clock was first
+	case s.overran(ctx, began, err):
 		i.count(true)
 	}
 	return err
+}
+
+// overran reports whether err is that of a call which took longer than the host allows. A deadline of the caller's own that
+// ends sooner is no fault of the plugin. Whether the caller's context has ended does not show that: the plugin has the same
+// deadline, and when it closes the call there, the host may read that before the caller's timer fires.
+func (s *supervisor) overran(caller context.Context, began time.Time, err error) bool {
+	due := began.Add(s.spec.limits.call)
+	if earlier, bounded := caller.Deadline(); bounded && earlier.Before(due) {
+		return false
+	}
+	return errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(due)
 }
 
 // down says that a plugin cannot be called now.
