@@ -26,6 +26,8 @@ PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 
 FUZZTIME ?= 10s
+# More flags of go test, such as -parallel=1.
+FUZZFLAGS ?=
 
 .PHONY: help run test check lint generate build bench fuzz vuln
 .PHONY: check-format check-vet check-generated check-tidy tool-lint tools-protobuf
@@ -62,13 +64,17 @@ build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plug
 bench: ## measure the service under load
 	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
 
-fuzz: ## run each fuzz test for FUZZTIME (10s)
-	@{ grep -rlE --include='*_test.go' '^func Fuzz' $(SOURCES) || true; } | xargs -r -n1 dirname | sort -u | while read -r folder; do \
-	  go test -list '^Fuzz' "./$$folder" | { grep '^Fuzz' || true; } | while read -r name; do \
+fuzz: ## run each fuzz test for FUZZTIME (10s), and list those that failed at the end
+	@failed=; \
+	folders=$$({ grep -rlE --include='*_test.go' '^func Fuzz' $(SOURCES) || true; } | xargs -r -n1 dirname | sort -u); \
+	for folder in $$folders; do \
+	  listed=$$(go test -list '^Fuzz' "./$$folder") || { echo "$$listed"; failed+="  $$folder does not build"$$'\n'; continue; }; \
+	  for name in $$(grep '^Fuzz' <<<"$$listed" || true); do \
 	    echo "$$folder $$name"; \
-	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' "./$$folder" </dev/null; \
+	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' $(FUZZFLAGS) "./$$folder" </dev/null || failed+="  $$folder $$name"$$'\n'; \
 	  done; \
-	done
+	done; \
+	[ -z "$$failed" ] || { printf 'these fuzz tests failed:\n%s' "$$failed"; exit 1; } >&2
 
 vuln: ## look for known vulnerabilities in what we call; needs the vulnerability database
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...

@@ -17,27 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// record is a line as it stands in the file. Fields of other names are ignored: records carry labels.
-type record struct {
-	ID               json.RawMessage `json:"id"`
-	TS               json.RawMessage `json:"ts"`
-	UserID           json.RawMessage `json:"userId"`
-	Email            json.RawMessage `json:"email"`
-	IP               json.RawMessage `json:"ip"`
-	Country          json.RawMessage `json:"country"`
-	ASN              json.RawMessage `json:"asn"`
-	Lat              json.RawMessage `json:"lat"`
-	Lon              json.RawMessage `json:"lon"`
-	UserAgent        json.RawMessage `json:"userAgent"`
-	ScreenResolution json.RawMessage `json:"screenResolution"`
-	Timezone         json.RawMessage `json:"timezone"`
-	Language         json.RawMessage `json:"language"`
-	PasswordCorrect  json.RawMessage `json:"passwordCorrect"`
-	IPReputation     json.RawMessage `json:"ipReputation"`
-	StepUpPassed     json.RawMessage `json:"stepUpPassed"`
-	DeviceTrusted    json.RawMessage `json:"deviceTrusted"`
-	DeviceTokenShown json.RawMessage `json:"deviceTokenShown"`
-}
+// record is the fields of a line by their names, which are exact. Other fields are ignored: records carry labels.
+type record map[string]json.RawMessage
 
 // parse reads a line. The id is given back as it stands there. Errors name the field.
 func parse(line []byte) (id json.RawMessage, e replay.Event, err error) {
@@ -46,26 +27,26 @@ func parse(line []byte) (id json.RawMessage, e replay.Event, err error) {
 		return nil, replay.Event{}, errors.New("is no JSON object: " + err.Error())
 	}
 	f := fields{}
-	if f.name(r.ID) == "" {
+	if f.name(r["id"]) == "" {
 		f.fail("id", "must be a text or a number")
 	}
-	e.At = f.instant(r.TS)
-	e.User = f.user(&r)
-	if e.Address, err = netip.ParseAddr(f.text("ip", r.IP)); err != nil {
+	e.At = f.instant(r["ts"])
+	e.User = f.user(r)
+	if e.Address, err = netip.ParseAddr(f.text("ip", r["ip"])); err != nil {
 		f.fail("ip", "must be an address")
 	}
-	e.Location = f.location(&r)
-	e.Reputation = f.reputation(r.IPReputation)
-	e.Device = f.device(&r)
-	if correct := f.told("passwordCorrect", r.PasswordCorrect); correct == replay.Untold {
+	e.Location = f.location(r)
+	e.Reputation = f.reputation(r["ipReputation"])
+	e.Device = f.device(r)
+	if correct := f.told("passwordCorrect", r["passwordCorrect"]); correct == replay.Untold {
 		f.fail("passwordCorrect", "must be true or false")
 	} else {
 		e.PasswordCorrect = correct == replay.Yes
 	}
-	e.StepUpPassed = f.told("stepUpPassed", r.StepUpPassed)
-	e.DeviceTrusted = f.told("deviceTrusted", r.DeviceTrusted)
-	e.DeviceTokenShown = f.told("deviceTokenShown", r.DeviceTokenShown)
-	return r.ID, e, f.err
+	e.StepUpPassed = f.told("stepUpPassed", r["stepUpPassed"])
+	e.DeviceTrusted = f.told("deviceTrusted", r["deviceTrusted"])
+	e.DeviceTokenShown = f.told("deviceTokenShown", r["deviceTokenShown"])
+	return r["id"], e, f.err
 }
 
 // fields reads fields and keeps the first failure.
@@ -121,15 +102,15 @@ func (f *fields) name(raw json.RawMessage) string {
 }
 
 // user returns the userId, or else the e-mail address, however it is written: records may hold a hash instead.
-func (f *fields) user(r *record) auth.UserID {
-	if !missing(r.UserID) {
-		id := f.name(r.UserID)
+func (f *fields) user(r record) auth.UserID {
+	if !missing(r["userId"]) {
+		id := f.name(r["userId"])
 		if id == "" {
 			f.fail("userId", "must be a text or a number")
 		}
 		return auth.UserID("id " + id)
 	}
-	email := strings.ToLower(strings.TrimSpace(f.text("email", r.Email)))
+	email := strings.ToLower(strings.TrimSpace(f.text("email", r["email"])))
 	switch {
 	case email == "":
 		f.fail("userId", "is missing, and so is email")
@@ -142,11 +123,11 @@ func (f *fields) user(r *record) auth.UserID {
 // maxSeconds is the end of the year 9999. Milliseconds of our days are beyond it.
 const maxSeconds = 253402300799
 
-// instant reads RFC 3339, or Unix seconds, which may have a fraction.
+// instant reads RFC 3339, or Unix seconds, which may have a fraction; both from 1970 to 9999.
 func (f *fields) instant(raw json.RawMessage) time.Time {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && !missing(raw) {
-		if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil && at.Unix() >= 0 && at.Unix() <= maxSeconds {
 			return at.UTC()
 		}
 	}
@@ -155,15 +136,15 @@ func (f *fields) instant(raw json.RawMessage) time.Time {
 		whole, part := math.Modf(seconds)
 		return time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
 	}
-	f.fail("ts", "must be a time as RFC 3339 writes it, or Unix seconds")
+	f.fail("ts", "must be a time as RFC 3339 writes it, or Unix seconds, from 1970 to 9999")
 	return time.Time{}
 }
 
 // location returns what the record tells of the place; nil when it has none of the fields.
-func (f *fields) location(r *record) *risk.Location {
-	coordinates := f.coordinates(r.Lat, r.Lon)
-	l := risk.Location{State: risk.Known, Country: f.country(r.Country), Coordinates: coordinates, Network: f.network(r.ASN)}
-	if len(r.Country) == 0 && coordinates == nil {
+func (f *fields) location(r record) *risk.Location {
+	coordinates := f.coordinates(r["lat"], r["lon"])
+	l := risk.Location{State: risk.Known, Country: f.country(r["country"]), Coordinates: coordinates, Network: f.network(r["asn"])}
+	if len(r["country"]) == 0 && coordinates == nil {
 		return nil
 	}
 	if l.Country == "" && coordinates == nil {
@@ -222,10 +203,10 @@ func (f *fields) reputation(raw json.RawMessage) *risk.Reputation {
 	return &risk.Reputation{State: risk.Known, Class: class}
 }
 
-func (f *fields) device(r *record) auth.DeviceInfo {
+func (f *fields) device(r record) auth.DeviceInfo {
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: f.text("userAgent", r.UserAgent), ScreenResolution: f.text("screenResolution", r.ScreenResolution),
-		Timezone: f.text("timezone", r.Timezone), Language: f.text("language", r.Language),
+		UserAgent: f.text("userAgent", r["userAgent"]), ScreenResolution: f.text("screenResolution", r["screenResolution"]),
+		Timezone: f.text("timezone", r["timezone"]), Language: f.text("language", r["language"]),
 	})
 	if why, ok := fault.As(err); ok && f.err == nil {
 		f.err = errors.New(strings.TrimPrefix(why.Message, "deviceInfo."))

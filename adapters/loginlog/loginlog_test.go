@@ -72,34 +72,37 @@ func TestOptionalFields(t *testing.T) {
 // TestMalformed wants the line and the field named.
 func TestMalformed(t *testing.T) {
 	for line, names := range map[string]string{
-		`[]`:                                    "no JSON object",
-		`{"id":`:                                "no JSON object",
-		`{} {}`:                                 "no JSON object",
-		`null`:                                  "id ",
-		with(`,"id":null`):                      "id ",
-		with(`,"id":{}`):                        "id ",
-		with(`,"id":"` + long(300) + `"`):       "id ",
-		with(`,"ts":"yesterday"`):               "ts ",
-		with(`,"ts":1795262400000`):             "ts ",
-		with(`,"ts":-1`):                        "ts ",
-		with(`,"ts":null`):                      "ts ",
-		with(`,"userId":[]`):                    "userId ",
-		with(`,"userId":null`):                  "userId ",
-		with(`,"userId":null,"email":7`):        "email ",
-		with(`,"ip":"203.0.113"`):               "ip ",
-		with(`,"ip":null`):                      "ip ",
-		with(`,"country":"Germany"`):            "country ",
-		with(`,"country":49`):                   "country ",
-		with(`,"asn":-1`):                       "asn ",
-		with(`,"lat":1`):                        "lon ",
-		with(`,"lat":91,"lon":0`):               "lat ",
-		with(`,"lat":0,"lon":"x"`):              "lon ",
-		with(`,"userAgent":7`):                  "userAgent ",
-		with(`,"language":"` + long(600) + `"`): "language ",
-		with(`,"passwordCorrect":"yes"`):        "passwordCorrect ",
-		with(`,"passwordCorrect":null`):         "passwordCorrect ",
-		with(`,"ipReputation":"spam"`):          "ipReputation ",
-		with(`,"stepUpPassed":1`):               "stepUpPassed ",
+		`[]`:                                 "no JSON object",
+		`{"id":`:                             "no JSON object",
+		`{} {}`:                              "no JSON object",
+		`null`:                               "id ",
+		with(`,"id":null`):                   "id ",
+		with(`,"id":{}`):                     "id ",
+		with(`,"id":"` + long(300) + `"`):    "id ",
+		with(`,"ts":"yesterday"`):            "ts ",
+		with(`,"ts":1795262400000`):          "ts ",
+		with(`,"ts":-1`):                     "ts ",
+		with(`,"ts":null`):                   "ts ",
+		with(`,"ts":"0000-01-01T00:00:00Z"`): "ts ",
+		with(`,"ts":"1969-12-31T23:59:59Z"`): "ts ",
+		with(`,"ts":"9999-12-31T23:59:59-01:00"`): "ts ",
+		with(`,"userId":[]`):                      "userId ",
+		with(`,"userId":null`):                    "userId ",
+		with(`,"userId":null,"email":7`):          "email ",
+		with(`,"ip":"203.0.113"`):                 "ip ",
+		with(`,"ip":null`):                        "ip ",
+		with(`,"country":"Germany"`):              "country ",
+		with(`,"country":49`):                     "country ",
+		with(`,"asn":-1`):                         "asn ",
+		with(`,"lat":1`):                          "lon ",
+		with(`,"lat":91,"lon":0`):                 "lat ",
+		with(`,"lat":0,"lon":"x"`):                "lon ",
+		with(`,"userAgent":7`):                    "userAgent ",
+		with(`,"language":"` + long(600) + `"`):   "language ",
+		with(`,"passwordCorrect":"yes"`):          "passwordCorrect ",
+		with(`,"passwordCorrect":null`):           "passwordCorrect ",
+		with(`,"ipReputation":"spam"`):            "ipReputation ",
+		with(`,"stepUpPassed":1`):                 "stepUpPassed ",
 	} {
 		var out bytes.Buffer
 		err := Read(context.Background(), strings.NewReader(with("")+"\n\n"+line+"\n"), newReplayer(), Encode(&out))
@@ -109,6 +112,17 @@ func TestMalformed(t *testing.T) {
 		if strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%.80s: %q was written, want the verdict on line 1", line, &out)
 		}
+	}
+}
+
+// TestNamesInAnotherCase wants such fields ignored, as any other that are not known.
+func TestNamesInAnotherCase(t *testing.T) {
+	_, e, err := parse([]byte(with(`,"TS":"yesterday","PasswordCorrect":false,"COUNTRY":"Germany","ıp":7`)))
+	if err != nil || e.Location != nil || !e.PasswordCorrect || e.At.Unix() != 1795262400 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, _, err := parse([]byte(strings.Replace(with(""), `"id"`, `"ID"`, 1))); err == nil || !strings.HasPrefix(err.Error(), "id ") {
+		t.Errorf("%v, want the id missing", err)
 	}
 }
 
