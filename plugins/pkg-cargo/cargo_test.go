@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
@@ -115,7 +116,7 @@ func TestContract(t *testing.T) {
 				r, base := at(t, public(readme))
 				busy := claim(base, "busy", "1.0.0")
 				return sdktest.Ownership{
-					Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy,
+					Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
 						"no such package":  claim(base, "no-such", "1.0.0"),
 						"no such version":  claim(base, "example-weather", "3.0.0"),

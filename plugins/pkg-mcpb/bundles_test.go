@@ -32,7 +32,7 @@ func newFar(t *testing.T) *httptest.Server {
 	}))
 	t.Cleanup(elsewhere.Close)
 	status := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+		return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "30"); w.WriteHeader(code) }
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/files/weather.mcpb", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, contents) })
@@ -107,7 +107,7 @@ func TestContract(t *testing.T) {
 				"too large":    claim(base+"/large", sum(strings.Repeat("x", most+1))),
 				"not allowed":  claim("https://files.example.com/weather.mcpb", sum(contents)),
 			},
-			Transient: &transient,
+			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
 	})
 }

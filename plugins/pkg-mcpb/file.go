@@ -45,7 +45,9 @@ func (f file) follow(request *http.Request, transport http.RoundTripper, read fu
 	}
 	defer func() { _ = response.Body.Close() }() // what was read is whole by now, or its error is reported
 	if reason, ok := accepted(response.StatusCode); !ok {
-		return &registryclient.Error{Reason: reason, Host: request.URL.Host, Status: response.StatusCode}
+		return &registryclient.Error{
+			Reason: reason, Host: request.URL.Host, Status: response.StatusCode, RetryAfter: registryclient.RetryAfter(response.Header),
+		}
 	}
 	if response.ContentLength > f.most {
 		return f.failed(registryclient.TooLarge, errors.New("the file is larger than is accepted"))

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
@@ -67,6 +68,7 @@ func TestPublicDownloads(t *testing.T) {
 				if r.Referer() != "" {
 					t.Errorf("%s is told where the redirect came from", r.Host)
 				}
+				w.Header().Set("Retry-After", "30")
 				w.WriteHeader(c.status)
 				if c.status == http.StatusOK {
 					_, _ = io.WriteString(w, contents)
@@ -89,7 +91,8 @@ func TestPublicDownloads(t *testing.T) {
 			switch {
 			case c.ok && (err != nil || got.String() != contents):
 				t.Errorf("follow = %q, %v, want the contents", &got, err)
-			case !c.ok && (!errors.As(err, &failure) || failure.Reason != c.reason || got.Len() > 0):
+			case !c.ok && (!errors.As(err, &failure) || failure.Reason != c.reason || got.Len() > 0 ||
+				(failure.RetryAfter == 30*time.Second) != (failure.Status != 0)):
 				t.Errorf("follow = %q, %v, want the error of reason %d", &got, err, c.reason)
 			}
 		})

@@ -115,6 +115,7 @@ func TestContract(t *testing.T) {
 		f.before = func(w http.ResponseWriter, r *http.Request) bool {
 			throttled := strings.Contains(r.URL.Path, "/throttled/")
 			if throttled {
+				w.Header().Set("Retry-After", "30")
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 			return throttled
@@ -132,7 +133,7 @@ func TestContract(t *testing.T) {
 				"no readme":       f.claim("Example.NoReadme", "1.0.0"),
 				"not allowed":     unlisted,
 			},
-			Transient: &transient,
+			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
 	})
 }

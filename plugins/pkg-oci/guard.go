@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
@@ -27,7 +28,8 @@ type guard struct {
 	blobs  []string // as in [publicRegistry]
 
 	mu     sync.Mutex
-	realms []string // hosts that the registry sent for tokens
+	realms []string      // hosts that the registry sent for tokens
+	wait   time.Duration // the longest that a host asked to wait; the library's errors do not have it
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -50,10 +52,25 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close() // nothing of it is wanted
 		return nil, g.forbidden(registryclient.ForbiddenRedirect, hostOf(next))
 	}
+	g.noteWait(response.Header)
 	if host == g.host && response.StatusCode == http.StatusUnauthorized {
 		g.learn(response.Header)
 	}
 	return response, nil
+}
+
+// noteWait remembers how long an answer asks to wait.
+func (g *guard) noteWait(answer http.Header) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wait = max(g.wait, registryclient.RetryAfter(answer))
+}
+
+// waits returns the longest that a host asked to wait; 0 where none did.
+func (g *guard) waits() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.wait
 }
 
 func (g *guard) forbidden(reason registryclient.Reason, host string) error {

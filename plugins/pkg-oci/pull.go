@@ -27,6 +27,7 @@ type pull struct {
 	image     image
 	reference name.Reference
 	options   []remote.Option
+	guard     *guard
 }
 
 // verdict tells whether the image claims the server.
@@ -184,7 +185,7 @@ func has(answer *transport.Error, code transport.ErrorCode) bool {
 }
 
 // unread returns the answer for what was not got or not understood: a refusal where no later try will change that, such as a
-// forbidden redirect, else the error.
+// forbidden redirect, else the error, with the time that the registry asks to wait.
 func (p pull) unread(err error) error {
-	return registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err))
+	return sdk.RetryAfter(p.guard.waits(), registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err)))
 }

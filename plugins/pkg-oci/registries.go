@@ -36,7 +36,8 @@ func (r registries) Check(ctx context.Context, c sdk.Claim) error {
 	if err != nil {
 		return err
 	}
-	p := pull{image: i, reference: reference, options: options(ctx, base, reference.Context().Registry, scheme)}
+	g := newGuard(base, reference.Context().Registry, scheme)
+	p := pull{image: i, reference: reference, options: options(ctx, g), guard: g}
 	return p.verdict(c.ServerName)
 }
 
@@ -61,11 +62,9 @@ func (r registries) place(i image) (*registryclient.Base, error) {
 
 // options makes the library reach the registry through a guard, with the registry's credentials, once and without trying again:
 // the caller is told that a failure is transient, and has little time.
-func options(ctx context.Context, base *registryclient.Base, at name.Registry, scheme string) []remote.Option {
-	known, _ := public(canonicalHost(at.RegistryStr()))
-	g := &guard{base: base, scheme: scheme, host: hostOf(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
+func options(ctx context.Context, g *guard) []remote.Option {
 	auth := authn.Anonymous
-	if credentials := base.Credentials(); !credentials.Empty() {
+	if credentials := g.base.Credentials(); !credentials.Empty() {
 		auth = authn.FromConfig(authn.AuthConfig{
 			Username: credentials.Username, Password: credentials.Password, RegistryToken: credentials.Token,
 		})
@@ -74,4 +73,10 @@ func options(ctx context.Context, base *registryclient.Base, at name.Registry, s
 		remote.WithContext(ctx), remote.WithTransport(g), remote.WithAuth(auth), remote.WithRetryStatusCodes(),
 		remote.WithRetryPredicate(func(error) bool { return false }),
 	}
+}
+
+// newGuard returns the guard of one check of an image of the registry.
+func newGuard(base *registryclient.Base, at name.Registry, scheme string) *guard {
+	known, _ := public(canonicalHost(at.RegistryStr()))
+	return &guard{base: base, scheme: scheme, host: hostOf(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
 }

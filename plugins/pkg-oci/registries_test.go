@@ -25,6 +25,7 @@ func TestContract(t *testing.T) {
 			if !strings.Contains(r.URL.Path, "/owner/throttled/") {
 				return false
 			}
+			w.Header().Set("Retry-After", "30")
 			http.Error(w, `{"errors":[{"code":"TOOMANYREQUESTS"}]}`, http.StatusTooManyRequests)
 			return true
 		}
@@ -39,7 +40,7 @@ func TestContract(t *testing.T) {
 				"other server":  f.claim("owner/other:1.0.0"),
 				"not allowed":   {ServerName: server, RegistryType: "oci", Identifier: "registry.example.com/owner/weather:1.0.0"},
 			},
-			Transient: &transient,
+			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
 	})
 }

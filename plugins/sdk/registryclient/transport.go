@@ -187,8 +187,14 @@ func (b *Base) refusedBy(response *http.Response) error {
 	case s >= http.StatusInternalServerError:
 		e.Reason = ServerError
 	}
-	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"), time.Now())
+	e.RetryAfter = RetryAfter(response.Header)
 	return e
+}
+
+// RetryAfter returns how long a registry asks to wait in the header of its answer, at most a day; 0 where it does not say. It is
+// for plugins that make requests of their own; the errors of [Base] have it already.
+func RetryAfter(header http.Header) time.Duration {
+	return retryAfter(header.Get("Retry-After"), time.Now())
 }
 
 // retryAfter reads the header of that name, in both forms of RFC 9110; 0 for what is neither, or past.

@@ -13,6 +13,7 @@ package sdktest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -68,6 +69,8 @@ type Ownership struct {
 	Refused map[string]sdk.Claim
 	// Transient is a claim for which the registry gives no verdict; nil where it cannot be made to.
 	Transient *sdk.Claim
+	// RetryAfter is how long the registry asks to wait in its answer to Transient; 0 where it does not say.
+	RetryAfter time.Duration
 }
 
 // RunOwnership runs the ownership suite. open returns a fresh plugin and registers its own cleanup.
@@ -84,6 +87,8 @@ func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 			Checker: checkerClient{conn, description},
 			Owned:   ownership.Claim(under.Owned),
 			Refused: map[string]ownership.Claim{},
+
+			RetryAfter: under.RetryAfter,
 		}
 		for reason, claim := range under.Refused {
 			subject.Refused[reason] = ownership.Claim(claim)

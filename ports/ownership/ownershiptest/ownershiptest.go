@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -27,6 +28,8 @@ type Subject struct {
 	// Transient is a claim for which the registry gives no verdict, such as one that it answers with 503; nil where the
 	// registry cannot be made to.
 	Transient *ownership.Claim
+	// RetryAfter is how long the registry asks to wait in its answer to Transient; 0 where it does not say.
+	RetryAfter time.Duration
 }
 
 // Run runs the suite. open returns a fresh checker and registers its own cleanup.
@@ -69,6 +72,9 @@ func tellsTransient(t *testing.T, s Subject) {
 	err := s.Checker.Check(t.Context(), *s.Transient)
 	if err == nil || fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
+	}
+	if f, ok := fault.As(err); ok && f.RetryAfter != s.RetryAfter {
+		t.Errorf("Check asks to wait %v, want %v as the registry", f.RetryAfter, s.RetryAfter)
 	}
 }
 
