@@ -21,6 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/plugins/wire"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -70,6 +72,8 @@ type api struct {
 	Clock    clock.Clock
 	Database *relational.DB
 	Counters counter.Store
+	Limits   settings.RateLimit
+	Packages settings.Packages
 	Plugins  *pluginhost.Host
 	Sweeping sweeping
 	Notices  *notices.Desk
@@ -214,12 +218,19 @@ func (a api) parts(p Parts) []rest.Part {
 
 // probes are the dependencies that readiness looks at.
 func (a api) probes(p Parts) []rest.Probe {
-	list := []rest.Probe{{Name: "database", Check: a.Database.Ready}, {Name: "counters", Check: a.Counters.Ping}}
+	list := []rest.Probe{
+		{Name: "database", Check: a.Database.Ready},
+		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.CoversStore()},
+	}
 	if !p.Auth && !p.Registry {
 		return list
 	}
 	for _, plugin := range a.Plugins.Status() {
-		list = append(list, rest.Probe{Name: plugin.Name, Check: func(context.Context) error { return a.works(plugin.Name) }})
+		list = append(list, rest.Probe{
+			Name:    plugin.Name,
+			Check:   func(context.Context) error { return a.works(plugin.Name) },
+			Covered: plugin.Kind == string(wire.Ownership) && a.Packages.Level() != publish.ChecksEnforce,
+		})
 	}
 	return list
 }

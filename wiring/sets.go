@@ -196,15 +196,30 @@ var limitSet = wire.NewSet(
 
 // throttleSet lets the API ask the rate limit hexagon about its own limits.
 var throttleSet = wire.NewSet(
-	throttleConfig, chooseAPIStore, newThrottle,
+	throttleConfig, chooseAPIStore, wire.Struct(new(fallbackSettings), "*"), newThrottle,
 )
 
-func newThrottle(cfg inprocess.ThrottleConfig, store apiStore, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
+// fallbackSettings say whether the API's own limits are counted in the process while the store is
+// away, and how.
+type fallbackSettings struct {
+	RateLimit settings.RateLimit
+	Memory    memory.Config
+	Counters  counters
+}
+
+func newThrottle(cfg inprocess.ThrottleConfig, store apiStore, f fallbackSettings, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
 	t, err := inprocess.NewThrottle(cfg, store, c)
 	if err != nil {
 		return nil, err
 	}
-	return prometheus.NewThrottle(t, r), nil
+	if f.Counters.System == "" || !f.RateLimit.CoversStore() { // counters in the process are never away
+		return prometheus.NewThrottle(t, r), nil
+	}
+	local, err := inprocess.NewThrottle(cfg, memory.NewCounters(c, f.Memory), c)
+	if err != nil {
+		return nil, err
+	}
+	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(t, local), r), nil
 }
 
 func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }

@@ -246,7 +246,12 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
-	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, clock, prometheusRegisterer)
+	wiringFallbackSettings := fallbackSettings{
+		RateLimit: rateLimit,
+		Memory:    memoryConfig,
+		Counters:  wiringCounters,
+	}
+	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -388,6 +393,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Clock:    clock,
 		Database: db,
 		Counters: store,
+		Limits:   rateLimit,
+		Packages: packages,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
 		Notices:  desk,
@@ -665,7 +672,12 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
-	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, clock, prometheusRegisterer)
+	wiringFallbackSettings := fallbackSettings{
+		RateLimit: rateLimit,
+		Memory:    memoryConfig,
+		Counters:  wiringCounters,
+	}
+	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -815,6 +827,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Clock:    clock,
 		Database: db,
 		Counters: store,
+		Limits:   rateLimit,
+		Packages: packages,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
 		Notices:  desk,

@@ -35,7 +35,8 @@ type ThrottleConfig struct {
 //
 // While the store is away Try and GiveBack return fault.Unavailable and nothing is known about the key, only its limit. The caller
 // decides: what guards a secret, such as login and step-up, refuses the request (503), for a stranger must not get
-// unlimited tries by overloading the store; a reading path may let it pass. Lockout and step-up tries are counted in the
+// unlimited tries by overloading the store; a reading path may let it pass. A FallbackThrottle around it counts in the process
+// instead. Lockout and step-up tries are counted in the
 // database besides, and hold either way. An error of GiveBack is safe to ignore: the try stays counted until its window
 // ends.
 type Throttle struct {

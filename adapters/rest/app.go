@@ -275,9 +275,10 @@ func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 }
 
 // count counts the request against its part's limit and sets the limit's
-// headers. Where the counter store is away, /auth answers 503, because its
-// limit is a defence; everything else is let through. The headers stand there
-// all the same, as of a limit of which nothing is used.
+// headers. Where the limit cannot be counted, because the counter store is away
+// and no failure mode has the process count instead, /auth answers 503, because
+// its limit is a defence; everything else is let through, with the headers of a
+// limit of which nothing is used.
 func (s *Server) count(c *fiber.Ctx) error {
 	part := s.partOf(c.Path())
 	if part == nil {

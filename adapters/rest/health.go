@@ -17,6 +17,9 @@ const probeTimeout = 2 * time.Second
 type Probe struct {
 	Name  string
 	Check func(context.Context) error
+	// Covered means that the service still does its work while the dependency is down, because a
+	// failure mode says how: it is then degraded, and still ready.
+	Covered bool
 }
 
 // Health answers whether the process lives and whether it can do its work.
@@ -62,18 +65,29 @@ func (h *Health) ready(c *fiber.Ctx) error {
 	if h.drains() { // whatever the dependencies say
 		return c.Status(http.StatusServiceUnavailable).JSON(readyAnswer{"terminating", map[string]string{}})
 	}
-	answer := readyAnswer{"ok", map[string]string{}}
-	for name, err := range h.look(c.UserContext()) {
-		answer.Dependencies[name] = "ok"
-		if err != nil {
-			answer.Dependencies[name] = "down"
-			answer.Status = "unavailable"
-		}
-	}
-	if answer.Status != "ok" {
+	answer := h.readiness(h.look(c.UserContext()))
+	if answer.Status == "unavailable" {
 		c.Status(http.StatusServiceUnavailable)
 	}
 	return c.JSON(answer)
+}
+
+// readiness returns the answer for what was found of each dependency.
+func (h *Health) readiness(found map[string]error) readyAnswer {
+	answer := readyAnswer{"ok", map[string]string{}}
+	for _, p := range h.probes {
+		answer.Dependencies[p.Name] = "ok"
+		switch {
+		case found[p.Name] == nil:
+			continue
+		case !p.Covered:
+			answer.Status = "unavailable"
+		case answer.Status == "ok":
+			answer.Status = "degraded"
+		}
+		answer.Dependencies[p.Name] = "down"
+	}
+	return answer
 }
 
 // look probes all dependencies at once.

@@ -12,10 +12,11 @@ import (
 )
 
 func TestHealth(t *testing.T) {
-	var broken error
+	var broken, spare error
 	asked := 0
 	health := rest.NewHealth(
 		rest.Probe{Name: "database", Check: func(context.Context) error { asked++; return nil }},
+		rest.Probe{Name: "spare", Check: func(context.Context) error { return spare }, Covered: true},
 		rest.Probe{Name: "store", Check: func(context.Context) error { return broken }},
 	)
 	s := serve(t, config(), health)
@@ -27,13 +28,19 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	expect("/health", 200, `{"status":"ok"}`)
-	expect("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","store":"ok"}}`)
+	expect("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","spare":"ok","store":"ok"}}`)
 
 	broken = errors.New("a secret of the service")
 	expect("/health", 200, `{"status":"ok"}`)
-	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","store":"down"}}`)
+	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"ok","store":"down"}}`)
 
 	broken = nil
+	spare = errors.New("away")
+	expect("/ready", 200, `{"status":"degraded","dependencies":{"database":"ok","spare":"down","store":"ok"}}`)
+	broken = spare
+	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"down","store":"down"}}`)
+	broken, spare = nil, nil
+
 	health.Drain()
 	before := asked
 	expect("/health", 503, `{"status":"terminating"}`)

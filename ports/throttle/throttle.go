@@ -23,6 +23,7 @@ const (
 type Verdict struct {
 	Allowed   bool
 	Unlimited bool // the scope has no limit; the fields below are zero
+	Local     bool // counted in this process only, while the counter store is away
 	Limit     uint64
 	Remaining uint64
 	ResetAt   time.Time // when the present window ends
@@ -33,7 +34,8 @@ func (v Verdict) RetryAfter(now time.Time) time.Duration {
 	return max(v.ResetAt.Sub(now), time.Second)
 }
 
-// Throttle counts tries in the counter store, on every instance together.
+// Throttle counts tries in the counter store, on every instance together. While the store is away, a
+// throttle may count in its own process instead, and marks its verdicts as local.
 type Throttle interface {
 	// Try counts one try of a key in a scope and tells whether it is within
 	// the limit. fault.Unavailable when the counter store is away: then the

@@ -89,6 +89,7 @@ func (o *outage) within(name string) {
 		o.t.Errorf("%s: no failure of the store is counted", name)
 	}
 	o.health(http.StatusServiceUnavailable)
+	o.readiness()
 	if o.mode.name == "local" {
 		o.countsLocally(name)
 	}
@@ -97,11 +98,24 @@ func (o *outage) within(name string) {
 // health looks at both of the service's words about the store.
 func (o *outage) health(want int) {
 	o.t.Helper()
-	eventually(o.t, fmt.Sprintf("/ready and /healthcheck with %d", want), func() bool {
-		ready, state := get(o.t, "http://"+o.API+"/ready")
+	eventually(o.t, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
+		_, state := get(o.t, "http://"+o.API+"/ready")
 		healthy, _ := get(o.t, "http://"+o.RateLimitHTTP+"/healthcheck")
-		return ready == want && healthy == want && strings.Contains(state, `"counters":"ok"`) == (want == http.StatusOK)
+		return healthy == want && strings.Contains(state, `"counters":"ok"`) == (want == http.StatusOK)
 	})
+}
+
+// readiness looks at /ready while the store is away: the instance is taken out only where the failure mode does not cover
+// the limits of the API.
+func (o *outage) readiness() {
+	o.t.Helper()
+	want, status := http.StatusServiceUnavailable, "unavailable"
+	if o.mode.name == "open" || o.mode.name == "local" {
+		want, status = http.StatusOK, "degraded"
+	}
+	if got, state := get(o.t, "http://"+o.API+"/ready"); got != want || !strings.Contains(state, `"status":"`+status+`"`) {
+		o.t.Errorf("/ready: %d %s, want %d %s", got, state, want, status)
+	}
 }
 
 // countsLocally finds a limit of five kept by the process alone.

@@ -24,7 +24,7 @@ type RateLimit struct {
 	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"every descriptor is one of quota mode, also one without a rule, which is within its quota: a request fails only when all its quota descriptors are over"`
 	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"when a descriptor is over its limit, do not count the others of the request"`
 	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"most seconds that a counter outlives its window"`
-	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process)"`
+	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process); with open and local the limits of the API (AUTH_RATE_LIMIT and the others) are counted in the process, else sign-in answers 503"`
 	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"most series of statistics by value"`
 	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send none anywhere"`
 	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"files may name the same domain; their rules come together"`
@@ -55,6 +55,13 @@ func (r RateLimit) Validate() error {
 		return fmt.Errorf("KVSTORE_FAILURE_MODE: %q %w", r.FailureMode, err)
 	}
 	return nil
+}
+
+// CoversStore reports whether the API goes on without the counter store: its own limits are then
+// counted in the process.
+func (r RateLimit) CoversStore() bool {
+	mode := r.Decide().FailureMode
+	return mode == decide.FailLocal || mode == decide.FailOpen
 }
 
 // Decide returns the settings in the form in which decisions take them.

@@ -1,0 +1,87 @@
+package inprocess_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
+	"time"
+)
+
+// newFallback returns a throttle over two stores, one of which may be away, and what moves both their clocks.
+func newFallback(t *testing.T, shared, local *tally) (f *inprocess.FallbackThrottle, now func() time.Time, advance func(time.Duration)) {
+	t.Helper()
+	first, c := newThrottle(t, shared)
+	second, d := newThrottle(t, local)
+	return inprocess.NewFallbackThrottle(first, second), c.Now, func(by time.Duration) { c.Advance(by); d.Advance(by) }
+}
+
+func TestFallbackThrottleContract(t *testing.T) {
+	for name, shared := range map[string]tally{"store there": {}, "store away": {err: fault.New(fault.Unavailable, "", "away")}} {
+		t.Run(name, func(t *testing.T) {
+			throttletest.Run(t, func(t *testing.T) throttletest.Subject {
+				f, now, advance := newFallback(t, &tally{err: shared.err}, new(tally))
+				return throttletest.Subject{
+					Throttle: f, Limited: throttle.AuthAddress, Other: throttle.StepUpUser, Unlimited: throttle.APIAddress,
+					Limit: 5, Window: 15 * time.Minute, Now: now, Advance: advance,
+				}
+			})
+		})
+	}
+}
+
+// TestTriesAreGivenBackWhereTheyWereCounted takes the store away for the second of three tries.
+func TestTriesAreGivenBackWhereTheyWereCounted(t *testing.T) {
+	shared, local := new(tally), new(tally)
+	f, _, _ := newFallback(t, shared, local)
+	var verdicts []throttle.Verdict
+	for _, err := range []error{nil, fault.New(fault.Unavailable, "", "away"), nil} {
+		shared.err = err
+		v, err := f.Try(t.Context(), throttle.AuthAddress, "k")
+		if err != nil || !v.Allowed || v.Local != (len(verdicts) == 1) {
+			t.Fatalf("try %d: %+v, %v", len(verdicts), v, err)
+		}
+		verdicts = append(verdicts, v)
+	}
+	for i, v := range verdicts {
+		if err := f.GiveBack(t.Context(), throttle.AuthAddress, "k", v); err != nil {
+			t.Fatalf("give back %d: %v", i, err)
+		}
+	}
+	for name, store := range map[string]*tally{"shared": shared, "local": local} {
+		for key, count := range store.counts {
+			if count != 0 {
+				t.Errorf("%s: %d of %q are left", name, count, key)
+			}
+		}
+	}
+	if len(local.hits) != 2 {
+		t.Errorf("%d hits in the process, want a try and its return", len(local.hits))
+	}
+}
+
+func TestFallbackIsForTheStoreOnly(t *testing.T) {
+	shared, local := &tally{err: fault.New(fault.Internal, "", "broken")}, new(tally)
+	f, _, _ := newFallback(t, shared, local)
+	if _, err := f.Try(t.Context(), throttle.AuthAddress, "k"); !fault.Is(err, fault.Internal) {
+		t.Errorf("a defect: %v", err)
+	}
+	shared.err = fault.New(fault.Unavailable, "", "away")
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := f.Try(left, throttle.AuthAddress, "k"); err == nil {
+		t.Error("a caller that has left is counted")
+	}
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-late.Done()
+	if v, err := f.Try(late, throttle.AuthAddress, "k"); err != nil || !v.Local {
+		t.Errorf("a caller whose time was spent on the store: %+v, %v", v, err)
+	}
+	if len(local.hits) != 1 {
+		t.Errorf("%d hits in the process, want 1", len(local.hits))
+	}
+}
