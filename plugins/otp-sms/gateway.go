@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
@@ -55,11 +57,13 @@ func newGateway(settings setup.SMS) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	proxy := httpproxy.FromEnvironment().ProxyFunc() // of this process: what the manifest gives it
 	return &gateway{settings: settings, url: address, header: header, client: &http.Client{
 		Timeout: settings.Timeout,
 		// A redirect would carry the code and the credentials elsewhere: it is an answer like any other, and no success.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
+			Proxy:           func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 			MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: atOnceMost, MaxIdleConnsPerHost: keptOpen, IdleConnTimeout: idle,
 		},

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,5 +270,40 @@ func TestUnknownAuthority(t *testing.T) {
 	f := start(t, nil)
 	if err := gatewayTo(t, f, map[string]string{"SMS_CA_FILE": ""}).Deliver(t.Context(), code()); err == nil || len(f.requests()) != 0 {
 		t.Errorf("error %v, %d requests", err, len(f.requests()))
+	}
+}
+
+// TestDeliveryThroughAProxy sets the variables that the manifest would give.
+func TestDeliveryThroughAProxy(t *testing.T) {
+	f := start(t, nil)
+	var asked atomic.Value
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.Method + " " + r.Host)
+		far, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", f.Listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = far.Close() }()
+		w.WriteHeader(http.StatusOK)
+		near, rest, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = near.Close() }()
+		go func() { _, _ = io.Copy(far, rest) }()
+		_, _ = io.Copy(near, far)
+	}))
+	t.Cleanup(proxy.Close)
+	t.Setenv("HTTPS_PROXY", proxy.URL)
+	t.Setenv("NO_PROXY", "")
+	g := gatewayTo(t, f, map[string]string{"SMS_GATEWAY_URL": "https://sms.example.com/messages"})
+	t.Cleanup(g.client.CloseIdleConnections)
+	if err := g.Deliver(t.Context(), code()); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Load() != "CONNECT sms.example.com:443" || len(f.requests()) != 1 {
+		t.Errorf("the proxy was asked %v, the gateway got %+v", asked.Load(), f.requests())
 	}
 }

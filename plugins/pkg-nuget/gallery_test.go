@@ -81,7 +81,9 @@ func (f *far) plugin(t *testing.T) gallery {
 	t.Helper()
 	configured := fmt.Sprintf(`[{"baseUrl":%q},{"baseUrl":%q}]`, f.URL+"/v3/index.json", f.URL)
 	client, err := registryclient.Open(registryclient.Config{
-		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: func(string) string { return configured },
+		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: func(name string) string {
+			return map[string]string{registryclient.Variable: configured}[name]
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

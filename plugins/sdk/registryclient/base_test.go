@@ -43,7 +43,7 @@ func (s *seen) all() string {
 func at(t *testing.T, server *httptest.Server, path, credentials string) *registryclient.Base {
 	t.Helper()
 	value := fmt.Sprintf(`[{"baseUrl":%q%s}]`, server.URL+path, credentials)
-	client, err := registryclient.Open(registryclient.Config{Environment: func(string) string { return value }})
+	client, err := registryclient.Open(registryclient.Config{Environment: only(value)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,11 @@ func at(t *testing.T, server *httptest.Server, path, credentials string) *regist
 		t.Fatal(err)
 	}
 	return base
+}
+
+// only is an environment that has nothing but the registries.
+func only(value string) func(string) string {
+	return func(name string) string { return map[string]string{registryclient.Variable: value}[name] }
 }
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
@@ -93,9 +98,9 @@ func TestRawToken(t *testing.T) {
 	t.Parallel()
 	var s seen
 	server := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
-	client, err := registryclient.Open(registryclient.Config{RawToken: true, Environment: func(string) string {
-		return `[{"baseUrl":"` + server.URL + `","token":"t"}]`
-	}})
+	client, err := registryclient.Open(registryclient.Config{
+		RawToken: true, Environment: only(`[{"baseUrl":"` + server.URL + `","token":"t"}]`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ type Config struct {
 	// Defaults are the base URLs of the public registry, https only; the first is meant by a claim that names none. May be
 	// empty, where there is no public registry.
 	Defaults []string
-	// Environment looks up a variable of the process, as os.Getenv does; [Variable] is read. Nil: no private registries.
+	// Environment looks up a variable of the process, as os.Getenv does; [Variable], HTTPS_PROXY, HTTP_PROXY and NO_PROXY are
+	// read. Nil: no private registries, and no proxy.
 	Environment func(name string) string
 	// RawToken sends a token without the word "Bearer" before it.
 	RawToken bool
@@ -34,8 +35,8 @@ type Config struct {
 type Client struct {
 	registries []registry // configured ones first: they carry the credentials
 	standard   *registry  // for claims without a base URL; nil if there is none
-	guarded    *http.Transport
-	open       *http.Transport
+	guarded    http.RoundTripper
+	open       http.RoundTripper
 	rawToken   bool
 }
 
@@ -43,9 +44,13 @@ type Client struct {
 // to before the first request.
 func Open(config Config) (*Client, error) {
 	c := &Client{rawToken: config.RawToken}
+	var find proxies
 	if config.Environment != nil {
 		var err error
 		if c.registries, err = private(config.Environment(Variable)); err != nil {
+			return nil, err
+		}
+		if find, err = proxiesOf(config.Environment); err != nil {
 			return nil, err
 		}
 	}
@@ -59,8 +64,8 @@ func Open(config Config) (*Client, error) {
 			c.standard = c.find(at)
 		}
 	}
-	c.guarded = transport(guardedDial())
-	c.open = transport((&net.Dialer{Timeout: dialTimeout}).DialContext)
+	c.guarded = withProxies(guardedDial(), find, publicHost)
+	c.open = withProxies((&net.Dialer{Timeout: dialTimeout}).DialContext, find, anyHost)
 	return c, nil
 }
 

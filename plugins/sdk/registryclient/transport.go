@@ -22,7 +22,7 @@ const userAgent = "tollgate"
 // maxHeader bounds the header of an answer, in bytes.
 const maxHeader = 64 << 10
 
-// transport returns a transport that verifies certificates, obeys no proxy setting and decompresses nothing on its own.
+// transport returns a transport that verifies certificates, uses no proxy and decompresses nothing on its own.
 func transport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext: dial, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
@@ -52,7 +52,7 @@ func (b *Base) requests() http.RoundTripper {
 	})
 }
 
-func (b *Base) inner() *http.Transport {
+func (b *Base) inner() http.RoundTripper {
 	if b.registry.configured {
 		return b.client.open
 	}
