@@ -27,7 +27,10 @@ type guard struct {
 	host   string   // where the registry's API is
 	blobs  []string // as in [publicRegistry]
 
+	tokens []string // configured or known hosts that give tokens
+
 	mu     sync.Mutex
+	denied string        // a token service that may not be asked
 	realms []string      // hosts that the registry sent for tokens
 	wait   time.Duration // the longest that a host asked to wait; the library's errors do not have it
 }
@@ -42,10 +45,14 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if redirected := redirects(r); redirected > maxRedirects || redirected > 0 && !g.leadsTo(r.URL) {
 		return nil, g.forbidden(registryclient.ForbiddenRedirect, host)
 	} else if redirected == 0 && host != g.host && !g.givesTokens(r.URL) {
+		g.deny(host)
 		return nil, g.forbidden(registryclient.ForbiddenURL, host)
 	}
 	response, err := g.base.Transport(maxBody, host).RoundTrip(r)
 	if err != nil {
+		if redirects(r) == 0 && host != g.host && registryclient.Is(err, registryclient.ForbiddenAddress) {
+			g.deny(host)
+		}
 		return nil, err //nolint:wrapcheck // it is classed already, and names the host
 	}
 	if next := redirect(response); next != nil && !g.leadsTo(next) { // judged here: the library would hide why it goes no further
@@ -87,11 +94,32 @@ func (g *guard) leadsTo(at *url.URL) bool {
 		slices.ContainsFunc(g.blobs, func(pattern string) bool { return matches(pattern, host) })
 }
 
-// givesTokens tells whether the registry said that tokens are given at this host.
+// givesTokens reports whether the registry said that tokens are given at this host, and whether it may be asked: a configured or
+// known one always, another one only over https and where no credentials would go there.
 func (g *guard) givesTokens(at *url.URL) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return at.Scheme == "https" && at.User == nil && slices.Contains(g.realms, hostOf(at))
+	if at.User != nil || !slices.Contains(g.realms, hostOf(at)) {
+		return false
+	}
+	if slices.Contains(g.base.TokenHosts(), hostOf(at)) {
+		return true // the transport looks at the scheme
+	}
+	return at.Scheme == "https" && (g.base.Credentials().Empty() || slices.Contains(g.tokens, hostOf(at)))
+}
+
+// deny remembers a token service that may not be asked.
+func (g *guard) deny(host string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.denied = host
+}
+
+// deniedTokens returns the token service that was not asked, because it may not be; empty where there was none.
+func (g *guard) deniedTokens() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.denied
 }
 
 // learn remembers the hosts of the realms that a challenge names.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -62,6 +64,59 @@ func TestTokens(t *testing.T) {
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "guess")) {
 				t.Errorf("the error %q shows a secret", err)
+			}
+		})
+	}
+}
+
+// TestTokensOfAnotherHost has the token service of a registry on another host, as a self-hosted GitLab has.
+func TestTokensOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		configured bool
+		username   string
+		want       string // of the refusal; empty for none
+	}{
+		"configured":                {true, "ada", ""},
+		"configured, anonymous":     {true, "", "there is no image"},
+		"not configured":            {false, "ada", "is on a host that is not configured"},
+		"not configured, anonymous": {false, "", "is on a host that is not configured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				if user, password, _ := r.BasicAuth(); user != "ada" || password != "secret" {
+					http.Error(w, `{"errors":[{"code":"DENIED"}]}`, http.StatusForbidden)
+					return
+				}
+				_, _ = w.Write([]byte(`{"token":"good"}`))
+			}))
+			t.Cleanup(tokens.Close)
+			f := newFar(t)
+			f.push(t, "owner/weather", "1.0.0", server)
+			at := strings.Replace(strings.TrimPrefix(tokens.URL, "http://"), "127.0.0.1", "localhost", 1) // the library takes no private address as realm
+			f.withTokens("http://"+at+"/jwt/auth", "never")
+			entry := map[string]any{"baseUrl": f.URL}
+			if c.username != "" {
+				entry["username"], entry["password"] = c.username, "secret"
+			}
+			if c.configured {
+				entry["tokenHosts"] = []string{at}
+			}
+			configured, err := json.Marshal([]any{entry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = openPlugin(t, string(configured)).Check(t.Context(), f.claim("owner/weather:1.0.0"))
+			if c.want != "" {
+				wantRefusal(t, err, c.want)
+			} else if err != nil {
+				t.Errorf("Check = %v, want none", err)
+			}
+			if (asked.Load() > 0) != c.configured {
+				t.Errorf("the token service was asked %d times", asked.Load())
 			}
 		})
 	}

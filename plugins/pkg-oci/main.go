@@ -5,8 +5,8 @@
 // The registries allowed are docker.io, ghcr.io, quay.io, gcr.io, mcr.microsoft.com and those below pkg.dev; private ones are
 // named by their base URL in TOLLGATE_PACKAGE_REGISTRIES, where a username and a password, or a token, may open them.
 //
-// Three kinds of host are reached, and no other: the registry; the one where it says that tokens are given, over https and at a
-// public address; and, for the public registries, those where they are known to keep their blobs, to which they redirect each
+// Three kinds of host are reached, and no other: the registry; the one where it says that tokens are given, if the operator named
+// it in tokenHosts, or else, without credentials, over https and at a public address; and, for the public registries, those where they are known to keep their blobs, to which they redirect each
 // time. Apart from these, no redirect to another host is followed.
 package main
 

@@ -9,12 +9,13 @@ import (
 type publicRegistry struct {
 	host  string   // a name, or "*." and the end of one
 	blobs []string // the hosts that it redirects to for blobs; names, or "*." and the end of one
+	token string   // the host of its token service, where that is another
 }
 
 // publicRegistries lists them. Those without blobs serve them from their own host.
 func publicRegistries() []publicRegistry {
 	return []publicRegistry{
-		{host: defaultHost, blobs: []string{
+		{host: defaultHost, token: "auth.docker.io", blobs: []string{
 			"production.cloudflare.docker.com", "production.cloudfront.docker.com",
 			"docker-images-prod.6aa30f8b08e16409b46e0173d6de2f56.r2.cloudflarestorage.com",
 		}},

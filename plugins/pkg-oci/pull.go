@@ -138,6 +138,10 @@ func (p pull) compared(claimed, server string) error {
 // missing returns the answer for a manifest that was not got: here, and nowhere else, "not found" and "denied" are verdicts.
 // Registries deny what does not exist as they deny what is private.
 func (p pull) missing(err error) error {
+	if host := p.guard.deniedTokens(); host != "" {
+		return sdk.Refuse("image %.200s cannot be read: the token service of %.100s is on a host that is not configured, %.100q; "+
+			"the operator can name it in tokenHosts of the registry", p.image, p.image.host, host)
+	}
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
 		return p.unread(err)

@@ -78,5 +78,9 @@ func options(ctx context.Context, g *guard) []remote.Option {
 // newGuard returns the guard of one check of an image of the registry.
 func newGuard(base *registryclient.Base, at name.Registry, scheme string) *guard {
 	known, _ := public(canonicalHost(at.RegistryStr()))
-	return &guard{base: base, scheme: scheme, host: hostOf(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
+	g := &guard{base: base, scheme: scheme, host: hostOf(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
+	if known.token != "" {
+		g.tokens = []string{known.token}
+	}
+	return g
 }

@@ -22,7 +22,7 @@ import (
 // server (decisions 1.7).
 type Packages struct {
 	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (kept, and audited) or off"`
-	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: by registryType, a list of baseUrl with username and password, or token"`
+	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: by registryType, a list of baseUrl with username and password, or token; of oci also tokenHosts"`
 }
 
 // maxRegistriesFile bounds the file of PACKAGE_REGISTRIES.
@@ -52,6 +52,8 @@ type privateRegistry struct {
 	Username string `json:"username,omitempty" yaml:"username"`
 	Password string `json:"password,omitempty" yaml:"password"`
 	Token    string `json:"token,omitempty" yaml:"token"`
+	// TokenHosts are further hosts at which an OCI registry has its token service, and which get the credentials.
+	TokenHosts []string `json:"tokenHosts,omitempty" yaml:"tokenHosts"`
 }
 
 // environment returns what each plugin is to be told, by its name: only the
@@ -107,7 +109,7 @@ func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&byType); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.New("is not a list of baseUrl, username, password and token for each registryType")
+		return nil, errors.New("is not a list of baseUrl, username, password, token and tokenHosts for each registryType")
 	}
 	kinds := make([]string, 0, len(byType))
 	for kind := range byType {
@@ -118,6 +120,9 @@ func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
 		for i, r := range byType[kind] {
 			if err := r.validate(); err != nil {
 				return nil, fmt.Errorf("%s[%d]: %w", kind, i, err)
+			}
+			if len(r.TokenHosts) > 0 && kind != "oci" {
+				return nil, fmt.Errorf("%s[%d]: tokenHosts is for registries of type oci", kind, i)
 			}
 		}
 	}
@@ -133,6 +138,11 @@ func (r privateRegistry) validate() error {
 		return errors.New("baseUrl must not hold credentials: they are fields of their own")
 	case u.RawQuery != "", u.Fragment != "":
 		return errors.New("baseUrl must have no query and no fragment")
+	}
+	for _, host := range r.TokenHosts {
+		if at, err := url.Parse("https://" + host); err != nil || at.Host != host || at.Hostname() == "" {
+			return errors.New("tokenHosts must be names of hosts, with a port where it is not 443")
+		}
 	}
 	return r.validateCredentials(u)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,10 @@ func (b *Base) URL() string { return b.registry.url.String() }
 // Credentials returns those of the registry, empty for a public one; for libraries that send them on their own. Requests made by
 // Base carry them already.
 func (b *Base) Credentials() Credentials { return b.registry.credentials }
+
+// TokenHosts returns the hosts that the operator named for the token service of the registry, in lower case and without the port
+// of https. [Base.Transport] reaches them.
+func (b *Base) TokenHosts() []string { return slices.Clone(b.registry.tokenHosts) }
 
 // Get returns the body of a 200 answer to a request for path, which is below the base URL, escaped, and may have a query. It may
 // also be an absolute URL of the same scheme and host, as service indexes give them; credentials go with it only when it is

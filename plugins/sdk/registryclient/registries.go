@@ -12,7 +12,7 @@ import (
 )
 
 // Variable names the environment variable by which the host tells a plugin its private registries: a JSON list of objects
-// with baseUrl and, where the registry wants them, username and password, or token.
+// with baseUrl and, where the registry wants them, username and password, or token; an OCI registry may have tokenHosts.
 const Variable = "TOLLGATE_PACKAGE_REGISTRIES"
 
 // maxVariable bounds the variable, in bytes.
@@ -73,7 +73,8 @@ func loopback(host string) bool {
 type registry struct {
 	url         *url.URL // scheme and host in lower case, without default port and trailing slash
 	credentials Credentials
-	configured  bool // by the operator, who may name private addresses
+	configured  bool     // by the operator, who may name private addresses
+	tokenHosts  []string // further configured hosts, in lower case, without the port of https
 }
 
 // private reads the value of [Variable]; an empty one holds no registries.
@@ -89,6 +90,8 @@ func private(value string) ([]registry, error) {
 		Username string `json:"username"`
 		Password string `json:"password"`
 		Token    string `json:"token"`
+
+		TokenHosts []string `json:"tokenHosts"`
 	}
 	if err := json.Unmarshal([]byte(value), &entries); err != nil {
 		return nil, fmt.Errorf("%s is not a JSON list of registries", Variable) // the cause may show a secret
@@ -103,6 +106,13 @@ func private(value string) ([]registry, error) {
 			credentials: Credentials{Username: entry.Username, Password: entry.Password, Token: entry.Token}}
 		if err := r.credentials.check(at); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", Variable, at, err)
+		}
+		for _, host := range entry.TokenHosts {
+			service, err := url.Parse("https://" + host)
+			if err != nil || service.Host != host || service.Hostname() == "" {
+				return nil, fmt.Errorf("%s: %s: tokenHosts must be names of hosts", Variable, at)
+			}
+			r.tokenHosts = append(r.tokenHosts, canonicalHost(service))
 		}
 		all = append(all, r)
 	}

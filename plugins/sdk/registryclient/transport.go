@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,14 +60,21 @@ func (b *Base) inner() http.RoundTripper {
 	return b.client.guarded
 }
 
-// Transport returns a transport for a library that makes its own requests: it reaches the registry and, at public addresses
-// only, the hosts also named; all else fails with [ForbiddenURL]. It bounds each body by maxBytes and sends no credentials of
+// givesTokens reports whether at is on a host that the operator named for tokens: over https, or http on the machine itself.
+func (b *Base) givesTokens(at *url.URL) bool {
+	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) && (at.Scheme == "https" || loopback(at.Hostname()))
+}
+
+// Transport returns a transport for a library that makes its own requests: it reaches the registry, its token hosts and, at
+// public addresses only, the hosts also named; all else fails with [ForbiddenURL]. It bounds each body by maxBytes and sends no credentials of
 // its own.
 func (b *Base) Transport(maxBytes int64, also ...string) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		inner := b.inner()
 		switch {
 		case b.same(r.URL):
+		case b.givesTokens(r.URL):
+			inner = b.client.open
 		case r.URL.Scheme == "https" && slices.Contains(also, canonicalHost(r.URL)):
 			inner = b.client.guarded
 		default:
