@@ -122,12 +122,23 @@ func inProcessCounters(m *memory.Counters) counters {
 	return counters{Store: m, Healthy: func() bool { return true }}
 }
 
-// limitCounters are the counters of rate limits in the process.
-func limitCounters(c clock.Clock, cfg memory.Config, r metrics.Registerer, log *logrus.Entry) *memory.Counters {
-	m := memory.NewCounters(c, cfg)
-	m.Measure("ratelimit", r, log)
+// processCounters makes counters in the process.
+type processCounters struct {
+	Clock   clock.Clock
+	Config  memory.Config
+	Metrics metrics.Registerer
+	Log     *logrus.Entry
+}
+
+// named returns counters whose metrics and log lines have the name.
+func (p processCounters) named(name string) *memory.Counters {
+	m := memory.NewCounters(p.Clock, p.Config)
+	m.Measure(name, p.Metrics, p.Log)
 	return m
 }
+
+// limitCounters returns the counters of rate limits in the process.
+func limitCounters(p processCounters) *memory.Counters { return p.named("ratelimit") }
 
 // apiStore is where the API's own limits are counted.
 type apiStore struct{ counter.Store }
@@ -135,15 +146,11 @@ type apiStore struct{ counter.Store }
 // chooseAPIStore counts in the store of the rate limits where other instances
 // share that. In the process the API has counters of its own: callers of the rate
 // limit service could fill the others and so open a limit that guards sign-in.
-func chooseAPIStore(
-	shared counters, measured counter.Store, c clock.Clock, cfg memory.Config, r metrics.Registerer, log *logrus.Entry,
-) apiStore {
+func chooseAPIStore(shared counters, measured counter.Store, p processCounters) apiStore {
 	if shared.System != "" {
 		return apiStore{measured}
 	}
-	own := memory.NewCounters(c, cfg)
-	own.Measure("api", r, log)
-	return apiStore{own}
+	return apiStore{p.named("api")}
 }
 
 // chooseCounters counts on memcached where BACKEND_TYPE selects it, on Valkey

@@ -186,7 +186,7 @@ func registerer(r *prometheus.Registry) metrics.Registerer { return r }
 
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
-	limitCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
+	wire.Struct(new(processCounters), "*"), limitCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
 	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	chooseRules,

@@ -56,7 +56,13 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	prometheusRegisterer := registerer(r)
-	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
+	wiringProcessCounters := processCounters{
+		Clock:   clock,
+		Config:  memoryConfig,
+		Metrics: prometheusRegisterer,
+		Log:     log,
+	}
+	memoryCounters := limitCounters(wiringProcessCounters)
 	wiringCounters := inProcessCounters(memoryCounters)
 	otlpConfig := s.Tracing
 	tracing, cleanup, err := otlp.Open(ctx, otlpConfig, log)
@@ -245,7 +251,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
+	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
 	wiringFallbackSettings := fallbackSettings{
 		RateLimit: rateLimit,
 		Memory:    memoryConfig,
@@ -444,7 +450,13 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	prometheusRegisterer := registerer(r)
-	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
+	wiringProcessCounters := processCounters{
+		Clock:   clock,
+		Config:  memoryConfig,
+		Metrics: prometheusRegisterer,
+		Log:     log,
+	}
+	memoryCounters := limitCounters(wiringProcessCounters)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
@@ -671,7 +683,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	wiringApiStore := chooseAPIStore(wiringCounters, store, clock, memoryConfig, prometheusRegisterer, log)
+	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
 	wiringFallbackSettings := fallbackSettings{
 		RateLimit: rateLimit,
 		Memory:    memoryConfig,
@@ -882,7 +894,13 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	prometheusRegisterer := registerer(r)
-	memoryCounters := limitCounters(clock, memoryConfig, prometheusRegisterer, log)
+	wiringProcessCounters := processCounters{
+		Clock:   clock,
+		Config:  memoryConfig,
+		Metrics: prometheusRegisterer,
+		Log:     log,
+	}
+	memoryCounters := limitCounters(wiringProcessCounters)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err

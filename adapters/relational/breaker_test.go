@@ -66,7 +66,7 @@ func TestBreaker(t *testing.T) {
 		if b.Trusts(before, before) || !b.Trusts(before, time.Now()) {
 			t.Error("connections that did not answer are used again, or those that did are not")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		b.outdate()
 		if b.Trusts(before, time.Now()) || !b.Trusts(time.Now(), time.Now()) {
 			t.Error("outdated connections are used again, or new ones are not")

@@ -3,15 +3,12 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/tollgate-dev/tollgate/adapters/clienttls"
 )
 
 // security is how the connection is protected.
@@ -56,38 +53,43 @@ func (s *security) credentials() (credentials.TransportCredentials, error) {
 	if !s.tls && s.caFile == "" && s.certFile == "" && s.keyFile == "" && s.serverName == "" {
 		return insecure.NewCredentials(), nil
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName}
-	if s.caFile != "" {
-		content, err := os.ReadFile(s.caFile)
-		if err != nil {
-			return nil, fmt.Errorf("-tls_cacert: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(content) {
-			return nil, errors.New("-tls_cacert: no certificate in PEM form")
-		}
-	}
-	if s.certFile != "" || s.keyFile != "" {
-		own, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("-tls_cert and -tls_key: %w", err)
-		}
-		c.Certificates = []tls.Certificate{own}
-	}
-	return credentials.NewTLS(c), nil
+	roots := x509.NewCertPool()
+	return s.config(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{"-tls_key", s.keyFile})
 }
 
 // peerCredentials returns what the flags of the Envoy rate limit service's client
-// stand for.
+// stand for: its authorities count besides the system's.
 func (s *security) peerCredentials() (credentials.TransportCredentials, error) {
-	c, err := clienttls.Files{
-		Cert: clienttls.File{Setting: "-grpc-cert-file", Path: s.peerCertFile},
-		Key:  clienttls.File{Setting: "-grpc-key-file", Path: s.peerKeyFile},
-		CA:   clienttls.File{Setting: "-grpc-server-ca-file", Path: s.peerCAFile},
-	}.Config()
+	roots, err := x509.SystemCertPool()
 	if err != nil {
-		return nil, err
+		roots = x509.NewCertPool()
 	}
-	c.ServerName = s.serverName
+	return s.config(roots, file{"-grpc-server-ca-file", s.peerCAFile},
+		file{"-grpc-cert-file", s.peerCertFile}, file{"-grpc-key-file", s.peerKeyFile})
+}
+
+// file is a file that a flag names; an empty path is none.
+type file struct{ flag, path string }
+
+// config returns credentials with the authorities of a file added to roots, which
+// are used only where there is such a file, and with a client certificate.
+func (s *security) config(roots *x509.CertPool, ca, cert, key file) (credentials.TransportCredentials, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName}
+	if ca.path != "" {
+		content, err := os.ReadFile(ca.path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", ca.flag, err)
+		}
+		if c.RootCAs = roots; !roots.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("%s: no certificate in PEM form", ca.flag)
+		}
+	}
+	if cert.path != "" || key.path != "" {
+		own, err := tls.LoadX509KeyPair(cert.path, key.path)
+		if err != nil {
+			return nil, fmt.Errorf("%s and %s: %w", cert.flag, key.flag, err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
 	return credentials.NewTLS(c), nil
 }

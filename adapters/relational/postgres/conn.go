@@ -193,7 +193,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	if err != nil {
 		return nil, c.check(err)
 	}
-	return &stmt{made.(preparedStatement), c}, nil //nolint:forcetypeassert // the driver's statements are
+	return &stmt{made.(preparedStatement), c}, nil //nolint:errcheck // the driver's statements are
 }
 
 // BeginTx implements driver.ConnBeginTx.

@@ -212,11 +212,13 @@ func (p *Publisher) exists(ctx context.Context, c Condition, t Target) error {
 // before and the condition does not hold for it. It is checked again in the
 // transaction.
 func (p *Publisher) unpublished(ctx context.Context, c Condition, draft registry.Draft) error {
-	name, version, err := Target{draft.Name(), draft.Version()}.parse()
-	if c == nil || err != nil { // a name or version that breaks a rule is refused with the others
+	if c == nil {
 		return nil
 	}
-	return p.holdsFor(ctx, c, registry.Release{Name: name, Version: version})
+	if name, version, err := (Target{draft.Name(), draft.Version()}).parse(); err == nil {
+		return p.holdsFor(ctx, c, registry.Release{Name: name, Version: version})
+	}
+	return nil // a name or version that breaks a rule is refused with the other rules
 }
 
 // holdsFor returns fault.Stale when the condition does not hold for a version
