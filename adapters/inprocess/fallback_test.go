@@ -3,12 +3,12 @@ package inprocess_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
-	"time"
 )
 
 // newFallback returns a throttle over two stores, one of which may be away, and what moves both their clocks.
@@ -20,10 +20,10 @@ func newFallback(t *testing.T, shared, local *tally) (f *inprocess.FallbackThrot
 }
 
 func TestFallbackThrottleContract(t *testing.T) {
-	for name, shared := range map[string]tally{"store there": {}, "store away": {err: fault.New(fault.Unavailable, "", "away")}} {
+	for name, away := range map[string]error{"store there": nil, "store away": fault.New(fault.Unavailable, "", "away")} {
 		t.Run(name, func(t *testing.T) {
 			throttletest.Run(t, func(t *testing.T) throttletest.Subject {
-				f, now, advance := newFallback(t, &tally{err: shared.err}, new(tally))
+				f, now, advance := newFallback(t, &tally{err: away}, new(tally))
 				return throttletest.Subject{
 					Throttle: f, Limited: throttle.AuthAddress, Other: throttle.StepUpUser, Unlimited: throttle.APIAddress,
 					Limit: 5, Window: 15 * time.Minute, Now: now, Advance: advance,

@@ -87,7 +87,7 @@ func (s *statements) run(ctx context.Context, d *DB, q query) (*sql.Rows, error)
 	if err != nil {
 		return nil, err
 	}
-	return statement.QueryContext(ctx, q.args...) //nolint:wrapcheck // the caller classifies it
+	return statement.QueryContext(ctx, q.args...)
 }
 
 func (s *statements) of(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
@@ -99,7 +99,7 @@ func (s *statements) of(ctx context.Context, d *DB, text string) (*sql.Stmt, err
 	}
 	made, err := d.reader.DB.PrepareContext(ctx, d.dialect.placeholders(text))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller classifies it
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

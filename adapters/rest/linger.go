@@ -90,7 +90,7 @@ type secureConn struct {
 // Handshake completes the handshake before the first request is read. The
 // server has set the deadline of a request for it.
 func (c *secureConn) Handshake() error {
-	return c.tls.HandshakeContext(context.Background()) //nolint:wrapcheck // the server looks at it as if the connection were the library's
+	return c.tls.HandshakeContext(context.Background())
 }
 
 // ConnectionState returns what was agreed on.

@@ -73,7 +73,7 @@ func (c *connector) Driver() driver.Driver { return pgdriver.NewDriver() }
 func open(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, error) {
 	made, err := pgdriver.NewConnector(pgdriver.WithConfig(config)).Connect(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller classifies it
+		return nil, err
 	}
 	own, ok := made.(*pgdriver.Conn)
 	if !ok {

@@ -73,11 +73,11 @@ func (p *proxied) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, errors.New("no proxy can be chosen") // the cause may show the proxy's password
 	case proxy == nil:
-		return p.direct.RoundTrip(r)
+		return p.direct.RoundTrip(r) //nolint:wrapcheck // what the transport returns, as a RoundTripper must
 	case !p.reachable(r.URL.Hostname()):
 		return nil, &errPrivate{address: r.URL.Host}
 	}
-	return p.through.RoundTrip(r)
+	return p.through.RoundTrip(r) //nolint:wrapcheck // what the transport returns, as a RoundTripper must
 }
 
 // anyHost is for the hosts that the operator configured.
