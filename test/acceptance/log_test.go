@@ -24,7 +24,7 @@ func TestLogLines(t *testing.T) {
 		if given != "" {
 			api, limit = given+"-api", given+"-json"
 		}
-		a := call(t, "GET", s.api+"/auth/session", nil, "X-Request-Id", api).want(t, http.StatusServiceUnavailable)
+		a := call(t, "POST", s.api+"/auth/refresh", map[string]string{"refreshToken": "x"}, "X-Request-Id", api).want(t, http.StatusServiceUnavailable)
 		j := call(t, "POST", s.limitAPI+"/json", map[string]string{"domain": ""}, "X-Request-Id", limit).want(t, http.StatusBadRequest)
 		asked = append(asked, a.header.Get("X-Request-Id"), j.header.Get("X-Request-Id"), s.failByGRPC(t, given))
 	}
