@@ -1,108 +1,23 @@
 package valkey_test
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// known is what the proxies of these tests pass on.
-var known = []string{"PING", "AUTH", "SELECT", "GET", "SET", "INCRBY", "EXPIRE", "PEXPIRE", "EVAL", "EVALSHA"}
-
-// newProxy starts a Redis proxy that knows few commands. It answers others with a refusal of their name, or closes the connection
-// where there is no refusal.
+// newProxy returns the address of a proxy in front of target that refuses HELLO and CLIENT (instance.NewRedisProxy).
 func newProxy(t *testing.T, target, refusal string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := instance.NewRedisProxy(target, refusal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = c.Close() // the test fails by it
-				return
-			}
-			go proxy(c, server, refusal)
-		}
-	}()
-	return l.Addr().String()
-}
-
-// proxy answers one command after the other.
-func proxy(client, server net.Conn, refusal string) {
-	defer func() { _, _ = client.Close(), server.Close() }()
-	requests, answers := bufio.NewReader(client), bufio.NewReader(server)
-	for {
-		command, err := readMessage(requests)
-		if err != nil {
-			return
-		}
-		name := strings.Split(command, "\r\n")[2] // a command is a number of parts, a length, and its name
-		if !slices.Contains(known, strings.ToUpper(name)) {
-			if refusal == "" {
-				return
-			}
-			if _, err := fmt.Fprintf(client, refusal+"\r\n", name); err != nil {
-				return
-			}
-			continue
-		}
-		if _, err := io.WriteString(server, command); err != nil {
-			return
-		}
-		answer, err := readMessage(answers)
-		if err != nil {
-			return
-		}
-		if _, err := io.WriteString(client, answer); err != nil {
-			return
-		}
-	}
-}
-
-// readMessage reads one RESP2 message as it was sent.
-func readMessage(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // simple messages have no number
-	switch line[0] {
-	case '*':
-		for range n {
-			part, err := readMessage(r)
-			if err != nil {
-				return "", err
-			}
-			line += part
-		}
-	case '$':
-		if n < 0 {
-			return line, nil
-		}
-		text := make([]byte, n+2)
-		if _, err := io.ReadFull(r, text); err != nil {
-			return "", err
-		}
-		line += string(text)
-	}
-	return line, nil
+	t.Cleanup(p.Close)
+	return p.Address
 }
 
 // TestProxies counts, and keeps copies of sessions, through proxies that refuse HELLO and CLIENT, with a password and a database

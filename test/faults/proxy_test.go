@@ -1,0 +1,42 @@
+package faults
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// TestStoreBehindProxy reaches the counter store through proxies that know no HELLO and no CLIENT, such as Envoy's. Calls are counted
+// from the start, and again after the server was killed and started.
+func TestStoreBehindProxy(t *testing.T) {
+	for name, refusal := range map[string]string{
+		"unknown command":     "-ERR unknown command '%s'",
+		"unsupported command": "-ERR unsupported command '%s'",
+		"no name":             "-ERR invalid request%.0s",
+		"closed connection":   "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := startValkey(t)
+			proxy, err := instance.NewRedisProxy(v.Address, refusal)
+			must(t, err)
+			t.Cleanup(proxy.Close)
+			s := start(t, "KVSTORE_URL="+proxy.Address)
+			l := press(t, dial(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return asking("steady", "one") })
+			outage := outage{service: s, load: l, store: v}
+			l.settles(enough, counted)
+			outage.inStore("before")
+			v.Kill()
+			l.settles(enough, "Unavailable")
+			must(t, v.Start())
+			l.settles(enough, counted)
+			outage.inStore("after")
+			if status, state := get(t, "http://"+s.API+"/ready"); status != http.StatusOK || !strings.Contains(state, `"counters":"ok"`) {
+				t.Errorf("/ready: %d %s", status, state)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package instance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// proxyCommands are the commands that a RedisProxy passes on. Envoy's Redis proxy, for one, knows no HELLO and no CLIENT.
+var proxyCommands = []string{"PING", "AUTH", "SELECT", "GET", "SET", "INCRBY", "EXPIRE", "PEXPIRE", "EVAL", "EVALSHA"}
+
+// RedisProxy is a proxy in front of a Valkey server that passes on few commands. A connection to it ends with the server's.
+type RedisProxy struct {
+	Address string // host:port
+
+	listener net.Listener
+	target   string
+	refusal  string
+}
+
+// NewRedisProxy starts a proxy in front of target (host:port). Its answer to an unknown command is refusal, a format of the command's
+// name without the end of the line; with an empty refusal it closes the connection.
+func NewRedisProxy(target, refusal string) (*RedisProxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	p := &RedisProxy{Address: l.Addr().String(), listener: l, target: target, refusal: refusal}
+	go p.acceptConnections()
+	return p, nil
+}
+
+// Close ends the listener; connections end with their clients.
+func (p *RedisProxy) Close() { _ = p.listener.Close() } // nothing is left to do about it
+
+func (p *RedisProxy) acceptConnections() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close() // as the server itself would refuse it
+			continue
+		}
+		go p.forwardCommands(client, server)
+	}
+}
+
+// forwardCommands answers one command after the other until a connection ends.
+func (p *RedisProxy) forwardCommands(client, server net.Conn) {
+	defer func() { _, _ = client.Close(), server.Close() }()
+	requests, answers := bufio.NewReader(client), bufio.NewReader(server)
+	for {
+		command, err := readMessage(requests)
+		if err != nil {
+			return
+		}
+		answer := ""
+		name := strings.Split(command, "\r\n")[2] // a command is a number of parts, a length, and its name
+		switch {
+		case slices.Contains(proxyCommands, strings.ToUpper(name)):
+			if _, err := io.WriteString(server, command); err != nil {
+				return
+			}
+			if answer, err = readMessage(answers); err != nil {
+				return
+			}
+		case p.refusal == "":
+			return
+		default:
+			answer = fmt.Sprintf(p.refusal+"\r\n", name)
+		}
+		if _, err := io.WriteString(client, answer); err != nil {
+			return
+		}
+	}
+}
+
+// readMessage returns one RESP2 message as it was sent.
+func readMessage(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // simple messages have no number
+	switch line[0] {
+	case '*':
+		for range n {
+			part, err := readMessage(r)
+			if err != nil {
+				return "", err
+			}
+			line += part
+		}
+	case '$':
+		if n < 0 {
+			return line, nil
+		}
+		text := make([]byte, n+2)
+		if _, err := io.ReadFull(r, text); err != nil {
+			return "", err
+		}
+		line += string(text)
+	}
+	return line, nil
+}
