@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
@@ -187,7 +188,7 @@ func registerer(r *prometheus.Registry) metrics.Registerer { return r }
 // limitSet gives rate limit decisions and the API's own limits.
 var limitSet = wire.NewSet(
 	wire.Struct(new(processCounters), "*"), limitCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
-	decideConfig, rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
+	decideConfig, wire.Struct(new(limitStores), "*"), rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
 	chooseRules,
 	statisticsOptions, statistics.New, debugapi.NewStatistics, wire.Struct(new(sinks), "*"),
@@ -224,8 +225,20 @@ func newThrottle(cfg inprocess.ThrottleConfig, store apiStore, f fallbackSetting
 
 func decideConfig(r settings.RateLimit) decide.Config { return r.Decide() }
 
-func rateLimitPorts(rules decide.Rules, store counter.Store, local *memory.Counters, over overlimit.Cache, c clock.Clock) decide.Ports {
-	return decide.Ports{Rules: rules, Counters: store, Local: local, OverLimit: over, Clock: c}
+// rateLimitPorts is what decisions ask of the world. Only at the level debug they are logged one by one.
+func rateLimitPorts(rules decide.Rules, s limitStores, c clock.Clock, log *logrus.Entry) decide.Ports {
+	ports := decide.Ports{Rules: rules, Counters: s.Counters, Local: s.Local, OverLimit: s.OverLimit, Clock: c}
+	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
+		ports.Observer = decisionlog.New(log)
+	}
+	return ports
+}
+
+// limitStores is where decisions count.
+type limitStores struct {
+	Counters  counter.Store
+	Local     *memory.Counters
+	OverLimit overlimit.Cache
 }
 
 func statisticsOptions(r settings.RateLimit) statistics.Options {

@@ -75,7 +75,12 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
+	wiringLimitStores := limitStores{
+		Counters:  store,
+		Local:     memoryCounters,
+		OverLimit: cache,
+	}
+	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup()
@@ -474,7 +479,12 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
+	wiringLimitStores := limitStores{
+		Counters:  store,
+		Local:     memoryCounters,
+		OverLimit: cache,
+	}
+	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup2()
@@ -918,7 +928,12 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		cleanup()
 		return nil, nil, err
 	}
-	ports := rateLimitPorts(rules, store, memoryCounters, cache, clock)
+	wiringLimitStores := limitStores{
+		Counters:  store,
+		Local:     memoryCounters,
+		OverLimit: cache,
+	}
+	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup2()

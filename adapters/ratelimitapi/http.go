@@ -111,7 +111,11 @@ func (w *web) json(c *fasthttp.RequestCtx) {
 		writeError(c, http.StatusBadRequest, "malformed request: "+unreadable(c.Request.Body(), err))
 		return
 	}
-	d, err := w.service.decide(contextOf(c), &m)
+	ctx := contextOf(c)
+	if w.service.namesCalls {
+		ctx = requestid.NewContext(ctx, webRequestID(c))
+	}
+	d, err := w.service.decide(ctx, &m)
 	if err != nil {
 		r := w.service.refuse(w.service.webLog(c), err)
 		writeError(c, r.http, r.message)

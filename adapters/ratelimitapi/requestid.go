@@ -53,12 +53,21 @@ func webRequestID(c *fasthttp.RequestCtx) string {
 // its answer: a call that nothing is logged of needs no name, and is not slowed
 // down by one.
 func (s *service) grpcLog(ctx context.Context) *logrus.Entry {
+	id := requestid.FromContext(ctx)
+	if id == "" {
+		id = nameCall(ctx)
+	}
+	return s.log.WithContext(ctx).WithField(fieldRequestID, id)
+}
+
+// nameCall returns the id of a gRPC call, the caller's or one made here, and puts it into the answer.
+func nameCall(ctx context.Context) string {
 	id := grpcRequestID(ctx)
 	if id == "" {
 		id = newRequestID()
 	}
 	_ = grpc.SetHeader(ctx, metadata.Pairs(grpcRequestIDKey, id)) // fails once a stream has begun to answer
-	return s.log.WithContext(ctx).WithField(fieldRequestID, id)
+	return id
 }
 
 // webLog returns the log for lines about an HTTP request.

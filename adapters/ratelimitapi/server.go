@@ -46,7 +46,10 @@ const spareWorkers = 1024
 // Open takes the addresses of both listeners; the cleanup gives up what
 // Shutdown has not. Nothing is answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
-	service := &service{decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata, log: d.Log}
+	service := &service{
+		decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
+		namesCalls: d.Log.Logger.IsLevelEnabled(logrus.DebugLevel), log: d.Log,
+	}
 	if d.Tracing.enabled() {
 		service.decider = tracedDecider{d.Decider}
 	}

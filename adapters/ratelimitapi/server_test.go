@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc/credentials/insecure"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -183,7 +184,7 @@ func TestUnixSocket(t *testing.T) {
 
 func refused(t *testing.T, c ratelimitapi.Config, want string) {
 	t.Helper()
-	_, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Dependencies{})
+	_, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Dependencies{Log: logrus.NewEntry(logrus.New())})
 	if err == nil {
 		cleanup()
 	}

@@ -10,6 +10,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
 // Decider is what the listeners ask of the core; decide.Decider is one.
@@ -32,8 +33,10 @@ type service struct {
 	headers HeaderConfig
 	// dynamicMetadata tells that answers hold metadata.
 	dynamicMetadata bool
-	log             *logrus.Entry
-	questions       questions
+	// namesCalls tells that lines are logged of every call, which name it.
+	namesCalls bool
+	log        *logrus.Entry
+	questions  questions
 }
 
 // decide converts and asks.
@@ -59,6 +62,9 @@ func (s *service) refuse(log *logrus.Entry, err error) refusal {
 
 // ShouldRateLimit implements the v3 rate limit protocol.
 func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+	if s.namesCalls {
+		ctx = requestid.NewContext(ctx, nameCall(ctx))
+	}
 	d, err := s.decide(ctx, m)
 	if err != nil {
 		r := s.refuse(s.grpcLog(ctx), err)

@@ -3,7 +3,10 @@
 // nothing: whoever asks may choose it.
 package requestid
 
-import "encoding/hex"
+import (
+	"context"
+	"encoding/hex"
+)
 
 // Header is the HTTP header, and in lower case the gRPC metadata, that carries
 // an id.
@@ -29,3 +32,16 @@ func Valid(id string) bool {
 
 // Of returns the id that is made of random bytes, 24 characters long.
 func Of(random [12]byte) string { return hex.EncodeToString(random[:]) }
+
+type contextKey struct{}
+
+// NewContext returns a context that carries the id of a request to what is called for it.
+func NewContext(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, contextKey{}, id)
+}
+
+// FromContext returns the id that a context carries; empty for none.
+func FromContext(ctx context.Context) string {
+	id, _ := ctx.Value(contextKey{}).(string)
+	return id
+}

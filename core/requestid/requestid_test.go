@@ -29,3 +29,12 @@ func TestOwnIdsAreValid(t *testing.T) {
 		}
 	})
 }
+
+func TestContext(t *testing.T) {
+	if id := requestid.FromContext(t.Context()); id != "" {
+		t.Errorf("a context without an id has %q", id)
+	}
+	if id := requestid.FromContext(requestid.NewContext(t.Context(), "a")); id != "a" {
+		t.Errorf("got %q, want a", id)
+	}
+}

@@ -34,7 +34,9 @@ type Ports struct {
 	// OverLimit remembers counters that Counters has told to be over their
 	// limit; nil remembers none (LOCAL_CACHE_SIZE_IN_BYTES).
 	OverLimit overlimit.Cache
-	Clock     clock.Clock
+	// Observer is told of every decision; nil for none, which costs nothing.
+	Observer Observer
+	Clock    clock.Clock
 }
 
 // Decider answers rate limit requests. It is safe for concurrent use.
@@ -80,7 +82,11 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 	if err := d.count(ctx, w); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	return d.answer(w), nil
+	made := d.answer(w)
+	if d.ports.Observer != nil {
+		d.observe(ctx, w, set, made)
+	}
+	return made, nil
 }
 
 // admit checks what can be known before any rule is looked for.

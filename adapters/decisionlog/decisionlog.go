@@ -1,0 +1,150 @@
+// Package decisionlog writes into the log why rate limit calls are answered as they are, one line for
+// each descriptor. It is for people who look for a mistake in rules or callers, at the level debug;
+// counts of what happens are statistics.
+package decisionlog
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/requestid"
+)
+
+// The bounds of what a call may write: values are the callers' own.
+const (
+	maxLines = 100 // of one call
+	maxText  = 256 // bytes of a text in a line
+)
+
+// Log writes decisions into a log. It is a decide.Observer.
+type Log struct{ log *logrus.Entry }
+
+// New returns a Log that writes lines of the level debug.
+func New(log *logrus.Entry) *Log { return &Log{log} }
+
+// Decided writes a line for each descriptor (decide.Observer).
+func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []decide.Finding) {
+	call := l.log.WithContext(ctx).WithFields(logrus.Fields{
+		"domain": bounded(string(r.Domain)), "overall_code": codeText(code), "request_id": requestid.FromContext(ctx),
+	})
+	for i := range findings {
+		if i == maxLines {
+			call.WithField("descriptors", len(findings)).Debugf("only %d descriptors of a rate limit call are logged", maxLines)
+			return
+		}
+		call.WithFields(fieldsOf(&r.Descriptors[i], &findings[i])).Debug("a rate limit descriptor was decided")
+	}
+}
+
+func fieldsOf(d *ratelimit.Descriptor, f *decide.Finding) logrus.Fields {
+	fields := logrus.Fields{"descriptor": descriptorText(d.Entries), "code": codeText(f.Status.Code), "hits": signedHits(d, f)}
+	addRule(fields, d, f)
+	if f.Status.Limited() {
+		fields["limit"] = strconv.FormatUint(uint64(f.Status.Limit.RequestsPerUnit), 10) + " per " + f.Status.Limit.Unit.String()
+		fields["remaining"] = f.Status.Remaining
+	}
+	switch f.Source {
+	case decide.FromStore:
+		fields["answered_from"], fields["key"], fields["count"] = "counter", bounded(f.Key), f.Count
+	case decide.FromMemory:
+		fields["answered_from"] = "local cache"
+	case decide.FromFailureMode:
+		fields["answered_from"] = "KVSTORE_FAILURE_MODE"
+	case decide.FromRule:
+	}
+	return fields
+}
+
+// addRule adds the rule, or why there is none.
+func addRule(fields logrus.Fields, d *ratelimit.Descriptor, f *decide.Finding) {
+	switch {
+	case f.Rule != nil:
+		fields["rule"] = bounded(f.Rule.Path)
+		if f.Rule.Unlimited {
+			fields["limit"] = "unlimited"
+		}
+		if f.Rule.Shadow {
+			fields["shadow_mode"] = true
+		}
+		if f.Rule.Quota {
+			fields["quota_mode"] = true
+		}
+		if f.Replaced {
+			fields["limit"] = "replaced by that of another descriptor"
+		}
+	case f.Miss.Reason == ruleset.Matched:
+		fields["no_rule"] = "the request brings its own limit"
+	default:
+		fields["no_rule"] = missText(d.Entries, f.Miss)
+	}
+}
+
+func missText(entries []ratelimit.Entry, m ruleset.Miss) string {
+	switch m.Reason {
+	case ruleset.UnknownDomain:
+		return "the domain is not configured"
+	case ruleset.UnknownKey:
+		return "no rule has the key " + quoted(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
+	case ruleset.UnknownValue:
+		e := entries[m.Level]
+		return "no rule of the key " + quoted(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quoted(e.Value)
+	case ruleset.TooDeep:
+		return "the rules end at level " + strconv.Itoa(m.Level) + ", and the descriptor goes on"
+	case ruleset.NoLimit:
+		return "the rules have no rate_limit at level " + strconv.Itoa(m.Level)
+	case ruleset.Matched:
+	}
+	return ""
+}
+
+// descriptorText returns a descriptor in the form that ratelimit-client takes.
+func descriptorText(entries []ratelimit.Entry) string {
+	var b strings.Builder
+	for i := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(bounded(entries[i].Key) + "=" + bounded(entries[i].Value))
+		if b.Len() > maxText {
+			break
+		}
+	}
+	return bounded(b.String())
+}
+
+// signedHits returns the hits that a descriptor brought, negative where it gave them back.
+func signedHits(d *ratelimit.Descriptor, f *decide.Finding) int64 {
+	n := int64(f.Hits) //nolint:gosec // at most MaxHits
+	if d.GiveBack {
+		return -n
+	}
+	return n
+}
+
+func codeText(c ratelimit.Code) string {
+	if c == ratelimit.OverLimit {
+		return "OVER_LIMIT"
+	}
+	return "OK"
+}
+
+func quoted(s string) string { return `"` + bounded(s) + `"` }
+
+// bounded returns a text that is at most maxText bytes long, with an ellipsis for what it leaves out.
+func bounded(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText - len("…")
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,50 @@
+package ruleset
+
+import "github.com/tollgate-dev/tollgate/core/ratelimit"
+
+// Miss says why entries land on no rule.
+type Miss struct {
+	Reason Reason
+	// Level is the index of the entry at which the search ended. For NoLimit it is the number of
+	// entries.
+	Level int
+}
+
+// Reason is the kind of a Miss.
+type Reason uint8
+
+// The reasons. The zero value is no miss at all.
+const (
+	Matched       Reason = iota
+	UnknownDomain        // the configuration does not have the domain
+	UnknownKey           // no descriptor at this level has the key
+	UnknownValue         // descriptors have the key, and none takes the value
+	TooDeep              // there are no descriptors at this level
+	NoLimit              // the descriptor at the end has no rate_limit
+)
+
+// Explain returns why Match returns no rule. It takes the same way, and is for people who look for
+// a mistake, not for decisions.
+func (s *Set) Explain(domain ratelimit.Domain, entries []ratelimit.Entry) Miss {
+	n := s.domains[domain]
+	if n == nil {
+		return Miss{Reason: UnknownDomain}
+	}
+	for i := range entries {
+		child := n.child(&entries[i])
+		switch {
+		case child != nil:
+			n = child
+		case len(n.keys) == 0:
+			return Miss{Reason: TooDeep, Level: i}
+		case n.keys[entries[i].Key] == nil:
+			return Miss{Reason: UnknownKey, Level: i}
+		default:
+			return Miss{Reason: UnknownValue, Level: i}
+		}
+	}
+	if n.rule == nil {
+		return Miss{Reason: NoLimit, Level: len(entries)}
+	}
+	return Miss{}
+}
