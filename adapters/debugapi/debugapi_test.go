@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,12 +29,14 @@ func (silent) Refused(error)   {}
 
 // decisions are what a decider has counted.
 type decisions struct {
-	stats  decide.Stats
-	series []*decide.Series
+	stats   decide.Stats
+	series  []*decide.Series
+	unknown map[ratelimit.Domain]uint64
 }
 
-func (d *decisions) Stats() *decide.Stats             { return &d.stats }
-func (d *decisions) Series() iter.Seq[*decide.Series] { return slices.Values(d.series) }
+func (d *decisions) Stats() *decide.Stats                                { return &d.stats }
+func (d *decisions) Series() iter.Seq[*decide.Series]                    { return slices.Values(d.series) }
+func (d *decisions) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(d.unknown) }
 
 // bench is a debug listener with all it shows.
 type bench struct {

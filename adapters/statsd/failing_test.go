@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/sirupsen/logrus/hooks/test"
 
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
@@ -23,6 +24,9 @@ func (*none) Loaded() uint64                   { return 0 }
 func (*none) Refused() uint64                  { return 0 }
 func (n *none) Stats() *decide.Stats           { return &n.stats }
 func (*none) Series() iter.Seq[*decide.Series] { return func(func(*decide.Series) bool) {} }
+func (*none) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+	return func(func(ratelimit.Domain, uint64) bool) {}
+}
 
 // TestNothingIsLostWhileTheNameIsUnknown: what could not be sent is sent when
 // it can be, and the log tells of the beginning and the end, once each.

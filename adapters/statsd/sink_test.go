@@ -37,6 +37,9 @@ func (c *counts) Loaded() uint64                   { return 0 }
 func (c *counts) Refused() uint64                  { return 0 }
 func (c *counts) Stats() *decide.Stats             { return &c.stats }
 func (c *counts) Series() iter.Seq[*decide.Series] { return slices.Values(c.series) }
+func (*counts) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+	return func(func(ratelimit.Domain, uint64) bool) {}
+}
 
 func newCounts(paths ...string) *counts {
 	c := &counts{}

@@ -30,6 +30,9 @@ type counted struct {
 }
 
 func (c *counted) Series() iter.Seq[*decide.Series] { return slices.Values(c.series) }
+func (*counted) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+	return func(func(ratelimit.Domain, uint64) bool) {}
+}
 
 func newCounted(paths ...string) *counted {
 	c := &counted{}

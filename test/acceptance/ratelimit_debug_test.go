@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -98,5 +99,30 @@ func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 	s.stop()
 	if strings.Contains(s.process.Log(), "descriptor was decided") {
 		t.Errorf("the log has decisions:\n%s", s.process.Log())
+	}
+}
+
+// TestUnknownDomainsAreCounted: a caller with a misspelt domain shows in the statistics, and callers that make names up do not fill
+// them.
+func TestUnknownDomainsAreCounted(t *testing.T) {
+	s := only(t, limitOf(3)).start(t)
+	const metric = "ratelimit_service_rate_limit_domain_not_found"
+	c := s.rateLimiter(t)
+	for range 2 {
+		wantOverall(t, c, request("dd", "k", "x"), ratelimit.RateLimitResponse_OK)
+	}
+	wantOverall(t, c, request("d", "unknown", "x"), ratelimit.RateLimitResponse_OK)
+	for n := range 300 {
+		wantOverall(t, c, request(fmt.Sprint("made-up-", n), "k", "x"), ratelimit.RateLimitResponse_OK)
+	}
+	if n := s.metric(metric, "domain", "dd"); n != 2 {
+		t.Errorf("%v descriptors in the misspelt domain, want 2", n)
+	}
+	if n := s.metric(metric, "domain", "_other"); n != 201 {
+		t.Errorf("%v descriptors in other domains, want 201", n)
+	}
+	stats := string(call(t, "GET", s.debug+"/stats", nil).want(t, http.StatusOK).body)
+	if !strings.Contains(stats, "\nratelimit.service.rate_limit.dd.domain_not_found: 2\n") {
+		t.Errorf("/stats has\n%s", stats)
 	}
 }

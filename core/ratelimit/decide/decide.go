@@ -45,7 +45,9 @@ type Decider struct {
 	ports  Ports
 	stats  Stats
 	series *seriesTable
-	works  sync.Pool
+	// unknown counts descriptors in domains that the configuration does not have.
+	unknown *seriesTable
+	works   sync.Pool
 }
 
 // New returns a Decider, or what is wrong with the configuration.
@@ -53,7 +55,7 @@ func New(c Config, p Ports) (*Decider, error) {
 	if err := c.validate(p); err != nil {
 		return nil, err
 	}
-	return &Decider{config: c, ports: p, series: newSeriesTable(c.MaxSeries)}, nil
+	return &Decider{config: c, ports: p, series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains)}, nil
 }
 
 // Stats returns the counts of the service itself, which go on changing.

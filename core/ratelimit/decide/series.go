@@ -162,6 +162,9 @@ type seriesName struct {
 }
 
 func newSeriesName(d ratelimit.Domain, key []byte, ends []int) seriesName {
+	if len(d) >= maxSeriesName {
+		return seriesName{long: true}
+	}
 	return seriesName{domain: d, key: append(append(key, d...), 0), ends: ends}
 }
 

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,6 +177,37 @@ func TestSeriesTogether(t *testing.T) {
 	}
 	if total != callers*values || series != most {
 		t.Errorf("%d hits in %d series, want %d in %d", total, series, callers*values, most)
+	}
+}
+
+func unknownDomains(b *bench) map[ratelimit.Domain]uint64 { return maps.Collect(b.UnknownDomains()) }
+
+func TestUnknownDomainsAreCounted(t *testing.T) {
+	b := open(t, nil, on("k", perMinute(5)))
+	inDomain := func(name string, paths ...string) {
+		r := ask(paths...)
+		r.Domain = ratelimit.Domain(name)
+		r.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 3, Unit: ratelimit.Hour}
+		b.must(t, r)
+	}
+	inDomain("shop", "k=v", "k=w")
+	inDomain("shop", "k=v")
+	b.must(t, ask("other=v"))
+	if got := unknownDomains(b); !maps.Equal(got, map[ratelimit.Domain]uint64{"shop": 3}) {
+		t.Errorf("got %v", got)
+	}
+	inDomain(strings.Repeat("x", 1<<20), "k=v")
+	for i := range 3 * decide.MaxUnknownDomains {
+		inDomain(strconv.Itoa(i), "k=v")
+	}
+	got, others := unknownDomains(b), b.Stats().OtherDomains.Load()
+	if len(got) != decide.MaxUnknownDomains || others != 1+2*decide.MaxUnknownDomains+1 {
+		t.Errorf("%d domains, %d others", len(got), others)
+	}
+	b.clock.at = b.clock.at.Add(2 * time.Hour)
+	inDomain("late", "k=v")
+	if got := unknownDomains(b); got["late"] != 1 || len(got) != 1 {
+		t.Errorf("two hours later: %v", got)
 	}
 }
 

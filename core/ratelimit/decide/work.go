@@ -88,11 +88,15 @@ func (d *Decider) give(w *work) {
 
 // resolve finds what each descriptor is held against.
 func (d *Decider) resolve(w *work, set *ruleset.Set) {
-	replacing := false
+	replacing, found := false, false
 	for i := range w.request.Descriptors {
 		t := d.target(w, &w.request.Descriptors[i], set)
 		replacing = replacing || t.rule != nil && len(t.rule.Replaces) > 0
+		found = found || t.kind != free
 		w.targets = append(w.targets, t)
+	}
+	if !found && !set.Has(w.request.Domain) {
+		d.countUnknown(w)
 	}
 	if replacing {
 		w.replace(d.config.Quota)

@@ -34,13 +34,8 @@ func (s *Statistics) NewChanges() *Changes {
 // take, because it stopped, comes again.
 func (c *Changes) Counters() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
-		for _, one := range c.of.Service() {
-			if grown := one.Value - c.service[one.Name]; grown > 0 {
-				if !yield(one.Name, grown) {
-					return
-				}
-				c.service[one.Name] = one.Value
-			}
+		if !c.counters(c.of.Service(), yield) {
+			return
 		}
 		c.round++
 		for one := range c.of.subjects() {
@@ -50,6 +45,26 @@ func (c *Changes) Counters() iter.Seq2[string, uint64] {
 		}
 		c.forget(yield)
 	}
+}
+
+// counters tells which counters of the service grew; false when nobody listens any more. It forgets
+// those that are gone: an unknown domain makes room when nobody asks for it any more.
+func (c *Changes) counters(list []Counter, yield func(string, uint64) bool) bool {
+	told := make(map[string]uint64, len(list))
+	for i, one := range list {
+		told[one.Name] = one.Value
+		before := c.service[one.Name]
+		if one.Value <= before || yield(one.Name, one.Value-before) {
+			continue
+		}
+		for _, rest := range list[i:] {
+			told[rest.Name] = c.service[rest.Name]
+		}
+		c.service = told
+		return false
+	}
+	c.service = told
+	return true
 }
 
 // subject tells what grew of a subject; false when nobody listens any more.

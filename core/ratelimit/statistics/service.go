@@ -1,5 +1,10 @@
 package statistics
 
+import (
+	"maps"
+	"slices"
+)
+
 // Counter is a count of the service itself, since the start.
 type Counter struct {
 	Name  string // with dots
@@ -13,7 +18,7 @@ type Counter struct {
 // Service returns the counters of the service itself.
 func (s *Statistics) Service() []Counter {
 	d := s.decider.Stats()
-	return []Counter{
+	list := []Counter{
 		plain("config_load_success", "Configurations that came into force.", s.rules.Loaded()),
 		plain("config_load_error", "Configurations that were refused.", s.rules.Refused()),
 		plain("global_shadow_mode", "Over-limit results that SHADOW_MODE let pass.", d.GlobalShadow.Load()),
@@ -27,6 +32,30 @@ func (s *Statistics) Service() []Counter {
 			Metric: "ratelimit_service_total_requests", Label: "grpc_method", LabelValue: method,
 		},
 	}
+	if s.options.WithoutRules {
+		return list
+	}
+	return append(list, s.unknownDomains()...)
+}
+
+// otherDomains stands for the unknown domains that are not counted by their names.
+const otherDomains = "_other"
+
+// unknownDomains returns the counters of domains that callers asked for and the configuration did not
+// have, sorted. Domains that are written alike in names are counted together.
+func (s *Statistics) unknownDomains() []Counter {
+	values := map[string]uint64{otherDomains: s.decider.Stats().OtherDomains.Load()}
+	for domain, n := range s.decider.UnknownDomains() {
+		values[clean(string(domain))] += n
+	}
+	list := make([]Counter, 0, len(values))
+	for _, domain := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, Counter{
+			Name: rulePrefix + domain + ".domain_not_found", Value: values[domain], Help: "Descriptors in domains that are not configured.",
+			Metric: "ratelimit_service_rate_limit_domain_not_found", Label: "domain", LabelValue: domain,
+		})
+	}
+	return list
 }
 
 // storeError returns the name of failures of the store. There is one, so that the kinds of failures add

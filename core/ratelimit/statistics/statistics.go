@@ -25,12 +25,13 @@ type Rules interface {
 type Decider interface {
 	Stats() *decide.Stats
 	Series() iter.Seq[*decide.Series]
+	UnknownDomains() iter.Seq2[ratelimit.Domain, uint64]
 }
 
 // Options change what is listed.
 type Options struct {
-	// WithoutRules leaves out the statistics of rules and of values
-	// (DISABLE_STATS).
+	// WithoutRules leaves out the statistics of rules, of values and of
+	// unknown domains (DISABLE_STATS).
 	WithoutRules bool
 	// PeerNames lists store errors under the name that the Envoy service has for
 	// them.

@@ -21,16 +21,18 @@ import (
 // bench has rules and decisions that the test makes up.
 type bench struct {
 	*statistics.Statistics
-	set    *ruleset.Set
-	stats  decide.Stats
-	series []*decide.Series
+	set     *ruleset.Set
+	stats   decide.Stats
+	series  []*decide.Series
+	unknown map[ratelimit.Domain]uint64
 }
 
-func (b *bench) Current() *ruleset.Set            { return b.set }
-func (b *bench) Loaded() uint64                   { return 2 }
-func (b *bench) Refused() uint64                  { return 0 }
-func (b *bench) Stats() *decide.Stats             { return &b.stats }
-func (b *bench) Series() iter.Seq[*decide.Series] { return slices.Values(b.series) }
+func (b *bench) Current() *ruleset.Set                               { return b.set }
+func (b *bench) Loaded() uint64                                      { return 2 }
+func (b *bench) Refused() uint64                                     { return 0 }
+func (b *bench) Stats() *decide.Stats                                { return &b.stats }
+func (b *bench) Series() iter.Seq[*decide.Series]                    { return slices.Values(b.series) }
+func (b *bench) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(b.unknown) }
 
 func open(t testing.TB, o statistics.Options, keys ...string) *bench {
 	t.Helper()
@@ -115,6 +117,50 @@ func TestNames(t *testing.T) {
 
 // TestFailedCallsAddUp: the kinds of failures of one metric come to the calls that failed, whatever the
 // name of the first kind.
+func TestUnknownDomains(t *testing.T) {
+	b := open(t, statistics.Options{})
+	b.unknown = map[ratelimit.Domain]uint64{"shopp": 3, "a:b": 1, "a_b": 2, "10.0.0.1": 4}
+	b.stats.OtherDomains.Add(5)
+	c := b.NewChanges()
+	want(t, grown(c), map[string]uint64{
+		"ratelimit.service.config_load_success":                  2,
+		"ratelimit.service.rate_limit.shopp.domain_not_found":    3,
+		"ratelimit.service.rate_limit.a_b.domain_not_found":      3,
+		"ratelimit.service.rate_limit.10_0_0_1.domain_not_found": 4,
+		"ratelimit.service.rate_limit._other.domain_not_found":   5,
+	})
+	b.unknown["shopp"] = 4
+	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shopp.domain_not_found": 1})
+	for one := range open(t, statistics.Options{WithoutRules: true}).NewChanges().Counters() {
+		if strings.Contains(one, "domain_not_found") {
+			t.Errorf("%s is listed without the statistics of rules", one)
+		}
+	}
+}
+
+// TestChangesThatWereNotTaken: what a sink did not take comes again, once.
+func TestChangesThatWereNotTaken(t *testing.T) {
+	b := open(t, statistics.Options{})
+	b.stats.GlobalShadow.Add(1)
+	b.unknown = map[ratelimit.Domain]uint64{"shopp": 3}
+	c := b.NewChanges()
+	total := map[string]uint64{}
+	for range 5 {
+		for name, by := range c.Counters() {
+			if _, refused := total[name]; !refused {
+				total[name] = 0 // each is refused the first time
+				break
+			}
+			total[name] += by
+		}
+	}
+	want(t, total, map[string]uint64{
+		"ratelimit.service.config_load_success":               2,
+		"ratelimit.service.global_shadow_mode":                1,
+		"ratelimit.service.rate_limit.shopp.domain_not_found": 3,
+	})
+}
+
 func TestFailedCallsAddUp(t *testing.T) {
 	for name, peer := range map[string]bool{"store_error": false, "redis_error": true} {
 		b := open(t, statistics.Options{PeerNames: peer})
