@@ -86,11 +86,15 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
+	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
 	statsdConfig := s.Statsd
-	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
 		RateLimit:  rateLimit,
 		Statsd:     statsdConfig,
@@ -491,11 +495,16 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
+	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	statsdConfig := s.Statsd
-	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
 		RateLimit:  rateLimit,
 		Statsd:     statsdConfig,
@@ -940,11 +949,16 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		cleanup()
 		return nil, nil, err
 	}
+	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
 	statisticsStatistics := statistics.New(rules, decider, options2)
-	debugapiStatistics := debugapi.NewStatistics(statisticsStatistics)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	statsdConfig := s.Statsd
-	prometheusConfig := s.Prometheus
 	wiringSinks := sinks{
 		RateLimit:  rateLimit,
 		Statsd:     statsdConfig,

@@ -1,6 +1,7 @@
 package debugapi_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"iter"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -44,13 +46,30 @@ type bench struct {
 	decisions  *decisions
 	statistics *debugapi.Statistics
 	url        string
+	logged     bytes.Buffer
+}
+
+// log returns a log that the bench keeps.
+func (b *bench) log() *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(&b.logged)
+	return logrus.NewEntry(log)
 }
 
 func open(t *testing.T) *bench {
 	t.Helper()
+	return openWith(t, debugapi.PrometheusConfig{})
+}
+
+func openWith(t *testing.T, c debugapi.PrometheusConfig) *bench {
+	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
 	metrics := prometheus.NewRegistry()
-	b.statistics = debugapi.NewStatistics(statistics.New(b.rules, b.decisions, statistics.Options{}))
+	var err error
+	b.statistics, err = debugapi.NewStatistics(c, statistics.New(b.rules, b.decisions, statistics.Options{}), b.log())
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.statistics.Measure(metrics)
 	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{
 		Rules: b.rules, Statistics: b.statistics, Metrics: promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),

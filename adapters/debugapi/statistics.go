@@ -2,6 +2,7 @@ package debugapi
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
@@ -17,30 +19,54 @@ import (
 // for, as text and as metrics. It is safe for concurrent use.
 type Statistics struct {
 	statistics *statistics.Statistics
-	times      *prometheus.HistogramVec
+	mapped     *mapped // nil for the metrics' own names
+	times      prometheus.Collector
 	took       prometheus.Observer
+	unit       time.Duration // of what took observes
 }
 
-// NewStatistics shows statistics.
-func NewStatistics(s *statistics.Statistics) *Statistics {
+// NewStatistics shows statistics, under the names that the configuration gives
+// them. Its error names the setting that is wrong.
+func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Entry) (*Statistics, error) {
+	if c.Mapper == "" {
+		return newStatistics(c, s), nil
+	}
+	m, err := readMapping(c.Mapper)
+	if err != nil {
+		return nil, fmt.Errorf("PROMETHEUS_MAPPER_YAML: %w", err)
+	}
+	named, err := newMapped(m, s, log)
+	if err != nil {
+		return nil, fmt.Errorf("PROMETHEUS_MAPPER_YAML: %s: %w", c.Mapper, err)
+	}
+	return &Statistics{statistics: s, mapped: named, times: noTimer{}, took: named.timer, unit: time.Millisecond}, nil
+}
+
+func newStatistics(c PrometheusConfig, s *statistics.Statistics) *Statistics {
+	// From 50 µs (decisions 3.6).
+	buckets := []float64{
+		.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
+	}
+	help, unit := "How long rate limit calls took.", time.Second
+	if c.Milliseconds {
+		help, unit = "How long rate limit calls took, in milliseconds.", time.Millisecond
+		for i := range buckets {
+			buckets[i] = math.Round(buckets[i]*1e5) / 100
+		}
+	}
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "ratelimit_service_response_time_seconds",
-		Help: "How long rate limit calls took.",
-		// From 50 µs (decisions 3.6).
-		Buckets: []float64{
-			.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
-		},
+		Name: "ratelimit_service_response_time_seconds", Help: help, Buckets: buckets,
 	}, []string{"grpc_method"})
-	return &Statistics{statistics: s, times: times, took: times.WithLabelValues("ShouldRateLimit")}
+	return &Statistics{statistics: s, times: times, took: times.WithLabelValues("ShouldRateLimit"), unit: unit}
 }
 
 // Measure adds the statistics to the metrics of r.
-func (s *Statistics) Measure(r prometheus.Registerer) { r.MustRegister(s, s.times) }
+func (s *Statistics) Measure(r prometheus.Registerer) { r.MustRegister(s) }
 
 // Answered counts a call of ShouldRateLimit.
 func (s *Statistics) Answered(took time.Duration) {
 	s.statistics.Answered(took)
-	s.took.Observe(took.Seconds())
+	s.took.Observe(float64(took) / float64(s.unit))
 }
 
 // Describe implements prometheus.Collector. What is collected depends on the
@@ -49,6 +75,11 @@ func (s *Statistics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (s *Statistics) Collect(to chan<- prometheus.Metric) {
+	if s.mapped != nil {
+		s.mapped.collect(to)
+		return
+	}
+	s.times.Collect(to)
 	for _, c := range s.statistics.Service() {
 		var label prometheus.Labels
 		if c.Label != "" {

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // metricsDaemon keeps the packets that are sent to it.
@@ -187,6 +190,80 @@ func TestStatsdOfThePeer(t *testing.T) {
 		t.Errorf("store errors are counted twice in:\n%s", metrics)
 	}
 	call(t, "GET", "http://"+s.process.Prometheus+"/metrics", nil).want(t, http.StatusNotFound)
+}
+
+// mapping names statistics as users of the Envoy rate limit service write it.
+const mapping = `mappings:
+  - match: "ratelimit.service.rate_limit.*.*.*.over_limit"
+    name: "limits_over"
+    timer_type: "histogram"
+    labels:
+      domain: "$1"
+      key1: "$2"
+      key2: "$3"
+  - match: "ratelimit_server.*.total_requests"
+    name: "limits_calls"
+    match_metric_type: counter
+    labels:
+      grpc_method: "$1"
+  - match: "ratelimit_server.*.response_time"
+    name: "limits_took"
+    timer_type: histogram
+    labels:
+      grpc_method: "$1"
+  - match: "."
+    match_type: "regex"
+    action: "drop"
+    name: "dropped"
+`
+
+// TestNamesForPrometheus has statistics named by a mapping, on both listeners, beside the metrics of the process.
+func TestNamesForPrometheus(t *testing.T) {
+	e := newEnvironment(t, "embedded")
+	e.command = "ratelimit"
+	file := filepath.Join(e.dir, "mapping.yaml")
+	write(t, file, mapping)
+	s := e.start(t, "PROMETHEUS_MAPPER_YAML="+file, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "USE_STATSD=false")
+	s.pay(t)
+	for _, address := range []string{"http://" + s.process.Prometheus, s.debug} {
+		metrics := string(call(t, "GET", address+"/metrics", nil).want(t, http.StatusOK).body)
+		for _, line := range []string{
+			`limits_over{domain="shop",key1="tenant",key2="path_/pay"} 1`,
+			`limits_calls{grpc_method="ShouldRateLimit"} 3`,
+			`limits_took_count{grpc_method="ShouldRateLimit"} 3`,
+		} {
+			if !strings.Contains(metrics, "\n"+line+"\n") {
+				t.Errorf("%s has no line %s in\n%s", address, line, metrics)
+			}
+		}
+		if strings.Contains(metrics, "ratelimit_service_") || !strings.Contains(metrics, "go_goroutines") {
+			t.Errorf("%s has\n%s", address, metrics)
+		}
+	}
+}
+
+// TestMalformedNamesForPrometheus: a mapping that cannot be used stops the start, with the name of the setting.
+func TestMalformedNamesForPrometheus(t *testing.T) {
+	e := newEnvironment(t, "embedded")
+	file := filepath.Join(e.dir, "mapping.yaml")
+	write(t, file, "mappings:\n  - {match: a.*}\n")
+	for _, path := range []string{file, filepath.Join(e.dir, "missing.yaml")} {
+		_, err := instance.Start(filepath.Join(built, "tollgate"), append(e.environ, "PROMETHEUS_MAPPER_YAML="+path), "ratelimit")
+		if err == nil || !strings.Contains(err.Error(), "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+// TestResponseTimesInMilliseconds: the first bound is 50 µs.
+func TestResponseTimesInMilliseconds(t *testing.T) {
+	s := newEnvironment(t, "embedded").start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
+	s.pay(t)
+	for _, m := range s.metrics()["ratelimit_service_response_time_seconds"].GetMetric() {
+		if h := m.GetHistogram(); h.GetSampleCount() != 3 || h.GetBucket()[0].GetUpperBound() != 0.05 {
+			t.Errorf("got %v", m)
+		}
+	}
 }
 
 // TestStatisticsOnStandardOutput: one line for each counter that grew.

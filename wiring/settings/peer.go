@@ -133,7 +133,6 @@ var unusedPeerNames = map[string]string{
 	"REDIS_STARTUP_MAX_ELAPSED_TIME":               startsWithoutStore,
 	"REDIS_CLUSTER_PIPELINE_PARALLELISM":           nodesAtOnce,
 	"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM": nodesAtOnce,
-	"PROMETHEUS_MAPPER_YAML":                       "metrics have labels without a mapper",
 	"GOSTATS_FLUSH_INTERVAL_SECONDS":               "STATS_FLUSH_INTERVAL is what counts",
 	"GOSTATS_LOGGING_SINK_DISABLED":                "DISABLE_STATS is what counts",
 	"GOSTATS_USE_RESERVOIR_TIMER":                  "response times are always bounded",

@@ -138,6 +138,7 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 		"DOG_STATSD_MOGRIFIER_ONE_PATTERN=^a(.*)$", "DOG_STATSD_MOGRIFIER_ONE_NAME=b", "DOG_STATSD_MOGRIFIER_ONE_TAGS=rest:$1,x:y",
 		"TAGGED_METRICSD_MOGRIFIER_TWO_PATTERN=c", "TAGGED_METRICSD_MOGRIFIER_TWO_NAME=d",
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=:9091", "PROMETHEUS_PATH=/m", "PROMETHEUS_MAPPER_YAML=/etc/mapper.yaml",
+		"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true", "GOSTATS_PRUNE_IDLE_SECONDS=60",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +148,10 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 		c.Mogrifiers[0].Pattern != "^a(.*)$" || c.Mogrifiers[0].Tags != "rest:$1,x:y" || c.Mogrifiers[1].Name != "d" {
 		t.Errorf("statsd is %+v", c)
 	}
-	if p := s.Prometheus; !p.Enabled || p.Address != ":9091" || p.Path != "/m" {
+	if p := s.Prometheus; !p.Enabled || p.Address != ":9091" || p.Path != "/m" || p.Mapper != "/etc/mapper.yaml" || !p.Milliseconds {
 		t.Errorf("Prometheus is %+v", p)
 	}
-	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "PROMETHEUS_MAPPER_YAML") {
+	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "GOSTATS_PRUNE_IDLE_SECONDS") {
 		t.Errorf("warnings are %q", s.Warnings)
 	}
 }

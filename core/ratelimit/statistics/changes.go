@@ -47,6 +47,10 @@ func (c *Changes) Counters() iter.Seq2[string, uint64] {
 	}
 }
 
+// Len returns how many counters there may be, at most: those of the service, and all of each subject
+// that has been hit.
+func (c *Changes) Len() int { return len(c.service) + len(c.hits)*int(stats) }
+
 // counters tells which counters of the service grew; false when nobody listens any more. It forgets
 // those that are gone: an unknown domain makes room when nobody asks for it any more.
 func (c *Changes) counters(list []Counter, yield func(string, uint64) bool) bool {
