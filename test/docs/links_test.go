@@ -16,6 +16,7 @@ var (
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	notInSlug = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+	anchor    = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 )
 
 // readPages returns all pages of the project by their paths, without the blocks
@@ -44,8 +45,8 @@ func readPages(t *testing.T) map[string]string {
 }
 
 // TestLinks wants every link within the project to lead to a file, and to a
-// heading where it names one; and every page of docs to be reached from the
-// README.
+// heading or an anchor where it names one; and every page of docs to be
+// reached from the README.
 func TestLinks(t *testing.T) {
 	pages := readPages(t)
 	reached, next := map[string]bool{}, []string{"README.md"}
@@ -87,7 +88,7 @@ func follow(t *testing.T, pages map[string]string, name string) []string {
 			t.Errorf("%s links to %s, which is not there", name, found[1])
 		}
 		if part != "" && !slices.Contains(slugs(pages[target]), part) {
-			t.Errorf("%s links to %s, which has no such heading", name, found[1])
+			t.Errorf("%s links to %s, which has no such heading or anchor", name, found[1])
 		}
 		targets = append(targets, target)
 	}
@@ -105,11 +106,14 @@ func pagesAt(pages map[string]string, target string) []string {
 	return list
 }
 
-// slugs returns what the headings of a page are linked by.
+// slugs returns what the headings and the anchors of a page are linked by.
 func slugs(page string) []string {
 	var list []string
 	for _, h := range heading.FindAllStringSubmatch(page, -1) {
 		list = append(list, strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+	}
+	for _, a := range anchor.FindAllStringSubmatch(page, -1) {
+		list = append(list, a[1])
 	}
 	return list
 }
