@@ -22,11 +22,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
@@ -339,7 +339,7 @@ func setCourier(c *courier.Courier, host *pluginhost.Host, plugin string) error 
 }
 
 // rootSecret is SECRET_KEY, or else what all instances share in the database.
-func rootSecret(ctx context.Context, s settings.Service, ring keyring.Ring, e entropy.Source, log *logrus.Entry) (auth.RootSecret, error) {
+func rootSecret(ctx context.Context, s settings.Service, ring authstore.KeyRing, e entropy.Source, log *logrus.Entry) (auth.RootSecret, error) {
 	if s.SecretKey != "" {
 		return auth.RootSecret(s.SecretKey), nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -23,7 +23,7 @@ var countedSet = wire.NewSet(
 	countedSignIn, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)),
 	countedAudit,
 	countedTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
-	countedAuditLog, wire.Bind(new(auditlog.Log), new(*prometheus.AuditLog)),
+	countedAuditLog, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
 	countedHasher, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
 	countedPublisher, prometheus.NewRetention,
 )
@@ -50,7 +50,7 @@ func newPartMetrics(p Parts, r metrics.Registerer) partMetrics {
 // for metrics, what countedSet gives to the service.
 var uncountedSet = wire.NewSet(
 	transactions,
-	relational.NewAuditLog, wire.Bind(new(auditlog.Log), new(*relational.AuditLog)),
+	relational.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*relational.AuditLog)),
 	argon.New, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
@@ -35,7 +35,7 @@ type Operator struct {
 	People   *people.Service
 	Devices  *devices.Operator
 	Trail    *audit.Trail
-	Accounts accountstore.Store
+	Accounts authstore.Accounts
 	Grants   grantstore.Store
 	Permit   *permit.Operator
 	Methods  methodstore.Store

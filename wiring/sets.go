@@ -44,22 +44,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -80,17 +74,17 @@ var systemSet = wire.NewSet(
 
 // recordSet answers the ports of records with the relational database.
 var recordSet = wire.NewSet(
-	relational.NewAccounts, wire.Bind(new(accountstore.Store), new(*relational.Accounts)),
-	relational.NewLockouts, wire.Bind(new(lockoutstore.Store), new(*relational.Lockouts)),
-	relational.NewSessions, wire.Bind(new(sessionstore.Store), new(*relational.Sessions)),
-	wire.Bind(new(sessionstore.History), new(*relational.Sessions)), wire.Bind(new(sessionstore.Levels), new(*relational.Sessions)),
-	wire.Bind(new(sessionstore.Retention), new(*relational.Sessions)),
-	relational.NewRefreshTokens, wire.Bind(new(sessionstore.RefreshTokens), new(*relational.RefreshTokens)),
-	relational.NewDevices, wire.Bind(new(devicestore.Store), new(*relational.Devices)),
-	relational.NewDeviceTokens, wire.Bind(new(devicestore.Tokens), new(*relational.DeviceTokens)),
-	relational.NewPendingLogins, wire.Bind(new(pendingstore.Store), new(*relational.PendingLogins)),
-	relational.NewChallenges, wire.Bind(new(challengestore.Store), new(*relational.Challenges)),
-	relational.NewKeyring, wire.Bind(new(keyring.Ring), new(*relational.Keyring)),
+	relational.NewAccounts, wire.Bind(new(authstore.Accounts), new(*relational.Accounts)),
+	relational.NewLockouts, wire.Bind(new(authstore.Lockouts), new(*relational.Lockouts)),
+	relational.NewSessions, wire.Bind(new(authstore.Sessions), new(*relational.Sessions)),
+	wire.Bind(new(authstore.SessionHistory), new(*relational.Sessions)), wire.Bind(new(authstore.SessionLevels), new(*relational.Sessions)),
+	wire.Bind(new(authstore.SessionRetention), new(*relational.Sessions)),
+	relational.NewRefreshTokens, wire.Bind(new(authstore.RefreshTokens), new(*relational.RefreshTokens)),
+	relational.NewDevices, wire.Bind(new(authstore.Devices), new(*relational.Devices)),
+	relational.NewDeviceTokens, wire.Bind(new(authstore.DeviceTokens), new(*relational.DeviceTokens)),
+	relational.NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*relational.PendingLogins)),
+	relational.NewChallenges, wire.Bind(new(authstore.Challenges), new(*relational.Challenges)),
+	relational.NewKeyring, wire.Bind(new(authstore.KeyRing), new(*relational.Keyring)),
 	relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
 	wire.Bind(new(serverstore.Writer), new(*relational.Servers)),
 	relational.NewGrants, wire.Bind(new(grantstore.Store), new(*relational.Grants)),
@@ -119,7 +113,7 @@ var transferSet = wire.NewSet(
 // authSet gives the use cases of authentication.
 var authSet = wire.NewSet(
 	jwt.Open, wire.Bind(new(tokens.Signer), new(*jwt.Issuer)), wire.Bind(new(tokens.Verifier), new(*jwt.Issuer)),
-	wire.Bind(new(keyring.Published), new(*jwt.Issuer)),
+	wire.Bind(new(authstore.PublishedKeys), new(*jwt.Issuer)),
 	audit.New,
 	access.NewChecker,
 	devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "*"),

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
@@ -95,7 +95,7 @@ func TestRecordOfAnAct(t *testing.T) {
 		if err := a.Record(ctx, act); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := log.Search(ctx, auditlog.Query{UserID: "anna", Type: auth.RegistryChange, Limit: 10})
+		events, _, err := log.Search(ctx, authstore.AuditQuery{UserID: "anna", Type: auth.RegistryChange, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // TestRecordMethods wants an event of each method, by the operator and of no person.
@@ -23,7 +23,7 @@ func TestRecordMethods(t *testing.T) {
 	if err := methods.RecordMethods(t.Context(), changes...); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := log.Search(t.Context(), auditlog.Query{Limit: 10})
+	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
 	if err != nil || len(events) != len(changes) {
 		t.Fatalf("recorded is %+v (%v)", events, err)
 	}

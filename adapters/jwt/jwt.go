@@ -16,8 +16,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
@@ -37,7 +37,7 @@ type Issuer struct {
 
 // Open reads the signing keys, or makes one, and announces them in the ring. Until the cleanup is called it reads the files
 // again when they change and renews the announcement.
-func Open(ctx context.Context, c Config, ring keyring.Ring, clk clock.Clock, log *logrus.Entry) (*Issuer, func(), error) {
+func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock, log *logrus.Entry) (*Issuer, func(), error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +129,9 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims,
 }
 
 // PublicKeys returns the public keys of all instances, ordered by id.
-func (i *Issuer) PublicKeys(ctx context.Context) ([]keyring.PublicKey, error) { return i.keys.all(ctx) }
+func (i *Issuer) PublicKeys(ctx context.Context) ([]authstore.PublicKey, error) {
+	return i.keys.all(ctx)
+}
 
 func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) {
 	var claims accessClaims
@@ -143,7 +145,7 @@ func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) 
 			return nil, errors.New("crit names extensions that are not understood here") // RFC 7515, section 4.1.11
 		}
 		kid, _ := t.Header["kid"].(string)
-		public, err := i.keys.find(ctx, keyring.KeyID(kid))
+		public, err := i.keys.find(ctx, authstore.KeyID(kid))
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			away = err
 		}

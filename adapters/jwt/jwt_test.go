@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/tokens/tokenstest"
 )
@@ -34,7 +34,7 @@ func quiet() *logrus.Entry {
 	return logrus.NewEntry(l)
 }
 
-func open(t *testing.T, c Config, ring keyring.Ring, clk *clocktest.Manual) *Issuer {
+func open(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual) *Issuer {
 	t.Helper()
 	c.Issuer, c.Audience = "tollgate", "tollgate"
 	i, cleanup, err := Open(context.Background(), c, ring, clk, quiet())
@@ -45,12 +45,12 @@ func open(t *testing.T, c Config, ring keyring.Ring, clk *clocktest.Manual) *Iss
 	return i
 }
 
-func ring() keyring.Ring { return records.NewKeyring(records.New()) }
+func ring() authstore.KeyRing { return records.NewKeyring(records.New()) }
 
 func TestContract(t *testing.T) {
 	tokenstest.Run(t, func(t *testing.T, c *clocktest.Manual) tokenstest.Subject {
 		i := open(t, Config{DataDir: t.TempDir()}, ring(), c)
-		return tokenstest.Subject{Signer: i, Verifier: i, Published: i}
+		return tokenstest.Subject{Signer: i, Verifier: i, PublishedKeys: i}
 	})
 }
 
@@ -152,7 +152,7 @@ func TestRefusesForged(t *testing.T) {
 
 func TestParallelStartsShareOneKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
-	ids := make([]keyring.KeyID, 8)
+	ids := make([]authstore.KeyID, 8)
 	var wait sync.WaitGroup
 	for n := range ids {
 		wait.Go(func() {
@@ -211,7 +211,7 @@ func TestInstancesThatStartTogetherAreKnownAtOnce(t *testing.T) {
 	}
 }
 
-func writeKey(t *testing.T, dir, name string) keyring.KeyID {
+func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -326,26 +326,26 @@ func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 
 // countingRing counts how often it is asked, and fails when told to.
 type countingRing struct {
-	keyring.Ring
+	authstore.KeyRing
 	mu    sync.Mutex
 	asked int
 	err   error
 }
 
-func (r *countingRing) PublicKeys(ctx context.Context, since time.Time) ([]keyring.PublicKey, error) {
+func (r *countingRing) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
 	if r.err != nil {
 		return nil, r.err
 	}
-	return r.Ring.PublicKeys(ctx, since)
+	return r.KeyRing.PublicKeys(ctx, since)
 }
 
 // TestKeysWhileTheRingIsAway wants the keys that are known published all the same.
 func TestKeysWhileTheRingIsAway(t *testing.T) {
 	clk, shared := tokenstest.NewClock(), ring()
-	counting := &countingRing{Ring: shared}
+	counting := &countingRing{KeyRing: shared}
 	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
 	other := open(t, Config{DataDir: t.TempDir()}, shared, clk)
 	before, err := i.PublicKeys(t.Context())
@@ -383,10 +383,10 @@ func TestKeyOutlivesItsTokens(t *testing.T) {
 }
 
 func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
-	ctx, clk, counting := context.Background(), tokenstest.NewClock(), &countingRing{Ring: ring()}
+	ctx, clk, counting := context.Background(), tokenstest.NewClock(), &countingRing{KeyRing: ring()}
 	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
 	for n := range 50 {
-		_, err := i.keys.find(ctx, keyring.KeyID(strings.Repeat("x", n+1)))
+		_, err := i.keys.find(ctx, authstore.KeyID(strings.Repeat("x", n+1)))
 		if !fault.Is(err, fault.NotFound) {
 			t.Fatalf("error %v, want fault.NotFound", err)
 		}

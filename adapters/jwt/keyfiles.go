@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // signingKey is a key pair from a file.
 type signingKey struct {
-	id      keyring.KeyID
+	id      authstore.KeyID
 	private ed25519.PrivateKey
 }
 
@@ -103,9 +103,9 @@ func readKey(path string) (signingKey, error) {
 }
 
 // thumbprint returns the kid of a key: its JWK thumbprint (RFC 7638; RFC 8037, appendix A.3).
-func thumbprint(public ed25519.PublicKey) keyring.KeyID {
+func thumbprint(public ed25519.PublicKey) authstore.KeyID {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
-	return keyring.KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
+	return authstore.KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
 // makeKey makes a key file that only its owner may read. The file gets its name when it is whole; of parallel starts one wins,

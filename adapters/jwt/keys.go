@@ -13,8 +13,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // keys are the keys of this instance, from files, and those of the others, from the ring. They are safe for concurrent use.
 type keys struct {
-	ring     keyring.Ring
+	ring     authstore.KeyRing
 	clock    clock.Clock
 	dir      string
 	own      bool
@@ -39,10 +39,10 @@ type keys struct {
 
 	mu      sync.RWMutex
 	signing signingKey
-	files   map[keyring.KeyID]ed25519.PublicKey
-	shared  map[keyring.KeyID]ed25519.PublicKey
-	retired map[keyring.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
-	leaving []keyring.KeyID        // those of them that the ring has not been told of yet
+	files   map[authstore.KeyID]ed25519.PublicKey
+	shared  map[authstore.KeyID]ed25519.PublicKey
+	retired map[authstore.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
+	leaving []authstore.KeyID        // those of them that the ring has not been told of yet
 
 	lookup  sync.Mutex // held while the ring is asked
 	lookups *rate.Limiter
@@ -55,7 +55,7 @@ func (k *keys) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files := make(map[keyring.KeyID]ed25519.PublicKey, len(read))
+	files := make(map[authstore.KeyID]ed25519.PublicKey, len(read))
 	for _, key := range read {
 		files[key.id] = key.public()
 	}
@@ -79,7 +79,7 @@ func (k *keys) reload(ctx context.Context) error {
 
 // announcedBefore reports whether the ring has all keys of the files, however long ago they were announced. Then a ring that
 // can be read and not written, as on a full disk, keeps nobody from verifying tokens and from making them.
-func (k *keys) announcedBefore(ctx context.Context, files map[keyring.KeyID]ed25519.PublicKey) bool {
+func (k *keys) announcedBefore(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) bool {
 	list, err := k.ring.PublicKeys(ctx, time.Unix(0, 0))
 	if err != nil {
 		return false
@@ -112,14 +112,14 @@ func (k *keys) follow(ctx context.Context) error {
 	return k.fetch(ctx, k.clock.Now())
 }
 
-func (k *keys) replace(last signingKey, files map[keyring.KeyID]ed25519.PublicKey) {
+func (k *keys) replace(last signingKey, files map[authstore.KeyID]ed25519.PublicKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	retired := make(map[keyring.KeyID]bool, len(k.retired)+len(k.files))
+	retired := make(map[authstore.KeyID]bool, len(k.retired)+len(k.files))
 	for id := range k.retired {
 		retired[id] = files[id] == nil
 	}
-	var leaving []keyring.KeyID
+	var leaving []authstore.KeyID
 	for id := range k.files {
 		if retired[id] = files[id] == nil; retired[id] {
 			leaving = append(leaving, id)
@@ -133,7 +133,7 @@ func (k *keys) replace(last signingKey, files map[keyring.KeyID]ed25519.PublicKe
 	k.signing, k.files, k.retired, k.leaving = last, files, retired, leaving
 }
 
-func (k *keys) stands(files map[keyring.KeyID]ed25519.PublicKey, signing keyring.KeyID) bool {
+func (k *keys) stands(files map[authstore.KeyID]ed25519.PublicKey, signing authstore.KeyID) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if len(files) != len(k.files) || signing != k.signing.id {
@@ -148,10 +148,10 @@ func (k *keys) stands(files map[keyring.KeyID]ed25519.PublicKey, signing keyring
 }
 
 // announce tells the other instances of the keys, so that those with other files verify our tokens.
-func (k *keys) announce(ctx context.Context, files map[keyring.KeyID]ed25519.PublicKey) error {
+func (k *keys) announce(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) error {
 	now := k.clock.Now()
 	for id, public := range files {
-		if err := k.ring.Announce(ctx, keyring.PublicKey{ID: id, Key: public, SeenAt: now}); err != nil {
+		if err := k.ring.Announce(ctx, authstore.PublicKey{ID: id, Key: public, SeenAt: now}); err != nil {
 			return fmt.Errorf("announce signing key %s: %w", id, err)
 		}
 	}
@@ -172,7 +172,7 @@ func (k *keys) signer() signingKey {
 	return k.signing
 }
 
-func (k *keys) known(id keyring.KeyID) ed25519.PublicKey {
+func (k *keys) known(id authstore.KeyID) ed25519.PublicKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if public := k.files[id]; public != nil {
@@ -187,7 +187,7 @@ func (k *keys) known(id keyring.KeyID) ed25519.PublicKey {
 // find returns the key of an id, and asks the ring for one that is not known yet; fault.NotFound when there is none. The ring
 // is asked ten times a second at most, so that invented ids do not become a load on it, and not once only: of instances that
 // start together with keys of their own, each may be the next that a token is from.
-func (k *keys) find(ctx context.Context, id keyring.KeyID) (ed25519.PublicKey, error) {
+func (k *keys) find(ctx context.Context, id authstore.KeyID) (ed25519.PublicKey, error) {
 	if public := k.known(id); public != nil {
 		return public, nil
 	}
@@ -210,7 +210,7 @@ func (k *keys) fetch(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	shared := make(map[keyring.KeyID]ed25519.PublicKey, len(list))
+	shared := make(map[authstore.KeyID]ed25519.PublicKey, len(list))
 	for _, public := range list {
 		shared[public.ID] = public.Key
 	}
@@ -221,7 +221,7 @@ func (k *keys) fetch(ctx context.Context, now time.Time) error {
 }
 
 // learn puts what the ring says in force and tells whether a key is gone.
-func (k *keys) learn(shared map[keyring.KeyID]ed25519.PublicKey) (gone bool) {
+func (k *keys) learn(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id := range k.shared {
@@ -233,7 +233,7 @@ func (k *keys) learn(shared map[keyring.KeyID]ed25519.PublicKey) (gone bool) {
 
 // all returns every key with which tokens can be verified, ordered by id. While the ring is away these are the keys that are known
 // here.
-func (k *keys) all(ctx context.Context) ([]keyring.PublicKey, error) {
+func (k *keys) all(ctx context.Context) ([]authstore.PublicKey, error) {
 	now := k.clock.Now()
 	asking, stop := context.WithTimeout(ctx, askingTime)
 	defer stop()
@@ -242,16 +242,16 @@ func (k *keys) all(ctx context.Context) ([]keyring.PublicKey, error) {
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	list := make([]keyring.PublicKey, 0, len(k.files)+len(k.shared))
+	list := make([]authstore.PublicKey, 0, len(k.files)+len(k.shared))
 	for id, public := range k.files {
-		list = append(list, keyring.PublicKey{ID: id, Key: public, SeenAt: now})
+		list = append(list, authstore.PublicKey{ID: id, Key: public, SeenAt: now})
 	}
 	for id, public := range k.shared {
 		if k.files[id] == nil && !k.retired[id] {
-			list = append(list, keyring.PublicKey{ID: id, Key: public, SeenAt: now})
+			list = append(list, authstore.PublicKey{ID: id, Key: public, SeenAt: now})
 		}
 	}
-	slices.SortFunc(list, func(a, b keyring.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -112,17 +112,17 @@ type unstored struct{}
 
 // AuditLog counts the events that are added to a log.
 type AuditLog struct {
-	auditlog.Log
+	authstore.AuditLog
 	audit *Audit
 }
 
 // Log returns a log whose events are counted. It needs Transactions of the same Audit for those of a transaction that is undone
 // not to count.
-func (a *Audit) Log(l auditlog.Log) *AuditLog { return &AuditLog{l, a} }
+func (a *Audit) Log(l authstore.AuditLog) *AuditLog { return &AuditLog{l, a} }
 
-// Append adds events (auditlog.Log).
+// Append adds events (authstore.AuditLog).
 func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
-	if err := l.Log.Append(ctx, events...); err != nil {
+	if err := l.AuditLog.Append(ctx, events...); err != nil {
 		return err
 	}
 	if pending, ok := ctx.Value(unstored{}).(*[]auth.Event); ok {

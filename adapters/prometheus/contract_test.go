@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/auditlog/auditlogtest"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
@@ -43,9 +43,9 @@ func TestSessionCacheContract(t *testing.T) {
 }
 
 func TestAuditLogContract(t *testing.T) {
-	auditlogtest.Run(t, func(*testing.T) auditlogtest.Subject {
+	authstoretest.RunAuditLog(t, func(*testing.T) authstoretest.Stores {
 		db, a := records.New(), NewAudit(prometheus.NewRegistry())
-		return auditlogtest.Subject{Log: a.Log(records.NewAuditLog(db)), Runner: a.Transactions(db)}
+		return authstoretest.Stores{AuditLog: a.Log(records.NewAuditLog(db)), Runner: a.Transactions(db)}
 	})
 }
 

@@ -10,13 +10,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ accountstore.Store = (*Accounts)(nil)
+var _ authstore.Accounts = (*Accounts)(nil)
 
-// Accounts keeps the records of people who sign in. It answers
-// ports/accountstore.
+// Accounts keeps the records of people who sign in. It implements [authstore.Accounts].
 type Accounts struct{ db *DB }
 
 // NewAccounts returns the accounts of a database.

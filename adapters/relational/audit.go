@@ -10,12 +10,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ auditlog.Log = (*AuditLog)(nil)
+var _ authstore.AuditLog = (*AuditLog)(nil)
 
-// AuditLog keeps what happened. It answers ports/auditlog.
+// AuditLog keeps what happened. It implements [authstore.AuditLog].
 type AuditLog struct{ db *DB }
 
 // NewAuditLog returns the audit log of a database.
@@ -77,7 +77,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 
 // Search returns the matching events, newest first. Neither the total nor a later page of a person's
 // events walks the whole history: see audit_counts.go.
-func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.Event, total int, err error) {
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
@@ -92,7 +92,7 @@ func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.
 	return found.events, found.total, err
 }
 
-func (l *AuditLog) search(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
+func (l *AuditLog) search(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.UserID == "" || q.Uncounted {
 		return l.searchUncounted(ctx, db, q)
 	}
@@ -112,7 +112,7 @@ func (l *AuditLog) search(ctx context.Context, db bun.IDB, q auditlog.Query) (ev
 }
 
 // laterPage searches with an offset. The counted days before the page are passed over.
-func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
+func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	counted, err := l.countedDays(ctx, db, q)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +128,7 @@ func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q auditlog.Query) 
 }
 
 // searchUncounted searches without the counts of days, which are of one person each.
-func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q auditlog.Query) (events []auth.Event, total int, err error) {
+func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if events, err = l.page(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
 	}
@@ -137,7 +137,7 @@ func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q auditlog.Q
 }
 
 // page reads the events of one page.
-func (l *AuditLog) page(ctx context.Context, db bun.IDB, q auditlog.Query) ([]auth.Event, error) {
+func (l *AuditLog) page(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
 	var rows []eventRow
 	if err := onePage(db, q).Scan(ctx, &rows); err != nil {
 		return nil, l.db.fault(err)
@@ -172,7 +172,7 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 // onePage selects one page. A later one is chosen from an index alone, so that only
 // its own rows are read however great the offset is; the first has no others
 // before it, and is spared to find each row twice.
-func onePage(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
+func onePage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
 	chosen := matching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
 	if q.Offset > 0 {
 		chosen = db.NewSelect().TableExpr("audit_events").
@@ -182,7 +182,7 @@ func onePage(db bun.IDB, q auditlog.Query) *bun.SelectQuery {
 }
 
 // matching narrows a selection to the events of a query.
-func matching(s *bun.SelectQuery, q auditlog.Query) *bun.SelectQuery {
+func matching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
 	if q.UserID != "" {
 		s.Where("user_id = ?", q.UserID)
 	}

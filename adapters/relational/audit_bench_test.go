@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 var auditEvents = flag.Int("audit-events", 1_000_000, "events of the large audit log in benchmarks, a multiple of 100,000")
@@ -53,7 +53,7 @@ func BenchmarkAuditSearch(b *testing.B) {
 			for i, total := range totals {
 				logs[i] = auditLogOf(b, kind, open(), total)
 			}
-			for name, q := range map[string]auditlog.Query{
+			for name, q := range map[string]authstore.AuditQuery{
 				"person":          {Limit: 100},
 				"person, by type": {Limit: 100, Type: auth.RiskEvaluation},
 				"busy":            {Limit: 100, UserID: person(0)},
@@ -68,7 +68,7 @@ func BenchmarkAuditSearch(b *testing.B) {
 
 // searches makes one search after the other, each for another person unless
 // the query names one.
-func searches(b *testing.B, log *relational.AuditLog, q auditlog.Query, people int) {
+func searches(b *testing.B, log *relational.AuditLog, q authstore.AuditQuery, people int) {
 	b.Helper()
 	all := q.UserID == ""
 	for n := 0; b.Loop(); n++ {
@@ -131,7 +131,7 @@ func BenchmarkAuditHistory(b *testing.B) {
 				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
 					b.Run(name, func(b *testing.B) {
 						for b.Loop() {
-							events, total, err := log.Search(b.Context(), auditlog.Query{UserID: person(0), Limit: 100, Offset: offset})
+							events, total, err := log.Search(b.Context(), authstore.AuditQuery{UserID: person(0), Limit: 100, Offset: offset})
 							if err != nil || len(events) != 100 || total != *auditEvents {
 								b.Fatal(len(events), total, err)
 							}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // Audit events of a person are counted per day and type in audit_day_counts, an hour at a time, so
@@ -108,7 +108,7 @@ type countedDays struct {
 }
 
 // countedDays returns the counted days of a person that lie wholly in the range of a query.
-func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q auditlog.Query) (countedDays, error) {
+func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (countedDays, error) {
 	var part []struct {
 		FirstDay int64   `bun:"first_day"`
 		Until    instant `bun:"counted_until"`
@@ -151,7 +151,7 @@ func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q auditlog.Query
 
 // wholeDays returns the first day that lies wholly after q.After, and the day of q.Before, the first
 // that does not lie wholly before it.
-func wholeDays(q auditlog.Query) (first, before int64) {
+func wholeDays(q authstore.AuditQuery) (first, before int64) {
 	if !q.After.IsZero() {
 		first = dayNumber(q.After) + 1
 	}
@@ -160,7 +160,7 @@ func wholeDays(q auditlog.Query) (first, before int64) {
 
 // total returns how many events match a query: those of counted days and newer ones, which are
 // known, and older ones, which it counts from an index alone.
-func (l *AuditLog) total(ctx context.Context, db bun.IDB, q auditlog.Query, c countedDays) (int, error) {
+func (l *AuditLog) total(ctx context.Context, db bun.IDB, q authstore.AuditQuery, c countedDays) (int, error) {
 	older := matching(db.NewSelect().TableExpr("audit_events"), q)
 	if !c.to.IsZero() {
 		older.Where("time < ?", at(c.from))
@@ -171,7 +171,7 @@ func (l *AuditLog) total(ctx context.Context, db bun.IDB, q auditlog.Query, c co
 
 // skip returns a query for the same page as q that begins at a later day and so has a smaller offset:
 // the days that the page certainly lies behind are passed over by their counts.
-func (c countedDays) skip(q auditlog.Query) auditlog.Query {
+func (c countedDays) skip(q authstore.AuditQuery) authstore.AuditQuery {
 	if c.to.IsZero() || q.Offset < c.newer {
 		return q
 	}

@@ -9,98 +9,29 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/accountstoretest"
-	"github.com/tollgate-dev/tollgate/ports/auditlog/auditlogtest"
-	"github.com/tollgate-dev/tollgate/ports/challengestore/challengestoretest"
-	"github.com/tollgate-dev/tollgate/ports/devicestore/devicestoretest"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
-	"github.com/tollgate-dev/tollgate/ports/keyring/keyringtest"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore/lockoutstoretest"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore/pendingstoretest"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore/sessionstoretest"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 )
 
 // opener opens an empty, migrated database.
 type opener func(t *testing.T) *relational.DB
 
-// TestAuthStores runs the suites of all stores of authentication on every kind
-// of database.
+// TestAuthStores runs the contract tests of the stores of authentication on every kind of database.
 func TestAuthStores(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			t.Run("accounts", opener(open).accounts)
-			t.Run("devices", opener(open).devices)
-			t.Run("sessions", opener(open).sessions)
-			t.Run("challenges", opener(open).challenges)
-			t.Run("audit log", opener(open).auditLog)
-			t.Run("lockouts", opener(open).lockouts)
-			t.Run("pending logins", opener(open).pendingLogins)
-			t.Run("keyring", opener(open).keyring)
+			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return authStores(open(t)) })
 			t.Run("clean-ups go to the end", opener(open).cleansUp)
 		})
 	}
 }
 
-func (o opener) accounts(t *testing.T) {
-	accountstoretest.Run(t, func(t *testing.T) accountstoretest.Subject {
-		db := o(t)
-		return accountstoretest.Subject{Accounts: relational.NewAccounts(db), Runner: db}
-	})
-}
-
-func (o opener) devices(t *testing.T) {
-	devicestoretest.Run(t, func(t *testing.T) devicestoretest.Subject {
-		db := o(t)
-		return devicestoretest.Subject{
-			Devices: relational.NewDevices(db), Tokens: relational.NewDeviceTokens(db),
-			Accounts: relational.NewAccounts(db), Runner: db,
-		}
-	})
-}
-
-func (o opener) sessions(t *testing.T) {
-	sessionstoretest.Run(t, func(t *testing.T) sessionstoretest.Subject {
-		db := o(t)
-		return sessionstoretest.Subject{
-			Sessions: relational.NewSessions(db), Tokens: relational.NewRefreshTokens(db),
-			Devices: relational.NewDevices(db), Accounts: relational.NewAccounts(db), Runner: db,
-		}
-	})
-}
-
-func (o opener) challenges(t *testing.T) {
-	challengestoretest.Run(t, func(t *testing.T) challengestoretest.Subject {
-		db := o(t)
-		return challengestoretest.Subject{
-			Challenges: relational.NewChallenges(db), Sessions: relational.NewSessions(db),
-			Devices: relational.NewDevices(db), Accounts: relational.NewAccounts(db), Runner: db,
-		}
-	})
-}
-
-func (o opener) auditLog(t *testing.T) {
-	auditlogtest.Run(t, func(t *testing.T) auditlogtest.Subject {
-		db := o(t)
-		return auditlogtest.Subject{Log: relational.NewAuditLog(db), Runner: db}
-	})
-}
-
-func (o opener) lockouts(t *testing.T) {
-	lockoutstoretest.Run(t, func(t *testing.T) lockoutstoretest.Subject {
-		db := o(t)
-		return lockoutstoretest.Subject{Lockouts: relational.NewLockouts(db), Runner: db}
-	})
-}
-
-func (o opener) pendingLogins(t *testing.T) {
-	pendingstoretest.Run(t, func(t *testing.T) pendingstoretest.Subject {
-		db := o(t)
-		return pendingstoretest.Subject{Pending: relational.NewPendingLogins(db), Accounts: relational.NewAccounts(db), Runner: db}
-	})
-}
-
-func (o opener) keyring(t *testing.T) {
-	keyringtest.Run(t, func(t *testing.T) keyring.Ring { return relational.NewKeyring(o(t)) })
+func authStores(db *relational.DB) authstoretest.Stores {
+	return authstoretest.Stores{
+		Accounts: relational.NewAccounts(db), Devices: relational.NewDevices(db), DeviceTokens: relational.NewDeviceTokens(db),
+		Sessions: relational.NewSessions(db), RefreshTokens: relational.NewRefreshTokens(db),
+		Challenges: relational.NewChallenges(db), PendingLogins: relational.NewPendingLogins(db),
+		Lockouts: relational.NewLockouts(db), AuditLog: relational.NewAuditLog(db), Keys: relational.NewKeyring(db), Runner: db,
+	}
 }
 
 // cleansUp deletes more than one transaction takes.

@@ -7,13 +7,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ challengestore.Store = (*Challenges)(nil)
+var _ authstore.Challenges = (*Challenges)(nil)
 
-// Challenges keeps step-ups that wait for their code. It answers
-// ports/challengestore.
+// Challenges keeps step-ups that wait for their code. It implements [authstore.Challenges].
 type Challenges struct{ db *DB }
 
 // NewChallenges returns the step-up challenges of a database.

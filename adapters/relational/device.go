@@ -8,16 +8,16 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // maxEnsure bounds how often Ensure meets a device that is revoked before it
 // is read.
 const maxEnsure = 10
 
-var _ devicestore.Store = (*Devices)(nil)
+var _ authstore.Devices = (*Devices)(nil)
 
-// Devices keeps what people sign in from. It answers ports/devicestore.Store.
+// Devices keeps what people sign in from. It answers ports/authstore.Devices.
 type Devices struct{ db *DB }
 
 // NewDevices returns the devices of a database.

@@ -6,13 +6,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ devicestore.Tokens = (*DeviceTokens)(nil)
+var _ authstore.DeviceTokens = (*DeviceTokens)(nil)
 
 // DeviceTokens keeps the hashes by which devices prove themselves. It answers
-// ports/devicestore.Tokens.
+// ports/authstore.DeviceTokens.
 type DeviceTokens struct{ db *DB }
 
 // NewDeviceTokens returns the device tokens of a database.

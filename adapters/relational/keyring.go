@@ -9,13 +9,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ keyring.Ring = (*Keyring)(nil)
+var _ authstore.KeyRing = (*Keyring)(nil)
 
-// Keyring keeps what all instances share for signing. It answers
-// ports/keyring.
+// Keyring keeps what all instances share for signing. It implements [authstore.KeyRing].
 type Keyring struct{ db *DB }
 
 // NewKeyring returns the shared keys of a database.
@@ -24,9 +23,9 @@ func NewKeyring(db *DB) *Keyring { return &Keyring{db: db} }
 type signingKeyRow struct {
 	bun.BaseModel `bun:"table:signing_keys,alias:k"`
 
-	ID        keyring.KeyID `bun:"id,pk"`
-	PublicKey []byte        `bun:"public_key"`
-	SeenAt    instant       `bun:"seen_at"`
+	ID        authstore.KeyID `bun:"id,pk"`
+	PublicKey []byte          `bun:"public_key"`
+	SeenAt    instant         `bun:"seen_at"`
 }
 
 type rootSecretRow struct {
@@ -41,7 +40,7 @@ const theRoot = 1
 
 // Announce stores a public key or renews when it was seen, which never goes
 // back.
-func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
+func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 	return r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
 		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: at(k.SeenAt)}
 		n, err := r.db.affected(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
@@ -64,23 +63,23 @@ func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
 }
 
 // PublicKeys returns the keys seen at or after a time.
-func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]keyring.PublicKey, error) {
-	return reading(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]keyring.PublicKey, error) {
+func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
+	return reading(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]authstore.PublicKey, error) {
 		var rows []signingKeyRow
 		err := db.NewSelect().Model(&rows).Where("seen_at >= ?", at(since)).Order("id").Scan(ctx)
 		if err != nil {
 			return nil, r.db.fault(err)
 		}
-		keys := make([]keyring.PublicKey, len(rows))
+		keys := make([]authstore.PublicKey, len(rows))
 		for i, row := range rows {
-			keys[i] = keyring.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
+			keys[i] = authstore.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
 		}
 		return keys, nil
 	})
 }
 
 // Withdraw forgets keys.
-func (r *Keyring) Withdraw(ctx context.Context, ids ...keyring.KeyID) error {
+func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	if len(ids) == 0 {
 		return nil
 	}

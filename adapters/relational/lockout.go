@@ -9,12 +9,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ lockoutstore.Store = (*Lockouts)(nil)
+var _ authstore.Lockouts = (*Lockouts)(nil)
 
-// Lockouts keeps the counts of failed sign-ins. It answers ports/lockoutstore.
+// Lockouts keeps the counts of failed sign-ins. It implements [authstore.Lockouts].
 type Lockouts struct{ db *DB }
 
 // NewLockouts returns the lockouts of a database.

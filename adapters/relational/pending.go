@@ -7,13 +7,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ pendingstore.Store = (*PendingLogins)(nil)
+var _ authstore.PendingLogins = (*PendingLogins)(nil)
 
-// PendingLogins keeps logins that wait for their second factor. It answers
-// ports/pendingstore.
+// PendingLogins keeps logins that wait for their second factor. It implements [authstore.PendingLogins].
 type PendingLogins struct{ db *DB }
 
 // NewPendingLogins returns the pending logins of a database.

@@ -7,17 +7,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 var (
-	_ sessionstore.Store     = (*Sessions)(nil)
-	_ sessionstore.History   = (*Sessions)(nil)
-	_ sessionstore.Levels    = (*Sessions)(nil)
-	_ sessionstore.Retention = (*Sessions)(nil)
+	_ authstore.Sessions         = (*Sessions)(nil)
+	_ authstore.SessionHistory   = (*Sessions)(nil)
+	_ authstore.SessionLevels    = (*Sessions)(nil)
+	_ authstore.SessionRetention = (*Sessions)(nil)
 )
 
-// Sessions keeps sign-ins. It implements ports/sessionstore.Store, Levels, History
+// Sessions keeps sign-ins. It implements ports/authstore.Sessions, Levels, History
 // and Retention.
 type Sessions struct{ db *DB }
 
@@ -93,14 +93,14 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 }
 
 // End ends the living sessions that the filter names.
-func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
+func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
 	return s.changeLiving(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
 		q.Set("ended_at = ?", at(when)).Set("end_reason = ?", reason)
 	})
 }
 
 // Lower lowers the living sessions that the filter names.
-func (s *Sessions) Lower(ctx context.Context, which sessionstore.Filter, to auth.TrustLevel, when time.Time) ([]auth.SessionID, error) {
+func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, when time.Time) ([]auth.SessionID, error) {
 	above := func(q *bun.SelectQuery) {
 		var names []string
 		for l := to + 1; l <= auth.FullTrust; l++ {
@@ -120,7 +120,7 @@ func anyLevel(*bun.SelectQuery) {}
 // changeLiving changes the living sessions that the filter names, and those of them only that narrow leaves, and returns their ids.
 // It locks them in the order of their ids, so that two calls never wait for each other.
 func (s *Sessions) changeLiving(
-	ctx context.Context, which sessionstore.Filter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
+	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
 ) (ids []auth.SessionID, err error) {
 	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
@@ -163,7 +163,7 @@ func (s *Sessions) Active(
 }
 
 // Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
-// It answers ports/sessionstore.History.
+// It answers ports/authstore.SessionHistory.
 func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
 	if limit < 1 {
 		return nil, ctx.Err()
@@ -190,7 +190,7 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 }
 
 // DeleteExpired removes expired sessions and what belongs to them. It answers
-// ports/sessionstore.Retention.
+// ports/authstore.SessionRetention.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.SessionID

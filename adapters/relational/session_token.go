@@ -8,13 +8,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ sessionstore.RefreshTokens = (*RefreshTokens)(nil)
+var _ authstore.RefreshTokens = (*RefreshTokens)(nil)
 
 // RefreshTokens keeps the hashes of refresh tokens, generation by generation.
-// It answers ports/sessionstore.RefreshTokens.
+// It answers ports/authstore.RefreshTokens.
 type RefreshTokens struct{ db *DB }
 
 // NewRefreshTokens returns the refresh tokens of a database.

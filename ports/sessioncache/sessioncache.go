@@ -1,6 +1,6 @@
 // Package sessioncache is the port to a short-lived copy of session records
 // that spares the database on every checked token. It is never the truth: what
-// it does not hold is read from ports/sessionstore.
+// it does not hold is read from ports/authstore.
 package sessioncache
 
 import (

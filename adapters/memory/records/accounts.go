@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Accounts answers ports/accountstore.
+// Accounts implements [authstore.Accounts].
 type Accounts struct{ db *Database }
 
 // NewAccounts returns the accounts of a database.

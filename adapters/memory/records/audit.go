@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // storedEvent keeps the details as JSON, so that what comes back has the types
@@ -18,7 +18,7 @@ type storedEvent struct {
 	details []byte
 }
 
-// AuditLog answers ports/auditlog.
+// AuditLog implements [authstore.AuditLog].
 type AuditLog struct{ db *Database }
 
 // NewAuditLog returns the audit log of a database.
@@ -49,7 +49,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 }
 
 // Search returns the matching events, newest first.
-func (l *AuditLog) Search(ctx context.Context, q auditlog.Query) (events []auth.Event, total int, err error) {
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
@@ -98,7 +98,7 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 	return n, err
 }
 
-func matches(e storedEvent, q auditlog.Query) bool {
+func matches(e storedEvent, q authstore.AuditQuery) bool {
 	return (q.UserID == "" || e.UserID == q.UserID) &&
 		(q.Type == "" || e.Type == q.Type) &&
 		(q.After.IsZero() || e.Time.After(micros(q.After))) &&

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // authTables are the records of authentication.
@@ -20,7 +20,7 @@ type authTables struct {
 	events        map[auth.EventID]storedEvent
 	lockouts      map[auth.LockoutKey]auth.Lockout
 	pendingLogins map[pendingKey]auth.PendingLogin
-	signingKeys   map[keyring.KeyID]keyring.PublicKey
+	signingKeys   map[authstore.KeyID]authstore.PublicKey
 	rootSecret    []byte
 }
 
@@ -35,7 +35,7 @@ func newAuthTables() authTables {
 		events:        map[auth.EventID]storedEvent{},
 		lockouts:      map[auth.LockoutKey]auth.Lockout{},
 		pendingLogins: map[pendingKey]auth.PendingLogin{},
-		signingKeys:   map[keyring.KeyID]keyring.PublicKey{},
+		signingKeys:   map[authstore.KeyID]authstore.PublicKey{},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Challenges answers ports/challengestore.
+// Challenges implements [authstore.Challenges].
 type Challenges struct{ db *Database }
 
 // NewChallenges returns the step-up challenges of a database.

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Devices answers ports/devicestore.Store.
+// Devices answers ports/authstore.Devices.
 type Devices struct{ db *Database }
 
 // NewDevices returns the devices of a database.
@@ -124,7 +124,7 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (n int, er
 	return n, err
 }
 
-// DeviceTokens answers ports/devicestore.Tokens.
+// DeviceTokens answers ports/authstore.DeviceTokens.
 type DeviceTokens struct{ db *Database }
 
 // NewDeviceTokens returns the device tokens of a database.

@@ -5,17 +5,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Keyring answers ports/keyring.
+// Keyring implements [authstore.KeyRing].
 type Keyring struct{ db *Database }
 
 // NewKeyring returns the shared keys of a database.
 func NewKeyring(db *Database) *Keyring { return &Keyring{db: db} }
 
 // Announce stores a public key or renews when it was seen.
-func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
+func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 	return r.db.write(ctx, func(t *tables) error {
 		known, ok := t.auth.signingKeys[k.ID]
 		switch {
@@ -29,11 +29,11 @@ func (r *Keyring) Announce(ctx context.Context, k keyring.PublicKey) error {
 }
 
 // PublicKeys returns the keys seen at or after a time.
-func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) (keys []keyring.PublicKey, err error) {
+func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) (keys []authstore.PublicKey, err error) {
 	err = r.db.read(ctx, func(t *tables) error {
 		keys = selected(t.auth.signingKeys,
-			func(k keyring.PublicKey) bool { return !k.SeenAt.Before(micros(since)) },
-			func(a, b keyring.PublicKey) int { return cmp.Compare(a.ID, b.ID) }, len(t.auth.signingKeys))
+			func(k authstore.PublicKey) bool { return !k.SeenAt.Before(micros(since)) },
+			func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) }, len(t.auth.signingKeys))
 		for i := range keys {
 			keys[i] = keptKey(keys[i])
 		}
@@ -43,7 +43,7 @@ func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) (keys []keyri
 }
 
 // Withdraw forgets keys.
-func (r *Keyring) Withdraw(ctx context.Context, ids ...keyring.KeyID) error {
+func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	return r.db.write(ctx, func(t *tables) error {
 		for _, id := range ids {
 			delete(t.auth.signingKeys, id)
@@ -64,7 +64,7 @@ func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) (secret []by
 	return secret, err
 }
 
-func keptKey(k keyring.PublicKey) keyring.PublicKey {
+func keptKey(k authstore.PublicKey) authstore.PublicKey {
 	k.Key, k.SeenAt = kept(k.Key), micros(k.SeenAt)
 	return k
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Lockouts answers ports/lockoutstore.
+// Lockouts implements [authstore.Lockouts].
 type Lockouts struct{ db *Database }
 
 // NewLockouts returns the lockouts of a database.

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// PendingLogins answers ports/pendingstore.
+// PendingLogins implements [authstore.PendingLogins].
 type PendingLogins struct{ db *Database }
 
 // NewPendingLogins returns the pending logins of a database.

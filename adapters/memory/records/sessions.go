@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Sessions answers ports/sessionstore.Store.
+// Sessions answers ports/authstore.Sessions.
 type Sessions struct{ db *Database }
 
 // NewSessions returns the sessions of a database.
@@ -62,7 +62,7 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 }
 
 // End ends the living sessions that the filter names.
-func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, at time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
+func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, at time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
 	err = s.db.write(ctx, func(t *tables) error {
 		for id, session := range t.auth.sessions {
 			if !named(session, which) || !session.Active(at) {
@@ -82,7 +82,7 @@ func (s *Sessions) End(ctx context.Context, which sessionstore.Filter, at time.T
 
 // Lower lowers the living sessions that the filter names.
 func (s *Sessions) Lower(
-	ctx context.Context, which sessionstore.Filter, to auth.TrustLevel, at time.Time,
+	ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, at time.Time,
 ) (ids []auth.SessionID, err error) {
 	err = s.db.write(ctx, func(t *tables) error {
 		for id, session := range t.auth.sessions {
@@ -112,7 +112,7 @@ func (s *Sessions) Active(
 }
 
 // Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
-// It answers ports/sessionstore.History.
+// It answers ports/authstore.SessionHistory.
 func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
 	return s.newest(ctx, func(session auth.Session) bool {
 		return session.UserID == user && session.TrustLevel.Admits(auth.LimitedTrust)
@@ -143,7 +143,7 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 }
 
 // DeleteExpired removes expired sessions and what belongs to them. It answers
-// ports/sessionstore.Retention.
+// ports/authstore.SessionRetention.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
 	err = s.db.write(ctx, func(t *tables) error {
 		n = deleted(t.auth.sessions, func(session auth.Session) bool { return session.ExpiresAt.Before(micros(before)) })
@@ -155,7 +155,7 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, 
 	return n, err
 }
 
-func named(s auth.Session, which sessionstore.Filter) bool {
+func named(s auth.Session, which authstore.SessionFilter) bool {
 	return s.UserID == which.UserID && (which.DeviceID == "" || s.DeviceID == which.DeviceID) &&
 		(which.Except == "" || s.ID != which.Except)
 }
@@ -166,7 +166,7 @@ func keptSession(s auth.Session) auth.Session {
 	return s
 }
 
-// RefreshTokens answers ports/sessionstore.RefreshTokens.
+// RefreshTokens answers ports/authstore.RefreshTokens.
 type RefreshTokens struct{ db *Database }
 
 // NewRefreshTokens returns the refresh tokens of a database.

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -46,7 +46,7 @@ type API struct {
 	stepUp      StepUp
 	devices     Devices
 	trail       Trail
-	keys        keyring.Published
+	keys        authstore.PublishedKeys
 }
 
 // UseCases are what the endpoints call.
@@ -57,7 +57,7 @@ type UseCases struct {
 	StepUp      StepUp
 	Devices     Devices
 	Trail       Trail
-	Keys        keyring.Published
+	Keys        authstore.PublishedKeys
 }
 
 // New returns the authentication part of the API.

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -180,10 +180,10 @@ func (u *useCases) Search(_ context.Context, user auth.UserID, q audit.Query) (a
 	return audit.Page{Events: u.events, Total: 7}, u.called("search")
 }
 
-func (u *useCases) PublicKeys(context.Context) ([]keyring.PublicKey, error) {
+func (u *useCases) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
 	key := make([]byte, 32)
 	key[0] = 0xff
-	return []keyring.PublicKey{{ID: "key-1", Key: key}}, u.called("keys")
+	return []authstore.PublicKey{{ID: "key-1", Key: key}}, u.called("keys")
 }
 
 // tries counts by scope.

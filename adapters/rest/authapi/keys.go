@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // jwkSet is a JWK Set (RFC 7517, section 5) of Ed25519 keys (RFC 8037).
@@ -14,12 +14,12 @@ type jwkSet struct {
 }
 
 type jwk struct {
-	KeyType   string        `json:"kty"`
-	Curve     string        `json:"crv"`
-	X         string        `json:"x"`
-	ID        keyring.KeyID `json:"kid"`
-	Algorithm string        `json:"alg"`
-	Use       string        `json:"use"`
+	KeyType   string          `json:"kty"`
+	Curve     string          `json:"crv"`
+	X         string          `json:"x"`
+	ID        authstore.KeyID `json:"kid"`
+	Algorithm string          `json:"alg"`
+	Use       string          `json:"use"`
 }
 
 // keySet answers the keys with which anybody can verify access tokens.

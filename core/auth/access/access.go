@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -22,14 +22,14 @@ const activityStep = time.Minute
 // Checker checks access tokens. It is safe for concurrent use.
 type Checker struct {
 	tokens   tokens.Verifier
-	sessions sessionstore.Store
+	sessions authstore.Sessions
 	cache    sessioncache.Cache
 	clock    clock.Clock
 	reading  reading
 }
 
 // NewChecker returns a checker of tokens against the records of sessions.
-func NewChecker(v tokens.Verifier, s sessionstore.Store, cache sessioncache.Cache, c clock.Clock) *Checker {
+func NewChecker(v tokens.Verifier, s authstore.Sessions, cache sessioncache.Cache, c clock.Clock) *Checker {
 	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
@@ -35,18 +35,18 @@ func (v verifier) Verify(_ context.Context, t auth.AccessToken) (tokens.Claims, 
 
 // counted counts reads and writes of sessions.
 type counted struct {
-	sessionstore.Store
+	authstore.Sessions
 	reads, writes int
 }
 
 func (c *counted) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	c.reads++
-	return c.Store.Get(ctx, id)
+	return c.Sessions.Get(ctx, id)
 }
 
 func (c *counted) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
 	c.writes++
-	return c.Store.Update(ctx, id, change)
+	return c.Sessions.Update(ctx, id, change)
 }
 
 type world struct {
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	db, ctx := records.New(), context.Background()
 	w := &world{clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}}
-	w.store = &counted{Store: records.NewSessions(db)}
+	w.store = &counted{Sessions: records.NewSessions(db)}
 	w.cache = memory.NewSessions(w.clock, memory.Config{})
 	w.checker = access.NewChecker(verifier{user}, w.store, w.cache, w.clock)
 	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
@@ -112,7 +112,7 @@ func TestEndedSessionIsRefusedWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Ended on another instance: this one is not told.
-	if _, err := w.store.End(ctx, sessionstore.Filter{UserID: user}, w.clock.now, auth.EndSignOut); err != nil {
+	if _, err := w.store.End(ctx, authstore.SessionFilter{UserID: user}, w.clock.now, auth.EndSignOut); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.now = w.clock.now.Add(time.Second)
@@ -139,7 +139,7 @@ func TestStoreIsSpared(t *testing.T) {
 	if w.store.writes != 2 {
 		t.Errorf("%d writes in 150 seconds, want one a minute", w.store.writes)
 	}
-	if s, err := w.store.Store.Get(ctx, id); err != nil || w.clock.now.Sub(s.LastActivity) > time.Minute {
+	if s, err := w.store.Sessions.Get(ctx, id); err != nil || w.clock.now.Sub(s.LastActivity) > time.Minute {
 		t.Errorf("last activity %s at %s, error %v", s.LastActivity, w.clock.now, err)
 	}
 }

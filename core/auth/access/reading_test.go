@@ -11,12 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // held is a store that has read a session and keeps the caller waiting for it.
 type held struct {
-	sessionstore.Store
+	authstore.Sessions
 	release chan struct{}
 	err     error // of the first reading
 
@@ -29,7 +29,7 @@ func (h *held) Get(ctx context.Context, id auth.SessionID) (auth.Session, error)
 	h.reads++
 	first := h.reads == 1
 	h.mu.Unlock()
-	s, err := h.Store.Get(ctx, id)
+	s, err := h.Sessions.Get(ctx, id)
 	if first {
 		<-h.release
 		if h.err != nil {
@@ -51,7 +51,7 @@ type crowd struct {
 func gather(ctx context.Context, t *testing.T, callers int) *crowd {
 	t.Helper()
 	w := newWorld(t)
-	c := &crowd{world: w, held: &held{Store: w.store.Store, release: make(chan struct{})}, errs: make([]error, callers)}
+	c := &crowd{world: w, held: &held{Sessions: w.store.Sessions, release: make(chan struct{})}, errs: make([]error, callers)}
 	c.checker = access.NewChecker(verifier{user}, c.held, w.cache, w.clock)
 	for i := range callers {
 		c.done.Go(func() { _, c.errs[i] = c.checker.Check(ctx, auth.AccessToken(id)) })
@@ -99,7 +99,7 @@ func TestSessionThatEndsDuringTheReading(t *testing.T) {
 		ctx := context.Background()
 		c := gather(ctx, t, 5)
 		c.clock.now = c.clock.now.Add(time.Millisecond)
-		if _, err := c.store.End(ctx, sessionstore.Filter{UserID: user}, c.clock.now, auth.EndSignOut); err != nil {
+		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.now, auth.EndSignOut); err != nil {
 			t.Fatal(err)
 		}
 		c.cache.Drop(ctx, id)

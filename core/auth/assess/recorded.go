@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
@@ -16,8 +16,8 @@ import (
 // know more than it did then.
 type Recorded struct {
 	Trail     *audit.Trail
-	Sessions  sessionstore.Store
-	History   sessionstore.History
+	Sessions  authstore.Sessions
+	History   authstore.SessionHistory
 	Geography signals.Geography
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 )
@@ -28,13 +28,13 @@ const (
 
 // Trail is the audit log as the use cases see it. It is safe for concurrent use.
 type Trail struct {
-	log     auditlog.Log
+	log     authstore.AuditLog
 	clock   clock.Clock
 	entropy entropy.Source
 }
 
 // New returns a trail that writes to the log.
-func New(log auditlog.Log, c clock.Clock, e entropy.Source) *Trail {
+func New(log authstore.AuditLog, c clock.Clock, e entropy.Source) *Trail {
 	return &Trail{log: log, clock: c, entropy: e}
 }
 
@@ -76,7 +76,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 	if err := q.Check(); err != nil {
 		return Page{}, err
 	}
-	events, total, err := t.log.Search(ctx, auditlog.Query{
+	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
 		UserID: user, Type: q.Type, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 // or visit fails, whose error it returns. The person of an empty id is everybody, and no person. Events that are recorded meanwhile
 // are left out or not, but none comes twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(auth.Event) error) error {
-	next := auditlog.Query{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
+	next := authstore.AuditQuery{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
 	if next.Before.IsZero() {
 		next.Before = t.clock.Now().Add(ClockSkew)
 	}
@@ -123,7 +123,7 @@ const ClockSkew = time.Hour
 
 // behind returns the query of what follows a page. Events are stored to the microsecond; of those at the time of the last one, as
 // many are skipped as were seen.
-func behind(q auditlog.Query, page []auth.Event) auditlog.Query {
+func behind(q authstore.AuditQuery, page []auth.Event) authstore.AuditQuery {
 	edge := page[len(page)-1].Time.Add(time.Microsecond)
 	seen := 0
 	for i := range page {
@@ -144,7 +144,7 @@ const recent = 200
 // FailedSignIns counts the person's failed sign-ins after a time, up to 200. What a clock that was ahead has recorded does not
 // count until its time has come.
 func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
-	events, _, err := t.log.Search(ctx, auditlog.Query{
+	events, _, err := t.log.Search(ctx, authstore.AuditQuery{
 		UserID: user, Type: auth.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: recent,
 	})
 	if err != nil {

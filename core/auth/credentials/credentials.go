@@ -13,14 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -32,10 +29,10 @@ type Config struct {
 
 // Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
 type Records struct {
-	Accounts    accountstore.Store
-	Sessions    sessionstore.Store
-	Pending     pendingstore.Store
-	Lockouts    lockoutstore.Store
+	Accounts    authstore.Accounts
+	Sessions    authstore.Sessions
+	Pending     authstore.PendingLogins
+	Lockouts    authstore.Lockouts
 	Transaction transaction.Runner
 }
 

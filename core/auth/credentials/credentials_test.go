@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 const (
@@ -130,7 +130,7 @@ func (w *world) account() auth.Account {
 
 func (w *world) events(kind auth.EventType) []auth.Event {
 	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: 100})
+	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: 100})
 	w.ok(err)
 	return events
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // ChangePassword sets the caller's password and ends their other sessions, and the logins that wait for a second factor.
@@ -113,7 +113,7 @@ func (s *Service) replace(
 		if err := s.settle(ctx, caller); err != nil {
 			return err
 		}
-		others := sessionstore.Filter{UserID: caller.UserID, Except: caller.ID}
+		others := authstore.SessionFilter{UserID: caller.UserID, Except: caller.ID}
 		ended, err = s.records.Sessions.End(ctx, others, s.world.Clock.Now(), auth.EndPassword)
 		return err
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 )
 
@@ -14,8 +14,8 @@ const maxTokens = 5
 
 // Confirmation is what confirming a device works on.
 type Confirmation struct {
-	Devices devicestore.Store
-	Tokens  devicestore.Tokens
+	Devices authstore.Devices
+	Tokens  authstore.DeviceTokens
 	Entropy entropy.Source
 }
 

@@ -10,19 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
 type Records struct {
-	Devices      devicestore.Store
-	DeviceTokens devicestore.Tokens
-	Sessions     sessionstore.Store
-	Levels       sessionstore.Levels
+	Devices      authstore.Devices
+	DeviceTokens authstore.DeviceTokens
+	Sessions     authstore.Sessions
+	Levels       authstore.SessionLevels
 	Transaction  transaction.Runner
 }
 
@@ -98,7 +97,7 @@ func (s *Service) Mark(
 		details := map[string]any{"previousTrustStatus": string(before)}
 		if status == auth.DeviceUntrusted {
 			// The device is held, so that a login or a step-up on it comes before this or after it.
-			which := sessionstore.Filter{UserID: caller.UserID, DeviceID: id}
+			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
 			if lowered, err = s.records.Levels.Lower(ctx, which, auth.LimitedTrust, s.world.Clock.Now()); err != nil {
 				return err
 			}
@@ -160,7 +159,7 @@ func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (coun
 			return err
 		}
 		ended, err = s.records.Sessions.End(ctx,
-			sessionstore.Filter{UserID: by.user, DeviceID: id}, s.world.Clock.Now(), auth.EndDeviceRevoked)
+			authstore.SessionFilter{UserID: by.user, DeviceID: id}, s.world.Clock.Now(), auth.EndDeviceRevoked)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 type clock struct{ now time.Time }
@@ -72,7 +72,7 @@ func anna(level auth.TrustLevel) auth.Session {
 
 func (w *world) changes(t *testing.T) []auth.Event {
 	t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: auth.DeviceChange, Limit: 100})
+	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: auth.DeviceChange, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (w *world) operated(t *testing.T, event auth.EventType, action string, do f
 	if _, kept := w.cache.Get(ctx, "anna"); kept {
 		t.Errorf("%s keeps the copy of the session", action)
 	}
-	events, _, err := w.log.Search(ctx, auditlog.Query{Limit: 100})
+	events, _, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 100})
 	if err != nil || len(events) != 1 {
 		t.Fatalf("%s: events %+v, error %v", action, events, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // Operator acts on anybody's devices and sessions. It is not reachable from the API; who may use it is whoever may run the operator
@@ -56,7 +56,7 @@ func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) e
 // EndAll ends every session of a person and returns how many.
 func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
 	return o.end(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
-		return o.service.records.Sessions.End(ctx, sessionstore.Filter{UserID: of}, o.service.world.Clock.Now(), auth.EndOperator)
+		return o.service.records.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.world.Clock.Now(), auth.EndOperator)
 	})
 }
 

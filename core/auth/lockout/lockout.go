@@ -12,20 +12,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 )
 
 // Guard counts the failures of subjects. Its methods join a transaction that the context carries, and return Refusal for a
 // subject that is locked. It is safe for concurrent use.
 type Guard struct {
 	policy auth.LockoutPolicy
-	store  lockoutstore.Store
+	store  authstore.Lockouts
 	clock  clock.Clock
 }
 
 // New returns a guard of a policy whose numbers are positive.
-func New(p auth.LockoutPolicy, s lockoutstore.Store, c clock.Clock) *Guard { return &Guard{p, s, c} }
+func New(p auth.LockoutPolicy, s authstore.Lockouts, c clock.Clock) *Guard { return &Guard{p, s, c} }
 
 // Check returns Refusal when the subject is locked. It is called before a try, to spare its cost, and before the caller gives out
 // that a try was right without resetting the count.

@@ -13,9 +13,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -64,8 +63,8 @@ type Couriers struct {
 
 // Records are the stores that say whom to tell, and of which device.
 type Records struct {
-	Accounts accountstore.Store
-	Devices  devicestore.Store
+	Accounts authstore.Accounts
+	Devices  authstore.Devices
 }
 
 // Surroundings are the ports to the rest of the world.

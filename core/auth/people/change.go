@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // act is one thing that an operator does to an account.
@@ -105,7 +105,7 @@ func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 		}
 		details := map[string]any{"action": what.action}
 		if what.ends != "" {
-			if ended, err = s.records.Sessions.End(ctx, sessionstore.Filter{UserID: a.ID}, s.world.Clock.Now(), what.ends); err != nil {
+			if ended, err = s.records.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.world.Clock.Now(), what.ends); err != nil {
 				return err
 			}
 			details["sessionsInvalidated"] = len(ended)

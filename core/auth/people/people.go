@@ -12,15 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -29,11 +25,11 @@ const maxName = 200
 
 // Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
 type Records struct {
-	Accounts    accountstore.Store
-	Devices     devicestore.Store
-	Sessions    sessionstore.Store
-	Lockouts    lockoutstore.Store
-	Pending     pendingstore.Store
+	Accounts    authstore.Accounts
+	Devices     authstore.Devices
+	Sessions    authstore.Sessions
+	Lockouts    authstore.Lockouts
+	Pending     authstore.PendingLogins
 	Transaction transaction.Runner
 }
 

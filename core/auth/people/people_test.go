@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 type clock struct{ now time.Time }
@@ -248,14 +248,14 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 	const email = "anna@example.com"
 	w, ctx := newWorld(t), context.Background()
 	user := w.add().ID
-	if found, _, err := w.log.Search(ctx, auditlog.Query{Limit: 2}); err != nil || len(found) != 1 ||
+	if found, _, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 2}); err != nil || len(found) != 1 ||
 		found[0].Type != auth.AccountChange || found[0].UserID != "" || found[0].Details["userId"] != string(user) || found[0].Details["action"] != "add" || found[0].Details["actor"] != "operator" {
 		t.Errorf("add: events %+v, error %v", found, err)
 	}
 	if _, err := w.service.Add(ctx, w.anna()); !fault.Is(err, fault.Conflict) {
 		t.Errorf("add again: %v", err)
 	}
-	if _, total, err := w.log.Search(ctx, auditlog.Query{Limit: 1}); err != nil || total != 1 {
+	if _, total, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 1}); err != nil || total != 1 {
 		t.Errorf("add again: %d events, error %v", total, err)
 	}
 	for _, c := range []struct {
@@ -281,7 +281,7 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.action, err)
 		}
-		found, _, err := w.log.Search(ctx, auditlog.Query{Limit: 1})
+		found, _, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 1})
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: events %v, error %v", c.action, found, err)
 		}
@@ -294,14 +294,14 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 			t.Errorf("%s: the copy of the session is kept", c.action)
 		}
 	}
-	_, before, err := w.log.Search(ctx, auditlog.Query{Limit: 1})
+	_, before, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.service.DisableMFA(ctx, email); !fault.Is(err, fault.Conflict) {
 		t.Errorf("disable-mfa without one: %v", err)
 	}
-	if _, after, err := w.log.Search(ctx, auditlog.Query{Limit: 1}); err != nil || after != before {
+	if _, after, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 1}); err != nil || after != before {
 		t.Errorf("a refused change left an event: %d, then %d (%v)", before, after, err)
 	}
 }

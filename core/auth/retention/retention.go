@@ -9,13 +9,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
-	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -43,13 +38,13 @@ type Config struct {
 
 // Records are the stores that are swept.
 type Records struct {
-	Audit         auditlog.Log
-	Sessions      sessionstore.Retention
-	RefreshTokens sessionstore.RefreshTokens
-	Challenges    challengestore.Store
-	Pending       pendingstore.Store
-	Lockouts      lockoutstore.Store
-	Devices       devicestore.Store
+	Audit         authstore.AuditLog
+	Sessions      authstore.SessionRetention
+	RefreshTokens authstore.RefreshTokens
+	Challenges    authstore.Challenges
+	Pending       authstore.PendingLogins
+	Lockouts      authstore.Lockouts
+	Devices       authstore.Devices
 }
 
 // Sweeper removes what is past its time. Any number of them may work on the

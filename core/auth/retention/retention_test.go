@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 const day = 24 * time.Hour
@@ -156,7 +156,7 @@ func TestTheEndOfTheContextStops(t *testing.T) {
 
 // hours is an audit log with a number of hours to count.
 type hours struct {
-	auditlog.Log
+	authstore.AuditLog
 	left  int
 	until []time.Time
 }
@@ -169,7 +169,7 @@ func (h *hours) CountHour(_ context.Context, until time.Time) (bool, error) {
 
 func TestSweepCountsAuditEvents(t *testing.T) {
 	w := newWorld(t)
-	log := &hours{Log: w.stores.Audit, left: 3}
+	log := &hours{AuditLog: w.stores.Audit, left: 3}
 	w.stores.Audit = log
 	w.sweep(retention.Config{})
 	if want := noon.Add(-audit.ClockSkew); len(log.until) != 4 || !log.until[0].Equal(want) {

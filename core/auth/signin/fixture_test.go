@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
@@ -258,7 +258,7 @@ func (w *world) session(id auth.SessionID) auth.Session {
 // events returns the events of a type, newest first; of all types when it is empty.
 func (w *world) events(kind auth.EventType) []auth.Event {
 	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auth.MaxPage})
+	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 func TestFirstLogin(t *testing.T) {
@@ -190,12 +189,12 @@ func TestLock(t *testing.T) {
 // again runs each change twice, as a database does with a transaction that lost against another: here one of a login that fills
 // the count, on another instance.
 type again struct {
-	lockoutstore.Store
+	authstore.Lockouts
 	now time.Time
 }
 
 func (a again) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
-	return a.Store.Update(ctx, key, func(l *auth.Lockout) error {
+	return a.Lockouts.Update(ctx, key, func(l *auth.Lockout) error {
 		lost := *l
 		_ = change(&lost) // rolled back
 		l.LockedUntil = a.now.Add(time.Minute)
@@ -333,7 +332,7 @@ func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 }
 
 // mute is an audit log that takes nothing.
-type mute struct{ auditlog.Log }
+type mute struct{ authstore.AuditLog }
 
 func (mute) Append(context.Context, ...auth.Event) error {
 	return fault.New(fault.Unavailable, "", "the audit log is away")

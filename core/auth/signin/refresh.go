@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 )
 
 // Refresh exchanges a refresh token for a new pair and lets the session slide; it never changes the session's trust.
@@ -155,7 +155,7 @@ func (s *Service) withinGrace(ctx context.Context, x *exchange, session *auth.Se
 
 // replay ends all sessions of the person.
 func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session) error {
-	ended, err := s.records.Sessions.End(ctx, sessionstore.Filter{UserID: session.UserID}, x.now, auth.EndReplay)
+	ended, err := s.records.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, x.now, auth.EndReplay)
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
 	"github.com/tollgate-dev/tollgate/ports/passwords"
-	"github.com/tollgate-dev/tollgate/ports/pendingstore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -86,14 +82,14 @@ func (c Config) Assess() assess.Config {
 
 // Records are the stores that sign-in works on; all of one adapter, so that a transaction spans them.
 type Records struct {
-	Accounts      accountstore.Store
-	Devices       devicestore.Store
-	DeviceTokens  devicestore.Tokens
-	Sessions      sessionstore.Store
-	RefreshTokens sessionstore.RefreshTokens
-	History       sessionstore.History // asked only where Surroundings.Geography is configured
-	Lockouts      lockoutstore.Store
-	Pending       pendingstore.Store
+	Accounts      authstore.Accounts
+	Devices       authstore.Devices
+	DeviceTokens  authstore.DeviceTokens
+	Sessions      authstore.Sessions
+	RefreshTokens authstore.RefreshTokens
+	History       authstore.SessionHistory // asked only where Surroundings.Geography is configured
+	Lockouts      authstore.Lockouts
+	Pending       authstore.PendingLogins
 	Transaction   transaction.Runner
 }
 

@@ -9,14 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/challengestore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
 	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -32,11 +29,11 @@ func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
 
 // Records are the stores that step-up works on; all of one adapter, so that a transaction spans them.
 type Records struct {
-	Accounts     accountstore.Store
-	Sessions     sessionstore.Store
-	Devices      devicestore.Store
-	DeviceTokens devicestore.Tokens
-	Challenges   challengestore.Store
+	Accounts     authstore.Accounts
+	Sessions     authstore.Sessions
+	Devices      authstore.Devices
+	DeviceTokens authstore.DeviceTokens
+	Challenges   authstore.Challenges
 	Transaction  transaction.Runner
 }
 

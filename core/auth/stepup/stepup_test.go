@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -199,7 +199,7 @@ func (w *world) verify(p stepup.Pending, code auth.OTP) (stepup.Passed, error) {
 
 func (w *world) events(kind auth.EventType) []auth.Event {
 	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), auditlog.Query{Type: kind, Limit: auth.MaxPage})
+	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}

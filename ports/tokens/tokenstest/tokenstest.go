@@ -13,8 +13,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
 	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
@@ -22,7 +22,7 @@ import (
 type Subject struct {
 	tokens.Signer
 	tokens.Verifier
-	keyring.Published
+	authstore.PublishedKeys
 }
 
 // NewClock returns a clock at a whole second.
@@ -129,7 +129,7 @@ func namesKeys(t *testing.T, s Subject, _ *clocktest.Manual) {
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("keys %v, error %v; want at least one", keys, err)
 	}
-	if !slices.IsSortedFunc(keys, func(a, b keyring.PublicKey) int { return cmp.Compare(a.ID, b.ID) }) {
+	if !slices.IsSortedFunc(keys, func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) }) {
 		t.Errorf("keys are not in order: %v", keys)
 	}
 }

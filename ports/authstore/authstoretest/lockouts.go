@@ -1,6 +1,4 @@
-// Package lockoutstoretest is the contract suite of the lockout store. It
-// tests what every store promises, not when a subject is locked.
-package lockoutstoretest
+package authstoretest
 
 import (
 	"context"
@@ -14,37 +12,26 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/lockoutstore"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Subject is a store under test and the transactions that it joins.
-type Subject struct {
-	Lockouts lockoutstore.Store
-	Runner   transaction.Runner
-}
-
-// Run runs the suite. open returns an empty store and registers its own
-// cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// runLockouts tests the lockout store.
+func runLockouts(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":              keepsEveryField,
-		"gives back what was stored":     roundTrips,
+	testCases(t, open, map[string]func(t *testing.T, s Stores){
+		"keeps every field":              lockoutKeepsEveryField,
+		"gives back what was stored":     lockoutRoundTrips,
 		"begins with the zero value":     beginsAtZero,
-		"a failed change stores nothing": failedChange,
-		"parallel updates lose nothing":  losesNoUpdate,
+		"a failed change stores nothing": lockoutFailedChange,
+		"parallel updates lose nothing":  lockoutLosesNoUpdate,
 		"parallel updates keep a bound":  keepsBound,
 		"deletes what is over":           deletesBefore,
-		"rolls back":                     rollsBack,
-		"heeds a cancelled context":      heedsCancel,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
-	}
+		"rolls back":                     lockoutRollsBack,
+		"heeds a cancelled context":      lockoutHeedsCancel,
+	})
 }
 
-const key auth.LockoutKey = "email:5f1d7a84db00d2fce00b31a7fc73224f"
+const lockoutKey auth.LockoutKey = "email:5f1d7a84db00d2fce00b31a7fc73224f"
 
 func set(l auth.Lockout) func(*auth.Lockout) error {
 	return func(p *auth.Lockout) error {
@@ -58,12 +45,12 @@ func fail(l *auth.Lockout) error {
 	return nil
 }
 
-func wantLockout(ctx context.Context, t rapid.TB, s Subject, k auth.LockoutKey, want auth.Lockout) {
+func wantLockout(ctx context.Context, t rapid.TB, s Stores, k auth.LockoutKey, want auth.Lockout) {
 	t.Helper()
 	recordtest.Equal(t, recordtest.Must(s.Lockouts.Get(ctx, k))(t), want)
 }
 
-func sample() auth.Lockout {
+func lockoutSample() auth.Lockout {
 	first := recordtest.Epoch()
 	return auth.Lockout{
 		Failures:    []time.Time{first, first.Add(time.Microsecond), first.Add(time.Minute), first},
@@ -74,13 +61,13 @@ func sample() auth.Lockout {
 // failures are so many at one time; nil are none.
 func failures(n int) []time.Time { return slices.Repeat([]time.Time{recordtest.Epoch()}, n) }
 
-func keepsEveryField(t *testing.T, s Subject) {
-	recordtest.Whole(t, sample())
-	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
-	wantLockout(t.Context(), t, s, key, sample())
+func lockoutKeepsEveryField(t *testing.T, s Stores) {
+	recordtest.Whole(t, lockoutSample())
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, set(lockoutSample())))
+	wantLockout(t.Context(), t, s, lockoutKey, lockoutSample())
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func lockoutRoundTrips(t *testing.T, s Stores) {
 	was := map[auth.LockoutKey]auth.Lockout{}
 	rapid.Check(t, func(r *rapid.T) {
 		k := auth.LockoutKey(rapid.SampledFrom([]string{"device:a", "device:b", "device:A"}).Draw(r, "key"))
@@ -102,22 +89,22 @@ func roundTrips(t *testing.T, s Subject) {
 	})
 }
 
-func beginsAtZero(t *testing.T, s Subject) {
-	wantLockout(t.Context(), t, s, key, auth.Lockout{})
-	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, func(p *auth.Lockout) error {
+func beginsAtZero(t *testing.T, s Stores) {
+	wantLockout(t.Context(), t, s, lockoutKey, auth.Lockout{})
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, func(p *auth.Lockout) error {
 		recordtest.Equal(t, *p, auth.Lockout{})
 		return fail(p)
 	}))
-	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: failures(1)})
+	wantLockout(t.Context(), t, s, lockoutKey, auth.Lockout{Failures: failures(1)})
 	wantLockout(t.Context(), t, s, "device:other", auth.Lockout{})
 }
 
 // failedChange also fails the first change of a subject.
-func failedChange(t *testing.T, s Subject) {
+func lockoutFailedChange(t *testing.T, s Stores) {
 	failed := errors.New("failed")
-	for _, want := range []auth.Lockout{{}, sample()} {
-		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(want)))
-		for _, k := range []auth.LockoutKey{key, "device:new"} {
+	for _, want := range []auth.Lockout{{}, lockoutSample()} {
+		recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, set(want)))
+		for _, k := range []auth.LockoutKey{lockoutKey, "device:new"} {
 			err := s.Lockouts.Update(t.Context(), k, func(p *auth.Lockout) error {
 				for i := range p.Failures { // also of what is there
 					p.Failures[i] = time.Time{}
@@ -129,14 +116,14 @@ func failedChange(t *testing.T, s Subject) {
 				t.Errorf("Update returned %v", err)
 			}
 		}
-		wantLockout(t.Context(), t, s, key, want)
+		wantLockout(t.Context(), t, s, lockoutKey, want)
 		wantLockout(t.Context(), t, s, "device:new", auth.Lockout{})
 	}
 }
 
 // losesNoUpdate begins with subjects that are not there, and makes some of the
 // updates part of greater transactions, as a sign-in does.
-func losesNoUpdate(t *testing.T, s Subject) {
+func lockoutLosesNoUpdate(t *testing.T, s Stores) {
 	const calls, subjects = 50, 2
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls*subjects, func(i int) error {
 		k := auth.LockoutKey(fmt.Sprintf("device:%d", i%subjects))
@@ -152,7 +139,7 @@ func losesNoUpdate(t *testing.T, s Subject) {
 
 // keepsBound has more updates at once than one of them lets pass, alone and in greater transactions, right after all have read
 // the subject. What Get returns afterwards is what the last of them stored.
-func keepsBound(t *testing.T, s Subject) {
+func keepsBound(t *testing.T, s Stores) {
 	const calls, bound = 40, 5
 	full := errors.New("full")
 	change := func(l *auth.Lockout) error {
@@ -165,16 +152,16 @@ func keepsBound(t *testing.T, s Subject) {
 	read.Add(calls)
 	refused := 0
 	for _, err := range recordtest.Parallel(calls, func(i int) error {
-		_, err := s.Lockouts.Get(t.Context(), key)
+		_, err := s.Lockouts.Get(t.Context(), lockoutKey)
 		read.Done()
 		read.Wait()
 		if err != nil {
 			return err
 		}
 		if i%2 == 0 {
-			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, key, change) })
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, lockoutKey, change) })
 		}
-		return s.Lockouts.Update(t.Context(), key, change)
+		return s.Lockouts.Update(t.Context(), lockoutKey, change)
 	}) {
 		if errors.Is(err, full) {
 			refused++
@@ -185,10 +172,10 @@ func keepsBound(t *testing.T, s Subject) {
 	if refused != calls-bound {
 		t.Errorf("%d of %d updates were refused, want all but %d", refused, calls, bound)
 	}
-	wantLockout(t.Context(), t, s, key, auth.Lockout{Failures: failures(bound)})
+	wantLockout(t.Context(), t, s, lockoutKey, auth.Lockout{Failures: failures(bound)})
 }
 
-func deletesBefore(t *testing.T, s Subject) {
+func deletesBefore(t *testing.T, s Stores) {
 	edge := recordtest.Epoch()
 	past, never := edge.Add(-time.Microsecond), time.Time{}
 	for _, c := range []struct {
@@ -201,7 +188,7 @@ func deletesBefore(t *testing.T, s Subject) {
 		{nil, never, true},
 	} {
 		l := auth.Lockout{Failures: c.failures, LockedUntil: c.until}
-		recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(l)))
+		recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, set(l)))
 		n, want := recordtest.Must(s.Lockouts.DeleteBefore(t.Context(), edge))(t), 0
 		if c.gone {
 			l, want = auth.Lockout{}, 1
@@ -209,35 +196,35 @@ func deletesBefore(t *testing.T, s Subject) {
 		if n != want {
 			t.Errorf("DeleteBefore of %+v = %d, want %d", c, n, want)
 		}
-		wantLockout(t.Context(), t, s, key, l)
+		wantLockout(t.Context(), t, s, lockoutKey, l)
 	}
 }
 
-func rollsBack(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
+func lockoutRollsBack(t *testing.T, s Stores) {
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, set(lockoutSample())))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
 		if err := s.Lockouts.Update(ctx, "device:new", fail); err != nil {
 			return err
 		}
 		wantLockout(ctx, t, s, "device:new", auth.Lockout{Failures: failures(1)})
-		if n, err := s.Lockouts.DeleteBefore(ctx, sample().LockedUntil.Add(time.Hour)); err != nil || n != 2 {
+		if n, err := s.Lockouts.DeleteBefore(ctx, lockoutSample().LockedUntil.Add(time.Hour)); err != nil || n != 2 {
 			t.Errorf("DeleteBefore = %d, %v, want both subjects", n, err)
 		}
 		return nil
 	})
-	wantLockout(t.Context(), t, s, key, sample())
+	wantLockout(t.Context(), t, s, lockoutKey, lockoutSample())
 	wantLockout(t.Context(), t, s, "device:new", auth.Lockout{})
 }
 
-func heedsCancel(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Lockouts.Update(t.Context(), key, set(sample())))
+func lockoutHeedsCancel(t *testing.T, s Stores) {
+	recordtest.OK(t, s.Lockouts.Update(t.Context(), lockoutKey, set(lockoutSample())))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
-		"Update": func(ctx context.Context) error { return s.Lockouts.Update(ctx, key, fail) },
-		"Get":    func(ctx context.Context) error { _, err := s.Lockouts.Get(ctx, key); return err },
+		"Update": func(ctx context.Context) error { return s.Lockouts.Update(ctx, lockoutKey, fail) },
+		"Get":    func(ctx context.Context) error { _, err := s.Lockouts.Get(ctx, lockoutKey); return err },
 		"DeleteBefore": func(ctx context.Context) error {
-			_, err := s.Lockouts.DeleteBefore(ctx, sample().LockedUntil.Add(time.Hour))
+			_, err := s.Lockouts.DeleteBefore(ctx, lockoutSample().LockedUntil.Add(time.Hour))
 			return err
 		},
 	})
-	wantLockout(t.Context(), t, s, key, sample())
+	wantLockout(t.Context(), t, s, lockoutKey, lockoutSample())
 }

@@ -1,6 +1,4 @@
-// Package keyringtest is the contract suite of the ring of shared keys. It
-// tests what every ring promises, not what is signed.
-package keyringtest
+package authstoretest
 
 import (
 	"bytes"
@@ -14,16 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/keyring"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Run runs the suite. open returns an empty ring and registers its own
-// cleanup.
-func Run(t *testing.T, open func(t *testing.T) keyring.Ring) {
+// runKeys tests the key ring.
+func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, ring keyring.Ring){
-		"gives back what was announced":   roundTrips,
+	for name, test := range map[string]func(t *testing.T, ring authstore.KeyRing){
+		"gives back what was announced":   keyRoundTrips,
 		"renews when a key was seen":      renews,
 		"one id is one key":               refusesOtherKey,
 		"parallel announcements":          announcesInParallel,
@@ -31,22 +28,22 @@ func Run(t *testing.T, open func(t *testing.T) keyring.Ring) {
 		"forgets what is withdrawn":       withdraws,
 		"the first root secret stays":     keepsRootSecret,
 		"parallel callers get one secret": agreesOnRootSecret,
-		"shares no memory":                sharesNoMemory,
-		"heeds a cancelled context":       heedsCancel,
+		"shares no memory":                keySharesNoMemory,
+		"heeds a cancelled context":       keyHeedsCancel,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+		t.Run(name, func(t *testing.T) { test(t, open(t).Keys) })
 	}
 }
 
 // key returns a sample with every field set. Greater numbers were seen later.
-func key(n byte) keyring.PublicKey {
-	return keyring.PublicKey{
-		ID: keyring.KeyID(fmt.Sprintf("key-%03d", n)), Key: bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),
+func sampleKey(n byte) authstore.PublicKey {
+	return authstore.PublicKey{
+		ID: authstore.KeyID(fmt.Sprintf("key-%03d", n)), Key: bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),
 		SeenAt: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
 	}
 }
 
-func wantKeys(t *testing.T, ring keyring.Ring, since time.Time, want ...keyring.PublicKey) {
+func wantKeys(t *testing.T, ring authstore.KeyRing, since time.Time, want ...authstore.PublicKey) {
 	t.Helper()
 	got := recordtest.Must(ring.PublicKeys(t.Context(), since))(t)
 	if len(got) == 0 && len(want) == 0 {
@@ -55,25 +52,25 @@ func wantKeys(t *testing.T, ring keyring.Ring, since time.Time, want ...keyring.
 	recordtest.Equal(t, got, want)
 }
 
-func roundTrips(t *testing.T, ring keyring.Ring) {
-	recordtest.Whole(t, key(1))
+func keyRoundTrips(t *testing.T, ring authstore.KeyRing) {
+	recordtest.Whole(t, sampleKey(1))
 	wantKeys(t, ring, time.Time{}.Add(time.Hour))
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		k := keyring.PublicKey{
-			ID:     keyring.KeyID(fmt.Sprintf("%05d %s", n, recordtest.Text().Draw(r, "id"))),
+		k := authstore.PublicKey{
+			ID:     authstore.KeyID(fmt.Sprintf("%05d %s", n, recordtest.Text().Draw(r, "id"))),
 			Key:    rapid.SliceOfN(rapid.Byte(), ed25519.PublicKeySize, ed25519.PublicKeySize).Draw(r, "key"),
 			SeenAt: recordtest.Epoch().Add(time.Duration(n) * time.Second), // so that it is the newest
 		}
 		recordtest.OK(r, ring.Announce(t.Context(), k))
-		recordtest.Equal(r, recordtest.Must(ring.PublicKeys(t.Context(), k.SeenAt))(r), []keyring.PublicKey{k})
+		recordtest.Equal(r, recordtest.Must(ring.PublicKeys(t.Context(), k.SeenAt))(r), []authstore.PublicKey{k})
 	})
 }
 
-func renews(t *testing.T, ring keyring.Ring) {
-	k, early := key(5), key(5)
-	early.SeenAt = key(1).SeenAt
+func renews(t *testing.T, ring authstore.KeyRing) {
+	k, early := sampleKey(5), sampleKey(5)
+	early.SeenAt = sampleKey(1).SeenAt
 	recordtest.OK(t, ring.Announce(t.Context(), early))
 	wantKeys(t, ring, early.SeenAt, early)
 	recordtest.OK(t, ring.Announce(t.Context(), k))
@@ -82,8 +79,8 @@ func renews(t *testing.T, ring keyring.Ring) {
 	wantKeys(t, ring, early.SeenAt, k)
 }
 
-func refusesOtherKey(t *testing.T, ring keyring.Ring) {
-	k, other := key(1), key(2)
+func refusesOtherKey(t *testing.T, ring authstore.KeyRing) {
+	k, other := sampleKey(1), sampleKey(2)
 	other.ID = k.ID
 	recordtest.OK(t, ring.Announce(t.Context(), k))
 	if err := ring.Announce(t.Context(), other); !fault.Is(err, fault.Conflict) {
@@ -92,47 +89,47 @@ func refusesOtherKey(t *testing.T, ring keyring.Ring) {
 	wantKeys(t, ring, k.SeenAt, k)
 }
 
-func announcesInParallel(t *testing.T, ring keyring.Ring) {
+func announcesInParallel(t *testing.T, ring authstore.KeyRing) {
 	const calls = 20
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
-		k := key(byte(i % 2))
-		k.SeenAt = key(byte(i)).SeenAt
+		k := sampleKey(byte(i % 2))
+		k.SeenAt = sampleKey(byte(i)).SeenAt
 		return ring.Announce(t.Context(), k)
 	})...))
-	even, odd := key(0), key(1)
-	even.SeenAt, odd.SeenAt = key(calls-2).SeenAt, key(calls-1).SeenAt
-	wantKeys(t, ring, key(0).SeenAt, even, odd)
+	even, odd := sampleKey(0), sampleKey(1)
+	even.SeenAt, odd.SeenAt = sampleKey(calls-2).SeenAt, sampleKey(calls-1).SeenAt
+	wantKeys(t, ring, sampleKey(0).SeenAt, even, odd)
 }
 
-func selects(t *testing.T, ring keyring.Ring) {
+func selects(t *testing.T, ring authstore.KeyRing) {
 	for _, n := range []byte{3, 1, 2} {
-		recordtest.OK(t, ring.Announce(t.Context(), key(n)))
+		recordtest.OK(t, ring.Announce(t.Context(), sampleKey(n)))
 	}
-	wantKeys(t, ring, key(1).SeenAt, key(1), key(2), key(3))
-	wantKeys(t, ring, key(2).SeenAt, key(2), key(3)) // at the time counts
-	wantKeys(t, ring, key(3).SeenAt.Add(time.Microsecond))
+	wantKeys(t, ring, sampleKey(1).SeenAt, sampleKey(1), sampleKey(2), sampleKey(3))
+	wantKeys(t, ring, sampleKey(2).SeenAt, sampleKey(2), sampleKey(3)) // at the time counts
+	wantKeys(t, ring, sampleKey(3).SeenAt.Add(time.Microsecond))
 }
 
-func withdraws(t *testing.T, ring keyring.Ring) {
+func withdraws(t *testing.T, ring authstore.KeyRing) {
 	for n := range byte(4) {
-		recordtest.OK(t, ring.Announce(t.Context(), key(n)))
+		recordtest.OK(t, ring.Announce(t.Context(), sampleKey(n)))
 	}
 	recordtest.OK(t, ring.Withdraw(t.Context()))
-	recordtest.OK(t, ring.Withdraw(t.Context(), key(0).ID, key(2).ID, key(9).ID))
-	wantKeys(t, ring, key(0).SeenAt, key(1), key(3))
-	recordtest.OK(t, ring.Announce(t.Context(), key(2)))
-	wantKeys(t, ring, key(0).SeenAt, key(1), key(2), key(3))
+	recordtest.OK(t, ring.Withdraw(t.Context(), sampleKey(0).ID, sampleKey(2).ID, sampleKey(9).ID))
+	wantKeys(t, ring, sampleKey(0).SeenAt, sampleKey(1), sampleKey(3))
+	recordtest.OK(t, ring.Announce(t.Context(), sampleKey(2)))
+	wantKeys(t, ring, sampleKey(0).SeenAt, sampleKey(1), sampleKey(2), sampleKey(3))
 }
 
 func secret(n byte) []byte { return bytes.Repeat([]byte{n, 0, 0xff, '\''}, 8) }
 
-func keepsRootSecret(t *testing.T, ring keyring.Ring) {
+func keepsRootSecret(t *testing.T, ring authstore.KeyRing) {
 	for n := range byte(3) {
 		recordtest.Equal(t, recordtest.Must(ring.RootSecret(t.Context(), secret(n)))(t), secret(0))
 	}
 }
 
-func agreesOnRootSecret(t *testing.T, ring keyring.Ring) {
+func agreesOnRootSecret(t *testing.T, ring authstore.KeyRing) {
 	const calls = 20
 	got := make([][]byte, calls)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
@@ -145,24 +142,24 @@ func agreesOnRootSecret(t *testing.T, ring keyring.Ring) {
 	recordtest.Equal(t, recordtest.Must(ring.RootSecret(t.Context(), secret(calls)))(t), got[0])
 }
 
-func sharesNoMemory(t *testing.T, ring keyring.Ring) {
-	k, candidate := key(1), secret(1)
+func keySharesNoMemory(t *testing.T, ring authstore.KeyRing) {
+	k, candidate := sampleKey(1), secret(1)
 	recordtest.OK(t, ring.Announce(t.Context(), k))
 	k.Key[0] ^= 1
 	recordtest.Must(ring.PublicKeys(t.Context(), k.SeenAt))(t)[0].Key[0] ^= 1
-	wantKeys(t, ring, k.SeenAt, key(1))
+	wantKeys(t, ring, k.SeenAt, sampleKey(1))
 	recordtest.Must(ring.RootSecret(t.Context(), candidate))(t)[0] ^= 1
 	candidate[0] ^= 1
 	recordtest.Equal(t, recordtest.Must(ring.RootSecret(t.Context(), candidate))(t), secret(1))
 }
 
-func heedsCancel(t *testing.T, ring keyring.Ring) {
+func keyHeedsCancel(t *testing.T, ring authstore.KeyRing) {
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
-		"Announce":   func(ctx context.Context) error { return ring.Announce(ctx, key(1)) },
-		"PublicKeys": func(ctx context.Context) error { _, err := ring.PublicKeys(ctx, key(1).SeenAt); return err },
-		"Withdraw":   func(ctx context.Context) error { return ring.Withdraw(ctx, key(1).ID) },
+		"Announce":   func(ctx context.Context) error { return ring.Announce(ctx, sampleKey(1)) },
+		"PublicKeys": func(ctx context.Context) error { _, err := ring.PublicKeys(ctx, sampleKey(1).SeenAt); return err },
+		"Withdraw":   func(ctx context.Context) error { return ring.Withdraw(ctx, sampleKey(1).ID) },
 		"RootSecret": func(ctx context.Context) error { _, err := ring.RootSecret(ctx, secret(1)); return err },
 	})
-	wantKeys(t, ring, key(1).SeenAt)
+	wantKeys(t, ring, sampleKey(1).SeenAt)
 	recordtest.Equal(t, recordtest.Must(ring.RootSecret(t.Context(), secret(2)))(t), secret(2))
 }

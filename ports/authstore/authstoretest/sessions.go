@@ -1,7 +1,4 @@
-// Package sessionstoretest is the contract suite of the session store, of its
-// history and of the refresh tokens. It tests what every store promises, not
-// when sessions begin and end.
-package sessionstoretest
+package authstoretest
 
 import (
 	"context"
@@ -14,42 +11,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/accountstoretest"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
-	"github.com/tollgate-dev/tollgate/ports/devicestore/devicestoretest"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Sessions is a store with its history.
-type Sessions interface {
-	sessionstore.Store
-	sessionstore.History
-	sessionstore.Levels
-	sessionstore.Retention
-}
-
-// Subject is the stores under test and what they live beside: sessions belong
-// to accounts and devices.
-type Subject struct {
-	Sessions Sessions
-	Tokens   sessionstore.RefreshTokens
-	Devices  devicestore.Store
-	Accounts accountstore.Store
-	Runner   transaction.Runner
-}
-
-// Run runs the suite. open returns empty stores and registers its own cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// runSessions tests the stores of sessions and refresh tokens.
+func runSessions(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":              keepsEveryField,
-		"gives back what was stored":     roundTrips,
-		"not found":                      notFound,
-		"a failed change stores nothing": failedChange,
-		"parallel updates lose nothing":  losesNoUpdate,
+	testCases(t, func(t *testing.T) Stores {
+		s := open(t)
+		createParents(t, s)
+		return s
+	}, map[string]func(t *testing.T, s Stores){
+		"keeps every field":              sessionKeepsEveryField,
+		"gives back what was stored":     sessionRoundTrips,
+		"not found":                      sessionNotFound,
+		"a failed change stores nothing": sessionFailedChange,
+		"parallel updates lose nothing":  sessionLosesNoUpdate,
 		"parallel sign-ins":              signsInParallel,
 		"ends what the filter names":     ends,
 		"ends what lives":                endsWhatLives,
@@ -58,34 +36,28 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"lists the active":               listsActive,
 		"counts what is newer":           counts,
 		"remembers what was trusted":     remembers,
-		"rolls back":                     rollsBack,
+		"rolls back":                     sessionRollsBack,
 		"deletes what expired":           deletesExpiredSessions,
 		"keeps the devices of sessions":  keepsDevices,
-		"heeds a cancelled context":      heedsCancel,
+		"heeds a cancelled context":      sessionHeedsCancel,
 
 		"tokens keep every field":          tokensKeepEveryField,
 		"tokens give back what was stored": tokensRoundTrip,
 		"tokens are spent once":            spendsOnce,
 		"of parallel spends one wins":      spendsOnceInParallel,
-		"deletes what is of no use":        deletesExpired,
-		"tokens roll back":                 tokensRollBack,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			Parents(t, s.Accounts, s.Devices)
-			test(t, s)
-		})
-	}
+		"deletes what is of no use":        sessionDeletesExpired,
+		"tokens roll back":                 sessionTokensRollBack,
+	})
 }
 
-// Parents stores what the samples belong to: accounts 0 and 1, and of each the
-// devices 2×user and 2×user+1.
-func Parents(t *testing.T, accounts accountstore.Store, devices devicestore.Store) {
+// createParents stores what the samples belong to: accounts 0 and 1, and the devices 2×user and
+// 2×user+1 of each.
+func createParents(t *testing.T, s Stores) {
 	t.Helper()
 	for user := range 2 {
-		recordtest.OK(t, accounts.Create(t.Context(), accountstoretest.Account(user)))
+		recordtest.OK(t, s.Accounts.Create(t.Context(), Account(user)))
 		for n := 2 * user; n < 2*user+2; n++ {
-			if _, _, err := devices.Ensure(t.Context(), devicestoretest.Device(user, n)); err != nil {
+			if _, _, err := s.Devices.Ensure(t.Context(), Device(user, n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +67,7 @@ func Parents(t *testing.T, accounts accountstore.Store, devices devicestore.Stor
 // Session returns a sample with every field set, of the account of a number,
 // on its first device. Greater numbers are newer.
 func Session(user, n int) auth.Session {
-	d := devicestoretest.Device(user, 2*user)
+	d := Device(user, 2*user)
 	created := recordtest.Epoch().Add(time.Duration(n) * time.Second)
 	return auth.Session{
 		ID: recordtest.UUID[auth.SessionID](n), UserID: d.UserID, DeviceID: d.ID, DeviceIdentity: d.Identity,
@@ -114,25 +86,25 @@ func Living(user, n int) auth.Session {
 	return s
 }
 
-func create(t *testing.T, s Subject, sessions ...auth.Session) {
+func create(t *testing.T, s Stores, sessions ...auth.Session) {
 	t.Helper()
 	for _, session := range sessions {
 		recordtest.OK(t, s.Sessions.Create(t.Context(), session))
 	}
 }
 
-func keepsEveryField(t *testing.T, s Subject) {
+func sessionKeepsEveryField(t *testing.T, s Stores) {
 	session := Session(1, 1)
 	recordtest.Whole(t, session)
 	create(t, s, session)
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func sessionRoundTrips(t *testing.T, s Stores) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		a, b := draw(r, n), draw(r, n)
+		a, b := sessionDraw(r, n), sessionDraw(r, n)
 		recordtest.OK(r, s.Sessions.Create(t.Context(), a))
 		recordtest.OK(r, s.Sessions.Update(t.Context(), a.ID, func(p *auth.Session) error {
 			recordtest.Equal(r, *p, a)
@@ -143,9 +115,9 @@ func roundTrips(t *testing.T, s Subject) {
 	})
 }
 
-func draw(r *rapid.T, n int) auth.Session {
+func sessionDraw(r *rapid.T, n int) auth.Session {
 	s := Session(0, n)
-	s.DeviceID = devicestoretest.Device(0, rapid.IntRange(0, 1).Draw(r, "device")).ID
+	s.DeviceID = Device(0, rapid.IntRange(0, 1).Draw(r, "device")).ID
 	s.DeviceIdentity = auth.DeviceIdentity(recordtest.Text().Draw(r, "identity"))
 	s.TrustLevel = auth.TrustLevel(rapid.IntRange(0, int(auth.FullTrust)).Draw(r, "level"))
 	s.RiskScore = rapid.IntRange(0, 100).Draw(r, "score")
@@ -157,7 +129,7 @@ func draw(r *rapid.T, n int) auth.Session {
 	return s
 }
 
-func notFound(t *testing.T, s Subject) {
+func sessionNotFound(t *testing.T, s Stores) {
 	create(t, s, Session(0, 1))
 	none := Session(0, 2).ID
 	recordtest.WantNotFound(t, map[string]func() error{
@@ -168,12 +140,12 @@ func notFound(t *testing.T, s Subject) {
 				return nil
 			})
 		},
-		"Tokens.Find":  func() error { _, err := s.Tokens.Find(t.Context(), auth.TokenHash{1}); return err },
-		"Tokens.Spend": func() error { return s.Tokens.Spend(t.Context(), auth.TokenHash{1}, recordtest.Epoch()) },
+		"Tokens.Find":  func() error { _, err := s.RefreshTokens.Find(t.Context(), auth.TokenHash{1}); return err },
+		"Tokens.Spend": func() error { return s.RefreshTokens.Spend(t.Context(), auth.TokenHash{1}, recordtest.Epoch()) },
 	})
 }
 
-func failedChange(t *testing.T, s Subject) {
+func sessionFailedChange(t *testing.T, s Stores) {
 	session, failed := Living(0, 1), errors.New("failed")
 	create(t, s, session)
 	err := s.Sessions.Update(t.Context(), session.ID, func(p *auth.Session) error {
@@ -187,13 +159,13 @@ func failedChange(t *testing.T, s Subject) {
 }
 
 // losesNoUpdate lets an End come between the updates as well.
-func losesNoUpdate(t *testing.T, s Subject) {
+func sessionLosesNoUpdate(t *testing.T, s Stores) {
 	const calls = 20
 	session := Living(0, 1)
 	create(t, s, session)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
 		if i == 0 {
-			_, err := s.Sessions.End(t.Context(), sessionstore.Filter{UserID: session.UserID}, session.CreatedAt, auth.EndReplay)
+			_, err := s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: session.UserID}, session.CreatedAt, auth.EndReplay)
 			return err
 		}
 		return s.Sessions.Update(t.Context(), session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
@@ -205,16 +177,16 @@ func losesNoUpdate(t *testing.T, s Subject) {
 
 // signsInParallel: transactions that add what refers to an account, and then
 // change the account, must not stop each other.
-func signsInParallel(t *testing.T, s Subject) {
+func signsInParallel(t *testing.T, s Stores) {
 	const calls = 20
-	was := accountstoretest.Account(0)
+	was := Account(0)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
 		return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 			session := Living(0, i)
 			if err := s.Sessions.Create(ctx, session); err != nil {
 				return err
 			}
-			if err := s.Tokens.Add(ctx, token(session, byte(i))); err != nil {
+			if err := s.RefreshTokens.Add(ctx, sessionToken(session, byte(i))); err != nil {
 				return err
 			}
 			return s.Accounts.Update(ctx, was.ID, func(a *auth.Account) error { a.MFA.LastStep++; return nil })
@@ -227,9 +199,9 @@ func signsInParallel(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), was.ID))(t), was)
 }
 
-func ends(t *testing.T, s Subject) {
+func ends(t *testing.T, s Stores) {
 	second := Living(0, 2)
-	second.DeviceID = devicestoretest.Device(0, 1).ID
+	second.DeviceID = Device(0, 1).ID
 	third, others := Living(0, 3), Living(1, 4)
 	user, at := second.UserID, third.CreatedAt.Add(time.Minute)
 	ids := func(sessions ...auth.Session) (ids []auth.SessionID) {
@@ -240,15 +212,15 @@ func ends(t *testing.T, s Subject) {
 	}
 	create(t, s, Living(0, 1), second, third, others)
 	for _, step := range []struct {
-		which sessionstore.Filter
+		which authstore.SessionFilter
 		want  []auth.SessionID
 	}{
-		{sessionstore.Filter{UserID: user, DeviceID: devicestoretest.Device(1, 2).ID}, nil},
-		{sessionstore.Filter{UserID: user, DeviceID: second.DeviceID, Except: second.ID}, nil},
-		{sessionstore.Filter{UserID: user, DeviceID: second.DeviceID}, ids(second)},
-		{sessionstore.Filter{UserID: user, Except: third.ID}, ids(Living(0, 1))},
-		{sessionstore.Filter{UserID: user}, ids(third)},
-		{sessionstore.Filter{UserID: user}, nil},
+		{authstore.SessionFilter{UserID: user, DeviceID: Device(1, 2).ID}, nil},
+		{authstore.SessionFilter{UserID: user, DeviceID: second.DeviceID, Except: second.ID}, nil},
+		{authstore.SessionFilter{UserID: user, DeviceID: second.DeviceID}, ids(second)},
+		{authstore.SessionFilter{UserID: user, Except: third.ID}, ids(Living(0, 1))},
+		{authstore.SessionFilter{UserID: user}, ids(third)},
+		{authstore.SessionFilter{UserID: user}, nil},
 	} {
 		got := recordtest.Must(s.Sessions.End(t.Context(), step.which, at, auth.EndSignOut))(t)
 		if slices.Sort(got); !slices.Equal(got, step.want) {
@@ -261,10 +233,10 @@ func ends(t *testing.T, s Subject) {
 }
 
 // lowers: the living sessions of the filter that are above the level, and no others.
-func lowers(t *testing.T, s Subject) {
+func lowers(t *testing.T, s Stores) {
 	at := Living(0, 1).CreatedAt.Add(time.Minute)
 	elsewhere := Living(0, 10)
-	elsewhere.DeviceID, elsewhere.TrustLevel = devicestoretest.Device(0, 1).ID, auth.FullTrust
+	elsewhere.DeviceID, elsewhere.TrustLevel = Device(0, 1).ID, auth.FullTrust
 	ended, expired, other := Session(0, 11), Living(0, 12), Living(1, 13)
 	expired.ExpiresAt = at
 	var levels []auth.Session
@@ -277,8 +249,8 @@ func lowers(t *testing.T, s Subject) {
 		session.TrustLevel = auth.FullTrust
 	}
 	create(t, s, append(levels, elsewhere, ended, expired, other)...)
-	which := sessionstore.Filter{UserID: elsewhere.UserID, DeviceID: levels[0].DeviceID}
-	lower := func(which sessionstore.Filter, to auth.TrustLevel, want ...auth.SessionID) {
+	which := authstore.SessionFilter{UserID: elsewhere.UserID, DeviceID: levels[0].DeviceID}
+	lower := func(which authstore.SessionFilter, to auth.TrustLevel, want ...auth.SessionID) {
 		t.Helper()
 		got := recordtest.Must(s.Sessions.Lower(t.Context(), which, to, at))(t)
 		if slices.Sort(got); !slices.Equal(got, want) {
@@ -287,21 +259,21 @@ func lowers(t *testing.T, s Subject) {
 	}
 	full := levels[3]
 	lower(which, auth.FullTrust)
-	lower(sessionstore.Filter{UserID: which.UserID, DeviceID: which.DeviceID, Except: full.ID}, auth.LimitedTrust)
+	lower(authstore.SessionFilter{UserID: which.UserID, DeviceID: which.DeviceID, Except: full.ID}, auth.LimitedTrust)
 	lower(which, auth.LimitedTrust, full.ID)
 	lower(which, auth.LimitedTrust)
 	full.TrustLevel = auth.LimitedTrust
 	for _, session := range []auth.Session{levels[0], levels[1], levels[2], full, elsewhere, ended, expired, other} {
 		recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 	}
-	lower(sessionstore.Filter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID, elsewhere.ID)
+	lower(authstore.SessionFilter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID, elsewhere.ID)
 }
 
 // endsWhatLives: what ended or expired before keeps its end.
-func endsWhatLives(t *testing.T, s Subject) {
+func endsWhatLives(t *testing.T, s Stores) {
 	ended, expired := Session(0, 1), Living(0, 2)
 	create(t, s, ended, expired)
-	which := sessionstore.Filter{UserID: ended.UserID}
+	which := authstore.SessionFilter{UserID: ended.UserID}
 	if ids := recordtest.Must(s.Sessions.End(t.Context(), which, expired.ExpiresAt, auth.EndReplay))(t); len(ids) != 0 {
 		t.Errorf("End ended %v", ids)
 	}
@@ -311,14 +283,14 @@ func endsWhatLives(t *testing.T, s Subject) {
 	recordtest.Equal(t, ids, []auth.SessionID{expired.ID})
 }
 
-func endsOnce(t *testing.T, s Subject) {
+func endsOnce(t *testing.T, s Stores) {
 	const sessions, calls = 10, 8
 	for n := range sessions {
 		create(t, s, Living(0, n))
 	}
 	got := make([][]auth.SessionID, calls)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
-		got[i], err = s.Sessions.End(t.Context(), sessionstore.Filter{UserID: Living(0, 0).UserID}, recordtest.Epoch(), auth.EndReplay)
+		got[i], err = s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: Living(0, 0).UserID}, recordtest.Epoch(), auth.EndReplay)
 		return err
 	})...))
 	all := slices.Concat(got...)
@@ -328,7 +300,7 @@ func endsOnce(t *testing.T, s Subject) {
 	}
 }
 
-func listsActive(t *testing.T, s Subject) {
+func listsActive(t *testing.T, s Stores) {
 	expired := Living(0, 1)
 	at := expired.ExpiresAt
 	create(t, s, expired, Living(0, 4), Living(0, 2), Session(0, 5), Living(0, 3), Living(1, 6))
@@ -363,14 +335,14 @@ func listsActive(t *testing.T, s Subject) {
 }
 
 // active returns the first sessions of a user that live at a time.
-func active(t *testing.T, s Subject, user auth.UserID, at time.Time, limit int) []auth.Session {
+func active(t *testing.T, s Stores, user auth.UserID, at time.Time, limit int) []auth.Session {
 	t.Helper()
 	sessions, _, err := s.Sessions.Active(t.Context(), user, at, auth.PageRequest{Limit: limit})
 	recordtest.OK(t, err)
 	return sessions
 }
 
-func counts(t *testing.T, s Subject) {
+func counts(t *testing.T, s Stores) {
 	create(t, s, Living(0, 1), Session(0, 2), Living(0, 3), Living(1, 4))
 	for want, since := range []time.Time{
 		Living(0, 3).CreatedAt, Living(0, 3).CreatedAt.Add(-time.Microsecond), Living(0, 1).CreatedAt, recordtest.Epoch(),
@@ -381,7 +353,7 @@ func counts(t *testing.T, s Subject) {
 	}
 }
 
-func remembers(t *testing.T, s Subject) {
+func remembers(t *testing.T, s Stores) {
 	full, unverified, risky := Living(0, 1), Living(0, 2), Living(0, 4)
 	full.TrustLevel, unverified.TrustLevel, risky.TrustLevel = auth.FullTrust, auth.Unverified, auth.HighRisk
 	create(t, s, full, unverified, Session(0, 3), risky, Living(1, 5))
@@ -389,14 +361,14 @@ func remembers(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 1))(t), []auth.Session{Session(0, 3)})
 }
 
-func rollsBack(t *testing.T, s Subject) {
+func sessionRollsBack(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
 		if err := s.Sessions.Create(ctx, Living(0, 2)); err != nil {
 			return err
 		}
-		ids, err := s.Sessions.End(ctx, sessionstore.Filter{UserID: session.UserID}, recordtest.Epoch(), auth.EndReplay)
+		ids, err := s.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, recordtest.Epoch(), auth.EndReplay)
 		if err != nil || len(ids) != 2 {
 			t.Errorf("End = %v, %v, want both sessions", ids, err)
 		}
@@ -405,10 +377,10 @@ func rollsBack(t *testing.T, s Subject) {
 	recordtest.Equal(t, active(t, s, session.UserID, session.CreatedAt, 10), []auth.Session{session})
 }
 
-func heedsCancel(t *testing.T, s Subject) {
-	session, token := Living(0, 1), token(Living(0, 1), 1)
+func sessionHeedsCancel(t *testing.T, s Stores) {
+	session, token := Living(0, 1), sessionToken(Living(0, 1), 1)
 	create(t, s, session)
-	recordtest.OK(t, s.Tokens.Add(t.Context(), token))
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), token))
 	user, late := session.UserID, session.MaxExpiresAt
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
 		"Create": func(ctx context.Context) error { return s.Sessions.Create(ctx, Living(0, 2)) },
@@ -417,7 +389,7 @@ func heedsCancel(t *testing.T, s Subject) {
 			return s.Sessions.Update(ctx, session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
 		},
 		"End": func(ctx context.Context) error {
-			_, err := s.Sessions.End(ctx, sessionstore.Filter{UserID: user}, session.CreatedAt, auth.EndReplay)
+			_, err := s.Sessions.End(ctx, authstore.SessionFilter{UserID: user}, session.CreatedAt, auth.EndReplay)
 			return err
 		},
 		"Active": func(ctx context.Context) error {
@@ -426,18 +398,20 @@ func heedsCancel(t *testing.T, s Subject) {
 		},
 		"CountSince": func(ctx context.Context) error { _, err := s.Sessions.CountSince(ctx, user, late); return err },
 		"Trusted":    func(ctx context.Context) error { _, err := s.Sessions.Trusted(ctx, user, 10); return err },
-		"Add":        func(ctx context.Context) error { return s.Tokens.Add(ctx, auth.RefreshToken{SessionID: session.ID}) },
-		"Find":       func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token.Hash); return err },
-		"Spend":      func(ctx context.Context) error { return s.Tokens.Spend(ctx, token.Hash, late) },
+		"Add": func(ctx context.Context) error {
+			return s.RefreshTokens.Add(ctx, auth.RefreshToken{SessionID: session.ID})
+		},
+		"Find":  func(ctx context.Context) error { _, err := s.RefreshTokens.Find(ctx, token.Hash); return err },
+		"Spend": func(ctx context.Context) error { return s.RefreshTokens.Spend(ctx, token.Hash, late) },
 		"Sessions.DeleteExpired": func(ctx context.Context) error {
 			_, err := s.Sessions.DeleteExpired(ctx, late)
 			return err
 		},
 		"DeleteExpired": func(ctx context.Context) error {
-			_, err := s.Tokens.DeleteExpired(ctx, late)
+			_, err := s.RefreshTokens.DeleteExpired(ctx, late)
 			return err
 		},
 	})
 	recordtest.Equal(t, active(t, s, user, session.CreatedAt, 10), []auth.Session{session})
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), token.Hash))(t), token)
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), token.Hash))(t), token)
 }

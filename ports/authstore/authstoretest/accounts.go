@@ -1,6 +1,4 @@
-// Package accountstoretest is the contract suite of the account store. It
-// tests what every store promises, not how accounts are used.
-package accountstoretest
+package authstoretest
 
 import (
 	"context"
@@ -13,38 +11,27 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Subject is a store under test and the transactions that it joins.
-type Subject struct {
-	Accounts accountstore.Store
-	Runner   transaction.Runner
-}
-
-// Run runs the suite. open returns an empty store and registers its own
-// cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// runAccounts tests the account store.
+func runAccounts(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":              keepsEveryField,
-		"gives back what was stored":     roundTrips,
-		"shares no memory":               sharesNoMemory,
-		"not found":                      notFound,
+	testCases(t, open, map[string]func(t *testing.T, s Stores){
+		"keeps every field":              accountKeepsEveryField,
+		"gives back what was stored":     accountRoundTrips,
+		"shares no memory":               accountSharesNoMemory,
+		"not found":                      accountNotFound,
 		"an address is taken once":       takesAddressOnce,
 		"a conflict spoils nothing":      conflictSpoilsNothing,
 		"of parallel creations one wins": createsOnce,
 		"update keeps the identity":      keepsIdentity,
-		"a failed change stores nothing": failedChange,
-		"parallel updates lose nothing":  losesNoUpdate,
+		"a failed change stores nothing": accountFailedChange,
+		"parallel updates lose nothing":  accountLosesNoUpdate,
 		"lists to the end":               listsToTheEnd,
-		"rolls back":                     rollsBack,
-		"heeds a cancelled context":      heedsCancel,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
-	}
+		"rolls back":                     accountRollsBack,
+		"heeds a cancelled context":      accountHeedsCancel,
+	})
 }
 
 // Account returns a sample with every field set; samples of different numbers
@@ -64,7 +51,7 @@ func Account(n int) auth.Account {
 	}
 }
 
-func keepsEveryField(t *testing.T, s Subject) {
+func accountKeepsEveryField(t *testing.T, s Stores) {
 	a := Account(1)
 	recordtest.Whole(t, a)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
@@ -73,11 +60,11 @@ func keepsEveryField(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.List(t.Context(), "", 10))(t), []auth.Account{a})
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func accountRoundTrips(t *testing.T, s Stores) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		a, b := draw(r, n), draw(r, n)
+		a, b := accountDraw(r, n), accountDraw(r, n)
 		recordtest.OK(r, s.Accounts.Create(t.Context(), a))
 		recordtest.Equal(r, recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(r), a)
 		b.CreatedAt = a.CreatedAt
@@ -90,7 +77,7 @@ func roundTrips(t *testing.T, s Subject) {
 	})
 }
 
-func draw(r *rapid.T, n int) auth.Account {
+func accountDraw(r *rapid.T, n int) auth.Account {
 	a := Account(n)
 	a.Name = recordtest.Text().Draw(r, "name")
 	a.Phone = recordtest.Text().Draw(r, "phone")
@@ -113,7 +100,7 @@ func recoveryHash(r *rapid.T) auth.RecoveryHash {
 	return auth.RecoveryHash(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(r, "recovery code"))
 }
 
-func sharesNoMemory(t *testing.T, s Subject) {
+func accountSharesNoMemory(t *testing.T, s Stores) {
 	a := Account(1)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	a.MFA.Secret[0] ^= 1
@@ -135,7 +122,7 @@ func sharesNoMemory(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(t), Account(1))
 }
 
-func notFound(t *testing.T, s Subject) {
+func accountNotFound(t *testing.T, s Stores) {
 	recordtest.OK(t, s.Accounts.Create(t.Context(), Account(1)))
 	none := Account(2)
 	recordtest.WantNotFound(t, map[string]func() error{
@@ -150,7 +137,7 @@ func notFound(t *testing.T, s Subject) {
 	})
 }
 
-func takesAddressOnce(t *testing.T, s Subject) {
+func takesAddressOnce(t *testing.T, s Stores) {
 	a, b := Account(1), Account(2)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	b.Email = a.Email
@@ -165,7 +152,7 @@ func takesAddressOnce(t *testing.T, s Subject) {
 }
 
 // conflictSpoilsNothing: a transaction may go on after a conflict.
-func conflictSpoilsNothing(t *testing.T, s Subject) {
+func conflictSpoilsNothing(t *testing.T, s Stores) {
 	recordtest.OK(t, s.Accounts.Create(t.Context(), Account(1)))
 	recordtest.OK(t, s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 		if err := s.Accounts.Create(ctx, Account(1)); !fault.Is(err, fault.Conflict) {
@@ -176,7 +163,7 @@ func conflictSpoilsNothing(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), Account(2).ID))(t), Account(2))
 }
 
-func createsOnce(t *testing.T, s Subject) {
+func createsOnce(t *testing.T, s Stores) {
 	errs := recordtest.Parallel(20, func(i int) error {
 		a := Account(i)
 		a.Email = "one@example.com"
@@ -188,7 +175,7 @@ func createsOnce(t *testing.T, s Subject) {
 	}
 }
 
-func keepsIdentity(t *testing.T, s Subject) {
+func keepsIdentity(t *testing.T, s Stores) {
 	a := Account(1)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	recordtest.OK(t, s.Accounts.Update(t.Context(), a.ID, func(p *auth.Account) error {
@@ -201,7 +188,7 @@ func keepsIdentity(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.List(t.Context(), "", 10))(t), []auth.Account{a})
 }
 
-func failedChange(t *testing.T, s Subject) {
+func accountFailedChange(t *testing.T, s Stores) {
 	a, failed := Account(1), errors.New("failed")
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	err := s.Accounts.Update(t.Context(), a.ID, func(p *auth.Account) error {
@@ -214,7 +201,7 @@ func failedChange(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(t), a)
 }
 
-func losesNoUpdate(t *testing.T, s Subject) {
+func accountLosesNoUpdate(t *testing.T, s Stores) {
 	const calls = 20
 	a := Account(1)
 	a.MFA.LastStep = 0
@@ -229,7 +216,7 @@ func losesNoUpdate(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(t), a)
 }
 
-func listsToTheEnd(t *testing.T, s Subject) {
+func listsToTheEnd(t *testing.T, s Stores) {
 	const all, limit = 25, 8
 	want := make([]auth.Email, all)
 	for i := range all { // stored in another order than listed
@@ -263,7 +250,7 @@ func listsToTheEnd(t *testing.T, s Subject) {
 	}
 }
 
-func rollsBack(t *testing.T, s Subject) {
+func accountRollsBack(t *testing.T, s Stores) {
 	a := Account(1)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
@@ -278,7 +265,7 @@ func rollsBack(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.List(t.Context(), "", 10))(t), []auth.Account{a})
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func accountHeedsCancel(t *testing.T, s Stores) {
 	a := Account(1)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{

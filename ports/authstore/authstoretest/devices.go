@@ -1,7 +1,4 @@
-// Package devicestoretest is the contract suite of the device store and of the
-// device tokens. It tests what every store promises, not what makes a device
-// trusted.
-package devicestoretest
+package authstoretest
 
 import (
 	"context"
@@ -15,64 +12,43 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/accountstoretest"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Subject is the stores under test and what they live beside: devices belong
-// to accounts.
-type Subject struct {
-	Devices  devicestore.Store
-	Tokens   devicestore.Tokens
-	Accounts accountstore.Store
-	Runner   transaction.Runner
-}
-
-// Run runs the suite. open returns empty stores and registers its own cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// runDevices tests the stores of devices and device tokens.
+func runDevices(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":              keepsEveryField,
-		"gives back what was stored":     roundTrips,
-		"not found":                      notFound,
+	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
+		"keeps every field":              deviceKeepsEveryField,
+		"gives back what was stored":     deviceRoundTrips,
+		"not found":                      deviceNotFound,
 		"ensures once":                   ensuresOnce,
 		"of parallel calls one makes it": ensuresOnceInParallel,
 		"a revoked device gives way":     revokedGivesWay,
 		"never two of one identity":      neverTwo,
-		"a failed change stores nothing": failedChange,
-		"parallel updates lose nothing":  losesNoUpdate,
+		"a failed change stores nothing": deviceFailedChange,
+		"parallel updates lose nothing":  deviceLosesNoUpdate,
 		"lists the last seen first":      lists,
 		"deletes what nobody misses":     deletesUnused,
-		"rolls back":                     rollsBack,
-		"heeds a cancelled context":      heedsCancel,
+		"rolls back":                     deviceRollsBack,
+		"heeds a cancelled context":      deviceHeedsCancel,
 
 		"tokens are found":            tokensAreFound,
 		"keeps the newest tokens":     keepsNewestTokens,
 		"keeps them also in parallel": keepsNewestInParallel,
 		"removes tokens":              removesTokens,
-		"tokens roll back":            tokensRollBack,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			for n := range people {
-				recordtest.OK(t, s.Accounts.Create(t.Context(), accountstoretest.Account(n)))
-			}
-			test(t, s)
-		})
-	}
+		"tokens roll back":            deviceTokensRollBack,
+	})
 }
 
-// people is how many accounts there are, from number 0.
+// people is how many accounts there are in the suites that need them, from number 0.
 const people = 2
 
 // Device returns a sample with every field set, of the account of a number.
 // Samples of different numbers share no identifier and no identity.
 func Device(user, n int) auth.Device {
 	return auth.Device{
-		ID: recordtest.UUID[auth.DeviceID](n), UserID: accountstoretest.Account(user).ID,
+		ID: recordtest.UUID[auth.DeviceID](n), UserID: Account(user).ID,
 		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted,
 		Confirmed: true, Revoked: true,
 		FirstSeen: recordtest.Epoch(), LastSeen: recordtest.Epoch().Add(time.Duration(n) * time.Second),
@@ -87,7 +63,7 @@ func current(user, n int) auth.Device {
 	return d
 }
 
-func ensure(t *testing.T, s Subject, devices ...auth.Device) {
+func ensure(t *testing.T, s Stores, devices ...auth.Device) {
 	t.Helper()
 	for _, d := range devices {
 		got, made, err := s.Devices.Ensure(t.Context(), d)
@@ -98,7 +74,7 @@ func ensure(t *testing.T, s Subject, devices ...auth.Device) {
 	}
 }
 
-func keepsEveryField(t *testing.T, s Subject) {
+func deviceKeepsEveryField(t *testing.T, s Stores) {
 	d := Device(0, 1)
 	recordtest.Whole(t, d)
 	ensure(t, s, current(0, 1))
@@ -107,11 +83,11 @@ func keepsEveryField(t *testing.T, s Subject) {
 	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func deviceRoundTrips(t *testing.T, s Stores) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		a, b := draw(r, n), draw(r, n)
+		a, b := deviceDraw(r, n), deviceDraw(r, n)
 		a.Revoked = false
 		got, made, err := s.Devices.Ensure(t.Context(), a)
 		if err != nil || !made {
@@ -127,7 +103,7 @@ func roundTrips(t *testing.T, s Subject) {
 	})
 }
 
-func draw(r *rapid.T, n int) auth.Device {
+func deviceDraw(r *rapid.T, n int) auth.Device {
 	d := Device(0, n)
 	d.Identity += auth.DeviceIdentity(recordtest.Text().Draw(r, "identity"))
 	d.TrustStatus = rapid.SampledFrom([]auth.TrustStatus{auth.DeviceTrusted, auth.DeviceUntrusted, auth.DevicePending}).Draw(r, "trust")
@@ -138,7 +114,7 @@ func draw(r *rapid.T, n int) auth.Device {
 	return d
 }
 
-func notFound(t *testing.T, s Subject) {
+func deviceNotFound(t *testing.T, s Stores) {
 	d, none := current(0, 1), current(0, 2)
 	ensure(t, s, d)
 	recordtest.WantNotFound(t, map[string]func() error{
@@ -151,13 +127,13 @@ func notFound(t *testing.T, s Subject) {
 				return nil
 			})
 		},
-		"Tokens.Find": func() error { _, err := s.Tokens.Find(t.Context(), auth.TokenHash{1}); return err },
-		"Tokens.Add":  func() error { return s.Tokens.Add(t.Context(), auth.DeviceToken{DeviceID: none.ID}, 1) },
+		"Tokens.Find": func() error { _, err := s.DeviceTokens.Find(t.Context(), auth.TokenHash{1}); return err },
+		"Tokens.Add":  func() error { return s.DeviceTokens.Add(t.Context(), auth.DeviceToken{DeviceID: none.ID}, 1) },
 	})
-	recordtest.OK(t, s.Tokens.Remove(t.Context(), none.ID))
+	recordtest.OK(t, s.DeviceTokens.Remove(t.Context(), none.ID))
 }
 
-func ensuresOnce(t *testing.T, s Subject) {
+func ensuresOnce(t *testing.T, s Stores) {
 	d, again, other := current(0, 1), current(0, 2), current(1, 3)
 	again.Identity, other.Identity = d.Identity, d.Identity
 	ensure(t, s, d)
@@ -171,7 +147,7 @@ func ensuresOnce(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Devices.Find(t.Context(), other.UserID, d.Identity))(t), other)
 }
 
-func ensuresOnceInParallel(t *testing.T, s Subject) {
+func ensuresOnceInParallel(t *testing.T, s Stores) {
 	const calls = 20
 	got, made := make([]auth.Device, calls), make([]bool, calls)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
@@ -193,7 +169,7 @@ func ensuresOnceInParallel(t *testing.T, s Subject) {
 	recordtest.Equal(t, list(t, s, got[0].UserID, calls), got[:1])
 }
 
-func revokedGivesWay(t *testing.T, s Subject) {
+func revokedGivesWay(t *testing.T, s Stores) {
 	d, next := current(0, 1), current(0, 2)
 	next.Identity = d.Identity
 	ensure(t, s, d)
@@ -208,7 +184,7 @@ func revokedGivesWay(t *testing.T, s Subject) {
 }
 
 // neverTwo: the database itself keeps the second one out.
-func neverTwo(t *testing.T, s Subject) {
+func neverTwo(t *testing.T, s Stores) {
 	d, other := current(0, 1), current(0, 2)
 	ensure(t, s, d, other)
 	err := s.Devices.Update(t.Context(), other.ID, func(p *auth.Device) error { p.Identity = d.Identity; return nil })
@@ -218,7 +194,7 @@ func neverTwo(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), other.ID))(t), other)
 }
 
-func failedChange(t *testing.T, s Subject) {
+func deviceFailedChange(t *testing.T, s Stores) {
 	d, failed := current(0, 1), errors.New("failed")
 	ensure(t, s, d)
 	err := s.Devices.Update(t.Context(), d.ID, func(p *auth.Device) error {
@@ -231,7 +207,7 @@ func failedChange(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Devices.Get(t.Context(), d.ID))(t), d)
 }
 
-func losesNoUpdate(t *testing.T, s Subject) {
+func deviceLosesNoUpdate(t *testing.T, s Stores) {
 	const calls = 20
 	d := current(0, 1)
 	d.Type = ""
@@ -244,7 +220,7 @@ func losesNoUpdate(t *testing.T, s Subject) {
 	}
 }
 
-func lists(t *testing.T, s Subject) {
+func lists(t *testing.T, s Stores) {
 	ensure(t, s, current(0, 2), current(0, 3), current(0, 1), current(1, 4))
 	recordtest.OK(t, s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
 	user := current(0, 1).UserID
@@ -272,14 +248,14 @@ func lists(t *testing.T, s Subject) {
 }
 
 // list returns the first devices of a user.
-func list(t *testing.T, s Subject, user auth.UserID, limit int) []auth.Device {
+func list(t *testing.T, s Stores, user auth.UserID, limit int) []auth.Device {
 	t.Helper()
 	devices, _, err := s.Devices.List(t.Context(), user, auth.PageRequest{Limit: limit})
 	recordtest.OK(t, err)
 	return devices
 }
 
-func deletesUnused(t *testing.T, s Subject) {
+func deletesUnused(t *testing.T, s Stores) {
 	confirmed, unconfirmed, revoked, late := current(0, 1), current(0, 2), current(1, 3), current(1, 4)
 	ensure(t, s, confirmed, unconfirmed, revoked, late)
 	for n, d := range []auth.Device{unconfirmed, revoked, late} {
@@ -287,7 +263,7 @@ func deletesUnused(t *testing.T, s Subject) {
 			d.Confirmed, d.Revoked = n > 0, n > 0
 			return nil
 		}))
-		recordtest.OK(t, s.Tokens.Add(t.Context(), token(d, byte(n)), 5))
+		recordtest.OK(t, s.DeviceTokens.Add(t.Context(), deviceToken(d, byte(n)), 5))
 	}
 	if n := recordtest.Must(s.Devices.DeleteUnused(t.Context(), late.LastSeen))(t); n != 2 {
 		t.Errorf("DeleteUnused deleted %d devices, want 2", n)
@@ -297,12 +273,12 @@ func deletesUnused(t *testing.T, s Subject) {
 			t.Errorf("Get of %s: %v", d.Identity, err)
 		}
 	}
-	if _, err := s.Tokens.Find(t.Context(), token(revoked, 1).Hash); !fault.Is(err, fault.NotFound) {
+	if _, err := s.DeviceTokens.Find(t.Context(), deviceToken(revoked, 1).Hash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Find of the token of a deleted device: %v", err)
 	}
 }
 
-func rollsBack(t *testing.T, s Subject) {
+func deviceRollsBack(t *testing.T, s Stores) {
 	d := current(0, 1)
 	ensure(t, s, d)
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
@@ -317,7 +293,7 @@ func rollsBack(t *testing.T, s Subject) {
 	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func deviceHeedsCancel(t *testing.T, s Stores) {
 	d := current(0, 1)
 	ensure(t, s, d)
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
@@ -331,10 +307,13 @@ func heedsCancel(t *testing.T, s Subject) {
 			_, _, err := s.Devices.List(ctx, d.UserID, auth.PageRequest{Limit: 10})
 			return err
 		},
-		"DeleteUnused":  func(ctx context.Context) error { _, err := s.Devices.DeleteUnused(ctx, d.LastSeen); return err },
-		"Tokens.Add":    func(ctx context.Context) error { return s.Tokens.Add(ctx, token(d, 1), 5) },
-		"Tokens.Find":   func(ctx context.Context) error { _, err := s.Tokens.Find(ctx, token(d, 1).Hash); return err },
-		"Tokens.Remove": func(ctx context.Context) error { return s.Tokens.Remove(ctx, d.ID) },
+		"DeleteUnused": func(ctx context.Context) error { _, err := s.Devices.DeleteUnused(ctx, d.LastSeen); return err },
+		"Tokens.Add":   func(ctx context.Context) error { return s.DeviceTokens.Add(ctx, deviceToken(d, 1), 5) },
+		"Tokens.Find": func(ctx context.Context) error {
+			_, err := s.DeviceTokens.Find(ctx, deviceToken(d, 1).Hash)
+			return err
+		},
+		"Tokens.Remove": func(ctx context.Context) error { return s.DeviceTokens.Remove(ctx, d.ID) },
 	})
 	recordtest.Equal(t, list(t, s, d.UserID, 10), []auth.Device{d})
 }

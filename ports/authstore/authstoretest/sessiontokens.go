@@ -1,4 +1,4 @@
-package sessionstoretest
+package authstoretest
 
 import (
 	"context"
@@ -9,30 +9,30 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
 // token returns an unspent token of a session.
-func token(s auth.Session, n byte) auth.RefreshToken {
+func sessionToken(s auth.Session, n byte) auth.RefreshToken {
 	return auth.RefreshToken{
 		Hash: auth.TokenHash{0xff, 0, '\'', 31: n}, SessionID: s.ID,
 		IssuedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt,
 	}
 }
 
-func tokensKeepEveryField(t *testing.T, s Subject) {
+func tokensKeepEveryField(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)
-	want := token(session, 1)
-	recordtest.OK(t, s.Tokens.Add(t.Context(), want))
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), want.Hash))(t), want)
+	want := sessionToken(session, 1)
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), want))
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), want.Hash))(t), want)
 	want.SpentAt = session.LastActivity
 	recordtest.Whole(t, want)
-	recordtest.OK(t, s.Tokens.Spend(t.Context(), want.Hash, want.SpentAt))
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), want.Hash))(t), want)
+	recordtest.OK(t, s.RefreshTokens.Spend(t.Context(), want.Hash, want.SpentAt))
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), want.Hash))(t), want)
 }
 
-func tokensRoundTrip(t *testing.T, s Subject) {
+func tokensRoundTrip(t *testing.T, s Stores) {
 	create(t, s, Living(0, 1), Living(0, 2))
 	stored := map[auth.TokenHash]bool{}
 	rapid.Check(t, func(r *rapid.T) {
@@ -43,63 +43,63 @@ func tokensRoundTrip(t *testing.T, s Subject) {
 			IssuedAt:  recordtest.Instant().Draw(r, "issued"), ExpiresAt: recordtest.Instant().Draw(r, "expires"),
 		}
 		stored[want.Hash] = true
-		recordtest.OK(r, s.Tokens.Add(t.Context(), want))
-		recordtest.Equal(r, recordtest.Must(s.Tokens.Find(t.Context(), want.Hash))(r), want)
+		recordtest.OK(r, s.RefreshTokens.Add(t.Context(), want))
+		recordtest.Equal(r, recordtest.Must(s.RefreshTokens.Find(t.Context(), want.Hash))(r), want)
 		want.SpentAt = recordtest.Instant().Draw(r, "spent")
-		recordtest.OK(r, s.Tokens.Spend(t.Context(), want.Hash, want.SpentAt))
-		recordtest.Equal(r, recordtest.Must(s.Tokens.Find(t.Context(), want.Hash))(r), want)
+		recordtest.OK(r, s.RefreshTokens.Spend(t.Context(), want.Hash, want.SpentAt))
+		recordtest.Equal(r, recordtest.Must(s.RefreshTokens.Find(t.Context(), want.Hash))(r), want)
 	})
 }
 
-func spendsOnce(t *testing.T, s Subject) {
+func spendsOnce(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)
-	want, other := token(session, 1), token(session, 2)
-	recordtest.OK(t, s.Tokens.Add(t.Context(), want))
-	recordtest.OK(t, s.Tokens.Add(t.Context(), other))
+	want, other := sessionToken(session, 1), sessionToken(session, 2)
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), want))
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), other))
 	want.SpentAt = session.LastActivity
-	recordtest.OK(t, s.Tokens.Spend(t.Context(), want.Hash, want.SpentAt))
+	recordtest.OK(t, s.RefreshTokens.Spend(t.Context(), want.Hash, want.SpentAt))
 	// A transaction may go on after a conflict.
 	recordtest.OK(t, s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		if err := s.Tokens.Spend(ctx, want.Hash, want.SpentAt.Add(time.Hour)); !fault.Is(err, fault.Conflict) {
+		if err := s.RefreshTokens.Spend(ctx, want.Hash, want.SpentAt.Add(time.Hour)); !fault.Is(err, fault.Conflict) {
 			t.Errorf("Spend of a spent token returned %v", err)
 		}
 		return s.Sessions.Update(ctx, session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
 	}))
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), want.Hash))(t), want)
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), other.Hash))(t), other)
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), want.Hash))(t), want)
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), other.Hash))(t), other)
 	session.RiskScore++
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 }
 
 // spendsOnceInParallel: half of the calls are part of greater transactions, as
 // a refresh is.
-func spendsOnceInParallel(t *testing.T, s Subject) {
+func spendsOnceInParallel(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)
-	spent := token(session, 0)
-	recordtest.OK(t, s.Tokens.Add(t.Context(), spent))
+	spent := sessionToken(session, 0)
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), spent))
 	errs := recordtest.Parallel(20, func(i int) error {
 		if i%2 == 0 {
-			return s.Tokens.Spend(t.Context(), spent.Hash, session.LastActivity)
+			return s.RefreshTokens.Spend(t.Context(), spent.Hash, session.LastActivity)
 		}
 		return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-			if err := s.Tokens.Spend(ctx, spent.Hash, session.LastActivity); err != nil {
+			if err := s.RefreshTokens.Spend(ctx, spent.Hash, session.LastActivity); err != nil {
 				return err
 			}
-			return s.Tokens.Add(ctx, token(session, byte(i)))
+			return s.RefreshTokens.Add(ctx, sessionToken(session, byte(i)))
 		})
 	})
 	recordtest.WantOne(t, errs, fault.Conflict)
 	for i := 1; i < len(errs); i += 2 {
-		_, err := s.Tokens.Find(t.Context(), token(session, byte(i)).Hash)
+		_, err := s.RefreshTokens.Find(t.Context(), sessionToken(session, byte(i)).Hash)
 		if won := errs[i] == nil; won != (err == nil) {
 			t.Errorf("call %d won: %v, and its successor was found: %v", i, won, err)
 		}
 	}
 }
 
-func deletesExpired(t *testing.T, s Subject) {
+func sessionDeletesExpired(t *testing.T, s Stores) {
 	at := Living(0, 1).ExpiresAt
 	endedNow, endedLater := Living(0, 3), Living(0, 4)
 	endedNow.EndedAt, endedLater.EndedAt = at, at.Add(time.Microsecond)
@@ -107,43 +107,43 @@ func deletesExpired(t *testing.T, s Subject) {
 	create(t, s, expired, expiresLater, endedNow, endedLater)
 	for n, session := range []auth.Session{expired, expiresLater, endedNow, endedLater} {
 		for generation := range 2 { // spent ones too
-			of := token(session, byte(10*n+generation))
-			recordtest.OK(t, s.Tokens.Add(t.Context(), of))
+			of := sessionToken(session, byte(10*n+generation))
+			recordtest.OK(t, s.RefreshTokens.Add(t.Context(), of))
 			if generation == 0 {
-				recordtest.OK(t, s.Tokens.Spend(t.Context(), of.Hash, session.CreatedAt))
+				recordtest.OK(t, s.RefreshTokens.Spend(t.Context(), of.Hash, session.CreatedAt))
 			}
 		}
 	}
-	if n := recordtest.Must(s.Tokens.DeleteExpired(t.Context(), at))(t); n != 4 {
+	if n := recordtest.Must(s.RefreshTokens.DeleteExpired(t.Context(), at))(t); n != 4 {
 		t.Errorf("DeleteExpired deleted %d tokens, want 4", n)
 	}
 	for n, session := range []auth.Session{expired, expiresLater, endedNow, endedLater} {
-		_, err := s.Tokens.Find(t.Context(), token(session, byte(10*n)).Hash)
+		_, err := s.RefreshTokens.Find(t.Context(), sessionToken(session, byte(10*n)).Hash)
 		if kept := n == 1 || n == 3; kept != (err == nil) {
 			t.Errorf("Find of the token of session %d returned %v", n+1, err)
 		}
 	}
 	for _, want := range []int{0, 4} { // those that were there still go when their time has come
-		if n := recordtest.Must(s.Tokens.DeleteExpired(t.Context(), at))(t); n != want {
+		if n := recordtest.Must(s.RefreshTokens.DeleteExpired(t.Context(), at))(t); n != want {
 			t.Errorf("DeleteExpired deleted %d tokens, want %d", n, want)
 		}
 		at = expiresLater.ExpiresAt
 	}
 }
 
-func deletesExpiredSessions(t *testing.T, s Subject) {
+func deletesExpiredSessions(t *testing.T, s Stores) {
 	at := Living(0, 3).ExpiresAt
 	old, ended, edge, later := Living(0, 1), Session(1, 2), Living(0, 3), Session(0, 4)
 	create(t, s, old, ended, edge, later)
 	for n, session := range []auth.Session{old, ended, edge, later} {
-		recordtest.OK(t, s.Tokens.Add(t.Context(), token(session, byte(n))))
+		recordtest.OK(t, s.RefreshTokens.Add(t.Context(), sessionToken(session, byte(n))))
 	}
 	if n := recordtest.Must(s.Sessions.DeleteExpired(t.Context(), at))(t); n != 2 {
 		t.Errorf("DeleteExpired deleted %d sessions, want 2", n)
 	}
 	for n, session := range []auth.Session{old, ended, edge, later} {
 		_, err := s.Sessions.Get(t.Context(), session.ID)
-		_, tokenErr := s.Tokens.Find(t.Context(), token(session, byte(n)).Hash)
+		_, tokenErr := s.RefreshTokens.Find(t.Context(), sessionToken(session, byte(n)).Hash)
 		if kept := n >= 2; kept != (err == nil) || kept != (tokenErr == nil) {
 			t.Errorf("session %d: %v, its token: %v", n+1, err, tokenErr)
 		}
@@ -155,7 +155,7 @@ func deletesExpiredSessions(t *testing.T, s Subject) {
 
 // keepsDevices wants a device that nobody would miss to stay as long as it has
 // a session.
-func keepsDevices(t *testing.T, s Subject) {
+func keepsDevices(t *testing.T, s Stores) {
 	session := Session(0, 1)
 	create(t, s, session)
 	recordtest.OK(t, s.Devices.Update(t.Context(), session.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil }))
@@ -170,19 +170,19 @@ func keepsDevices(t *testing.T, s Subject) {
 	}
 }
 
-func tokensRollBack(t *testing.T, s Subject) {
+func sessionTokensRollBack(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)
-	first, second := token(session, 1), token(session, 2)
-	recordtest.OK(t, s.Tokens.Add(t.Context(), first))
+	first, second := sessionToken(session, 1), sessionToken(session, 2)
+	recordtest.OK(t, s.RefreshTokens.Add(t.Context(), first))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
-		if err := s.Tokens.Spend(ctx, first.Hash, session.LastActivity); err != nil {
+		if err := s.RefreshTokens.Spend(ctx, first.Hash, session.LastActivity); err != nil {
 			return err
 		}
-		return s.Tokens.Add(ctx, second)
+		return s.RefreshTokens.Add(ctx, second)
 	})
-	recordtest.Equal(t, recordtest.Must(s.Tokens.Find(t.Context(), first.Hash))(t), first)
-	if _, err := s.Tokens.Find(t.Context(), second.Hash); !fault.Is(err, fault.NotFound) {
+	recordtest.Equal(t, recordtest.Must(s.RefreshTokens.Find(t.Context(), first.Hash))(t), first)
+	if _, err := s.RefreshTokens.Find(t.Context(), second.Hash); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Find of a token that was rolled back returned %v", err)
 	}
 }

@@ -1,6 +1,4 @@
-// Package challengestoretest is the contract suite of the store of step-up
-// challenges. It tests what every store promises, not what a code must be.
-package challengestoretest
+package authstoretest
 
 import (
 	"context"
@@ -12,52 +10,34 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/challengestore"
-	"github.com/tollgate-dev/tollgate/ports/devicestore"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore"
-	"github.com/tollgate-dev/tollgate/ports/sessionstore/sessionstoretest"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Subject is the store under test and what it lives beside: challenges belong
-// to sessions.
-type Subject struct {
-	Challenges challengestore.Store
-	Sessions   sessionstore.Store
-	Devices    devicestore.Store
-	Accounts   accountstore.Store
-	Runner     transaction.Runner
-}
-
-// Run runs the suite. open returns empty stores and registers its own cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// runChallenges tests the challenge store.
+func runChallenges(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":              keepsEveryField,
-		"gives back what was stored":     roundTrips,
-		"shares no memory":               sharesNoMemory,
-		"not found":                      notFound,
-		"a failed change stores nothing": failedChange,
+	testCases(t, func(t *testing.T) Stores {
+		s := open(t)
+		createParents(t, s)
+		recordtest.OK(t, s.Sessions.Create(t.Context(), Living(0, 1)))
+		return s
+	}, map[string]func(t *testing.T, s Stores){
+		"keeps every field":              challengeKeepsEveryField,
+		"gives back what was stored":     challengeRoundTrips,
+		"shares no memory":               challengeSharesNoMemory,
+		"not found":                      challengeNotFound,
+		"a failed change stores nothing": challengeFailedChange,
 		"parallel tries are all counted": countsEveryTry,
 		"of parallel passes one wins":    passesOnce,
-		"deletes what has ended":         deletesExpired,
-		"rolls back":                     rollsBack,
-		"heeds a cancelled context":      heedsCancel,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			sessionstoretest.Parents(t, s.Accounts, s.Devices)
-			recordtest.OK(t, s.Sessions.Create(t.Context(), sessionstoretest.Living(0, 1)))
-			test(t, s)
-		})
-	}
+		"deletes what has ended":         challengeDeletesExpired,
+		"rolls back":                     challengeRollsBack,
+		"heeds a cancelled context":      challengeHeedsCancel,
+	})
 }
 
 // challenge returns a sample with every field set. Greater numbers end later.
 func challenge(n int) auth.Challenge {
-	session := sessionstoretest.Living(0, 1)
+	session := Living(0, 1)
 	return auth.Challenge{
 		ID: recordtest.UUID[auth.ChallengeID](n), SessionID: session.ID, UserID: session.UserID,
 		Method: auth.SMSOTP, CodeHash: auth.CodeHash{0, 1, '\'', 0xff}, Standby: auth.CodeHash{1, 0, 0xff}, Attempts: 2, State: auth.ChallengeOpen,
@@ -65,18 +45,18 @@ func challenge(n int) auth.Challenge {
 	}
 }
 
-func keepsEveryField(t *testing.T, s Subject) {
+func challengeKeepsEveryField(t *testing.T, s Stores) {
 	c := challenge(1)
 	recordtest.Whole(t, c)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	recordtest.Equal(t, recordtest.Must(s.Challenges.Get(t.Context(), c.ID))(t), c)
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func challengeRoundTrips(t *testing.T, s Stores) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		a, b := draw(r, n), draw(r, n)
+		a, b := challengeDraw(r, n), challengeDraw(r, n)
 		recordtest.OK(r, s.Challenges.Create(t.Context(), a))
 		recordtest.OK(r, s.Challenges.Update(t.Context(), a.ID, func(p *auth.Challenge) error {
 			recordtest.Equal(r, *p, a)
@@ -87,7 +67,7 @@ func roundTrips(t *testing.T, s Subject) {
 	})
 }
 
-func draw(r *rapid.T, n int) auth.Challenge {
+func challengeDraw(r *rapid.T, n int) auth.Challenge {
 	c := challenge(n)
 	c.Method = rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).Draw(r, "method")
 	c.CodeHash = recordtest.Bytes().Draw(r, "code hash")
@@ -97,7 +77,7 @@ func draw(r *rapid.T, n int) auth.Challenge {
 	return c
 }
 
-func sharesNoMemory(t *testing.T, s Subject) {
+func challengeSharesNoMemory(t *testing.T, s Stores) {
 	c := challenge(1)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	c.CodeHash[0] ^= 1
@@ -105,7 +85,7 @@ func sharesNoMemory(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Challenges.Get(t.Context(), c.ID))(t), challenge(1))
 }
 
-func notFound(t *testing.T, s Subject) {
+func challengeNotFound(t *testing.T, s Stores) {
 	recordtest.OK(t, s.Challenges.Create(t.Context(), challenge(1)))
 	none := challenge(2).ID
 	recordtest.WantNotFound(t, map[string]func() error{
@@ -119,7 +99,7 @@ func notFound(t *testing.T, s Subject) {
 	})
 }
 
-func failedChange(t *testing.T, s Subject) {
+func challengeFailedChange(t *testing.T, s Stores) {
 	c, failed := challenge(1), errors.New("failed")
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	err := s.Challenges.Update(t.Context(), c.ID, func(p *auth.Challenge) error {
@@ -133,7 +113,7 @@ func failedChange(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Challenges.Get(t.Context(), c.ID))(t), c)
 }
 
-func countsEveryTry(t *testing.T, s Subject) {
+func countsEveryTry(t *testing.T, s Stores) {
 	const calls = 20
 	c := challenge(1)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
@@ -144,7 +124,7 @@ func countsEveryTry(t *testing.T, s Subject) {
 	recordtest.Equal(t, recordtest.Must(s.Challenges.Get(t.Context(), c.ID))(t), c)
 }
 
-func passesOnce(t *testing.T, s Subject) {
+func passesOnce(t *testing.T, s Stores) {
 	c := challenge(1)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	recordtest.WantOne(t, recordtest.Parallel(20, func(int) error {
@@ -158,7 +138,7 @@ func passesOnce(t *testing.T, s Subject) {
 	}), fault.Conflict)
 }
 
-func deletesExpired(t *testing.T, s Subject) {
+func challengeDeletesExpired(t *testing.T, s Stores) {
 	for n := range 4 {
 		recordtest.OK(t, s.Challenges.Create(t.Context(), challenge(n)))
 	}
@@ -173,7 +153,7 @@ func deletesExpired(t *testing.T, s Subject) {
 	}
 }
 
-func rollsBack(t *testing.T, s Subject) {
+func challengeRollsBack(t *testing.T, s Stores) {
 	c := challenge(1)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
@@ -191,7 +171,7 @@ func rollsBack(t *testing.T, s Subject) {
 	}
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func challengeHeedsCancel(t *testing.T, s Stores) {
 	c := challenge(1)
 	recordtest.OK(t, s.Challenges.Create(t.Context(), c))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{

@@ -1,6 +1,4 @@
-// Package auditlogtest is the contract suite of the audit log. It tests what
-// every log promises, not which act leaves which event.
-package auditlogtest
+package authstoretest
 
 import (
 	"cmp"
@@ -14,23 +12,16 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accountstore/recordtest"
-	"github.com/tollgate-dev/tollgate/ports/auditlog"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// Subject is a log under test and the transactions that it joins.
-type Subject struct {
-	Log    auditlog.Log
-	Runner transaction.Runner
-}
-
-// Run runs the suite. open returns an empty log and registers its own cleanup.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
+// RunAuditLog runs the suite of the audit log alone; it uses only AuditLog and Runner of the stores.
+func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject){
-		"keeps every field":                 keepsEveryField,
-		"gives back what was appended":      roundTrips,
+	testCases(t, open, map[string]func(t *testing.T, s Stores){
+		"keeps every field":                 auditKeepsEveryField,
+		"gives back what was appended":      auditRoundTrips,
 		"finds nothing":                     findsNothing,
 		"finds what matches":                findsWhatMatches,
 		"edges are not in the window":       excludesEdges,
@@ -39,17 +30,15 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"parallel writers lose none":        losesNone,
 		"appends all or nothing":            allOrNothing,
 		"deletes the oldest":                deletesOldest,
-		"rolls back":                        rollsBack,
+		"rolls back":                        auditRollsBack,
 		"totals hold as hours are counted":  totalsHold,
 		"parallel counts add no hour twice": countsOnce,
-		"heeds a cancelled context":         heedsCancel,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
-	}
+		"heeds a cancelled context":         auditHeedsCancel,
+	})
 }
 
 // all selects every event of a log that is no longer than a page.
-var all = auditlog.Query{Limit: auth.MaxPage}
+var all = authstore.AuditQuery{Limit: auth.MaxPage}
 
 // event returns a sample with every field set. Greater numbers are newer.
 func event(n int) auth.Event {
@@ -67,9 +56,9 @@ func events(numbers ...int) (list []auth.Event) {
 	return list
 }
 
-func wantFound(t *testing.T, s Subject, q auditlog.Query, want []auth.Event, wantTotal int) {
+func wantFound(t *testing.T, s Stores, q authstore.AuditQuery, want []auth.Event, wantTotal int) {
 	t.Helper()
-	got, total, err := s.Log.Search(t.Context(), q)
+	got, total, err := s.AuditLog.Search(t.Context(), q)
 	recordtest.OK(t, err)
 	if total != wantTotal {
 		t.Errorf("Search of %+v tells a total of %d, want %d", q, total, wantTotal)
@@ -80,14 +69,14 @@ func wantFound(t *testing.T, s Subject, q auditlog.Query, want []auth.Event, wan
 	recordtest.Equal(t, got, want)
 }
 
-func keepsEveryField(t *testing.T, s Subject) {
+func auditKeepsEveryField(t *testing.T, s Stores) {
 	e := event(1)
 	recordtest.Whole(t, e)
-	recordtest.OK(t, s.Log.Append(t.Context(), e))
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), e))
 	wantFound(t, s, all, []auth.Event{e}, 1)
 }
 
-func roundTrips(t *testing.T, s Subject) {
+func auditRoundTrips(t *testing.T, s Stores) {
 	n := 0
 	rapid.Check(t, func(r *rapid.T) {
 		n++
@@ -97,8 +86,8 @@ func roundTrips(t *testing.T, s Subject) {
 		e.UserID = rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](7)}).Draw(r, "user")
 		e.Success = rapid.Bool().Draw(r, "success")
 		e.Details = details(2).Draw(r, "details")
-		recordtest.OK(r, s.Log.Append(t.Context(), e))
-		found, _, err := s.Log.Search(t.Context(), auditlog.Query{
+		recordtest.OK(r, s.AuditLog.Append(t.Context(), e))
+		found, _, err := s.AuditLog.Search(t.Context(), authstore.AuditQuery{
 			After: e.Time.Add(-time.Microsecond), Before: e.Time.Add(time.Microsecond), Limit: auth.MaxPage,
 		})
 		recordtest.OK(r, err)
@@ -123,20 +112,20 @@ func details(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(text, rapid.OneOf(values...), 0, 5)
 }
 
-func findsNothing(t *testing.T, s Subject) {
+func findsNothing(t *testing.T, s Stores) {
 	wantFound(t, s, all, nil, 0)
-	recordtest.OK(t, s.Log.Append(t.Context()))
+	recordtest.OK(t, s.AuditLog.Append(t.Context()))
 	bare := event(1)
 	bare.Details = nil
-	recordtest.OK(t, s.Log.Append(t.Context(), bare))
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), bare))
 	bare.Details = map[string]any{}
 	wantFound(t, s, all, []auth.Event{bare}, 1)
-	wantFound(t, s, auditlog.Query{UserID: recordtest.UUID[auth.UserID](8), Limit: 10}, nil, 0)
-	wantFound(t, s, auditlog.Query{Type: auth.DeviceChange, Limit: 10}, nil, 0)
-	wantFound(t, s, auditlog.Query{Limit: 10, Offset: 1}, nil, 1)
+	wantFound(t, s, authstore.AuditQuery{UserID: recordtest.UUID[auth.UserID](8), Limit: 10}, nil, 0)
+	wantFound(t, s, authstore.AuditQuery{Type: auth.DeviceChange, Limit: 10}, nil, 0)
+	wantFound(t, s, authstore.AuditQuery{Limit: 10, Offset: 1}, nil, 1)
 }
 
-func findsWhatMatches(t *testing.T, s Subject) {
+func findsWhatMatches(t *testing.T, s Stores) {
 	var stored []auth.Event
 	for n := range 60 {
 		e := event(n)
@@ -145,11 +134,11 @@ func findsWhatMatches(t *testing.T, s Subject) {
 		e.Type = []auth.EventType{auth.LoginAttempt, auth.DeviceChange}[n/3%2]
 		stored = append(stored, e)
 	}
-	recordtest.OK(t, s.Log.Append(t.Context(), stored...))
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), stored...))
 	slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
 	rapid.Check(t, func(r *rapid.T) {
 		hour := rapid.Map(rapid.IntRange(-1, 16), func(h int) time.Time { return recordtest.Epoch().Add(time.Duration(h) * time.Hour) })
-		q := auditlog.Query{
+		q := authstore.AuditQuery{
 			UserID: rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](1)}).Draw(r, "user"),
 			Type:   rapid.SampledFrom([]auth.EventType{"", auth.LoginAttempt}).Draw(r, "type"),
 			After:  recordtest.Optional(hour).Draw(r, "after"), Before: recordtest.Optional(hour).Draw(r, "before"),
@@ -159,8 +148,8 @@ func findsWhatMatches(t *testing.T, s Subject) {
 	})
 }
 
-func excludesEdges(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Log.Append(t.Context(), events(1, 2, 3)...))
+func excludesEdges(t *testing.T, s Stores) {
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), events(1, 2, 3)...))
 	second := event(2).Time
 	for _, c := range []struct {
 		after, before time.Time
@@ -172,30 +161,30 @@ func excludesEdges(t *testing.T, s Subject) {
 		{second, second, nil},
 		{second.In(time.FixedZone("", -7*3600)), time.Time{}, events(3)},
 	} {
-		wantFound(t, s, auditlog.Query{After: c.after, Before: c.before, Limit: 10}, c.want, len(c.want))
+		wantFound(t, s, authstore.AuditQuery{After: c.after, Before: c.before, Limit: 10}, c.want, len(c.want))
 	}
 }
 
-func pagesToTheEnd(t *testing.T, s Subject) {
+func pagesToTheEnd(t *testing.T, s Stores) {
 	const stored, limit = 23, 5
 	var want []auth.Event
 	for n := range stored {
-		recordtest.OK(t, s.Log.Append(t.Context(), event(n)))
+		recordtest.OK(t, s.AuditLog.Append(t.Context(), event(n)))
 		want = append(want, event(stored-1-n))
 	}
 	for offset := 0; offset <= stored+limit; offset += limit {
 		page := want[min(offset, stored):min(offset+limit, stored)]
-		wantFound(t, s, auditlog.Query{Limit: limit, Offset: offset}, page, stored)
+		wantFound(t, s, authstore.AuditQuery{Limit: limit, Offset: offset}, page, stored)
 	}
-	wantFound(t, s, auditlog.Query{Limit: stored}, want, stored)
-	wantFound(t, s, auditlog.Query{Limit: stored, Uncounted: true}, want, 0)
-	wantFound(t, s, auditlog.Query{Limit: limit, Uncounted: true}, want[:limit], 0)
+	wantFound(t, s, authstore.AuditQuery{Limit: stored}, want, stored)
+	wantFound(t, s, authstore.AuditQuery{Limit: stored, Uncounted: true}, want, 0)
+	wantFound(t, s, authstore.AuditQuery{Limit: limit, Uncounted: true}, want[:limit], 0)
 	wantFound(t, s, all, want, stored)
 }
 
 // totalsHold compares searches with a list, while hours are counted, events are added and old ones
 // are removed in any order.
-func totalsHold(t *testing.T, s Subject) {
+func totalsHold(t *testing.T, s Stores) {
 	people := []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}
 	types := []auth.EventType{auth.LoginAttempt, auth.DeviceChange}
 	n, stored := 0, []auth.Event(nil)
@@ -211,21 +200,21 @@ func totalsHold(t *testing.T, s Subject) {
 			}
 			e.UserID, e.Type = rapid.SampledFrom(people).Draw(r, "user"), rapid.SampledFrom(types).Draw(r, "type")
 			stored = append(stored, e)
-			recordtest.OK(r, s.Log.Append(t.Context(), e))
+			recordtest.OK(r, s.AuditLog.Append(t.Context(), e))
 		}
 		if until := span.Draw(r, "until"); rapid.Bool().Draw(r, "count") && until.After(counted) {
 			counted = until
 			for more := true; more; {
-				more = recordtest.Must(s.Log.CountHour(t.Context(), until))(t)
+				more = recordtest.Must(s.AuditLog.CountHour(t.Context(), until))(t)
 			}
 		}
 		if before := span.Draw(r, "before"); rapid.IntRange(0, 9).Draw(r, "remove") == 0 {
-			_ = recordtest.Must(s.Log.DeleteBefore(t.Context(), before, len(stored)))(t)
+			_ = recordtest.Must(s.AuditLog.DeleteBefore(t.Context(), before, len(stored)))(t)
 			stored = slices.DeleteFunc(stored, func(e auth.Event) bool { return e.Time.Before(before) })
 		}
 		slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
 		for range 10 {
-			wantPage(t, r, s, stored, auditlog.Query{
+			wantPage(t, r, s, stored, authstore.AuditQuery{
 				UserID: rapid.SampledFrom(people).Draw(r, "of"), Type: rapid.SampledFrom([]auth.EventType{"", types[0]}).Draw(r, "only"),
 				After: recordtest.Optional(span).Draw(r, "after"), Before: recordtest.Optional(span).Draw(r, "before"),
 				Limit: rapid.IntRange(1, 40).Draw(r, "limit"), Offset: rapid.IntRange(0, len(stored)+1).Draw(r, "offset"),
@@ -234,22 +223,22 @@ func totalsHold(t *testing.T, s Subject) {
 	})
 }
 
-func countsOnce(t *testing.T, s Subject) {
+func countsOnce(t *testing.T, s Stores) {
 	user := recordtest.UUID[auth.UserID](7)
 	for hour := range 30 {
 		e := event(hour)
 		e.Time = recordtest.Epoch().Add(time.Duration(hour) * time.Hour)
-		recordtest.OK(t, s.Log.Append(t.Context(), e))
+		recordtest.OK(t, s.AuditLog.Append(t.Context(), e))
 	}
 	until := recordtest.Epoch().Add(40 * time.Hour)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(8, func(int) error {
 		for {
-			if more, err := s.Log.CountHour(t.Context(), until); err != nil || !more {
+			if more, err := s.AuditLog.CountHour(t.Context(), until); err != nil || !more {
 				return err
 			}
 		}
 	})...))
-	_, total, err := s.Log.Search(t.Context(), auditlog.Query{UserID: user, Limit: 1})
+	_, total, err := s.AuditLog.Search(t.Context(), authstore.AuditQuery{UserID: user, Limit: 1})
 	recordtest.OK(t, err)
 	if total != 30 {
 		t.Errorf("total = %d, want 30", total)
@@ -258,7 +247,7 @@ func countsOnce(t *testing.T, s Subject) {
 
 // wantPage fails unless a search returns what the query selects from the stored events, which are
 // sorted newest first.
-func wantPage(t *testing.T, r *rapid.T, s Subject, stored []auth.Event, q auditlog.Query) {
+func wantPage(t *testing.T, r *rapid.T, s Stores, stored []auth.Event, q authstore.AuditQuery) {
 	t.Helper()
 	var want []auth.Event
 	for _, e := range stored {
@@ -269,7 +258,7 @@ func wantPage(t *testing.T, r *rapid.T, s Subject, stored []auth.Event, q auditl
 	}
 	page := want[min(q.Offset, len(want)):]
 	page = page[:min(q.Limit, len(page))]
-	got, total, err := s.Log.Search(t.Context(), q)
+	got, total, err := s.AuditLog.Search(t.Context(), q)
 	recordtest.OK(r, err)
 	if total != len(want) || len(got) != len(page) {
 		r.Fatalf("Search of %+v found %d of %d, want %d of %d", q, len(got), total, len(page), len(want))
@@ -279,41 +268,41 @@ func wantPage(t *testing.T, r *rapid.T, s Subject, stored []auth.Event, q auditl
 	}
 }
 
-func refusesPage(t *testing.T, s Subject) {
-	for _, q := range []auditlog.Query{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
-		if _, _, err := s.Log.Search(t.Context(), q); !fault.Is(err, fault.Invalid) {
+func refusesPage(t *testing.T, s Stores) {
+	for _, q := range []authstore.AuditQuery{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
+		if _, _, err := s.AuditLog.Search(t.Context(), q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("Search of %+v returned %v", q, err)
 		}
 	}
 }
 
-func losesNone(t *testing.T, s Subject) {
+func losesNone(t *testing.T, s Stores) {
 	const calls, each = 20, 3
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
-		return s.Log.Append(t.Context(), events(each*i, each*i+1, each*i+2)...)
+		return s.AuditLog.Append(t.Context(), events(each*i, each*i+1, each*i+2)...)
 	})...))
-	found, total, err := s.Log.Search(t.Context(), all)
+	found, total, err := s.AuditLog.Search(t.Context(), all)
 	recordtest.OK(t, err)
 	if total != calls*each || len(found) != total {
 		t.Errorf("%d events of %d are found, want %d", len(found), total, calls*each)
 	}
 }
 
-func allOrNothing(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
-	if err := s.Log.Append(t.Context(), events(2, 1)...); !fault.Is(err, fault.Conflict) {
+func allOrNothing(t *testing.T, s Stores) {
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), event(1)))
+	if err := s.AuditLog.Append(t.Context(), events(2, 1)...); !fault.Is(err, fault.Conflict) {
 		t.Errorf("Append of a taken id returned %v", err)
 	}
 	broken := event(3)
 	broken.Details = map[string]any{"channel": make(chan int)}
-	if err := s.Log.Append(t.Context(), event(2), broken); err == nil {
+	if err := s.AuditLog.Append(t.Context(), event(2), broken); err == nil {
 		t.Error("Append of what JSON cannot write returned no error")
 	}
 	wantFound(t, s, all, events(1), 1)
 }
 
-func deletesOldest(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Log.Append(t.Context(), events(3, 1, 5, 2, 4)...))
+func deletesOldest(t *testing.T, s Stores) {
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), events(3, 1, 5, 2, 4)...))
 	for _, c := range []struct {
 		before, limit, want int
 		left                []auth.Event
@@ -324,20 +313,20 @@ func deletesOldest(t *testing.T, s Subject) {
 		{4, 2, 1, events(5, 4)},
 		{4, 2, 0, events(5, 4)},
 	} {
-		if n := recordtest.Must(s.Log.DeleteBefore(t.Context(), event(c.before).Time, c.limit))(t); n != c.want {
+		if n := recordtest.Must(s.AuditLog.DeleteBefore(t.Context(), event(c.before).Time, c.limit))(t); n != c.want {
 			t.Errorf("DeleteBefore(%d, limit %d) = %d, want %d", c.before, c.limit, n, c.want)
 		}
 		wantFound(t, s, all, c.left, len(c.left))
 	}
 }
 
-func rollsBack(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
+func auditRollsBack(t *testing.T, s Stores) {
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), event(1)))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
-		if err := s.Log.Append(ctx, event(2)); err != nil {
+		if err := s.AuditLog.Append(ctx, event(2)); err != nil {
 			return err
 		}
-		if n, err := s.Log.DeleteBefore(ctx, event(9).Time, 10); err != nil || n != 2 {
+		if n, err := s.AuditLog.DeleteBefore(ctx, event(9).Time, 10); err != nil || n != 2 {
 			t.Errorf("DeleteBefore = %d, %v, want both events", n, err)
 		}
 		return nil
@@ -345,13 +334,13 @@ func rollsBack(t *testing.T, s Subject) {
 	wantFound(t, s, all, events(1), 1)
 }
 
-func heedsCancel(t *testing.T, s Subject) {
-	recordtest.OK(t, s.Log.Append(t.Context(), event(1)))
+func auditHeedsCancel(t *testing.T, s Stores) {
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), event(1)))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
-		"Append":       func(ctx context.Context) error { return s.Log.Append(ctx, event(2)) },
-		"Search":       func(ctx context.Context) error { _, _, err := s.Log.Search(ctx, all); return err },
-		"CountHour":    func(ctx context.Context) error { _, err := s.Log.CountHour(ctx, event(9).Time); return err },
-		"DeleteBefore": func(ctx context.Context) error { _, err := s.Log.DeleteBefore(ctx, event(9).Time, 10); return err },
+		"Append":       func(ctx context.Context) error { return s.AuditLog.Append(ctx, event(2)) },
+		"Search":       func(ctx context.Context) error { _, _, err := s.AuditLog.Search(ctx, all); return err },
+		"CountHour":    func(ctx context.Context) error { _, err := s.AuditLog.CountHour(ctx, event(9).Time); return err },
+		"DeleteBefore": func(ctx context.Context) error { _, err := s.AuditLog.DeleteBefore(ctx, event(9).Time, 10); return err },
 	})
 	wantFound(t, s, all, events(1), 1)
 }
