@@ -26,9 +26,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -212,7 +211,7 @@ func counterStore(c counters, t otlp.Tracing, r metrics.Registerer) counter.Stor
 
 // chooseOverLimit remembers keys that are over their limit where
 // LOCAL_CACHE_SIZE_IN_BYTES gives room for them, else none.
-func chooseOverLimit(m memory.Config, c clock.Clock) (overlimit.Cache, error) {
+func chooseOverLimit(m memory.Config, c clock.Clock) (counter.OverLimitCache, error) {
 	if m.OverLimitBytes == 0 {
 		return nil, nil
 	}
@@ -339,7 +338,7 @@ func setCourier(c *courier.Courier, host *pluginhost.Host, plugin string) error 
 }
 
 // rootSecret is SECRET_KEY, or else what all instances share in the database.
-func rootSecret(ctx context.Context, s settings.Service, ring authstore.KeyRing, e entropy.Source, log *logrus.Entry) (auth.RootSecret, error) {
+func rootSecret(ctx context.Context, s settings.Service, ring authstore.KeyRing, e secrets.Entropy, log *logrus.Entry) (auth.RootSecret, error) {
 	if s.SecretKey != "" {
 		return auth.RootSecret(s.SecretKey), nil
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -24,7 +23,7 @@ var countedSet = wire.NewSet(
 	countedAudit,
 	countedTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
 	countedAuditLog, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
-	countedHasher, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
+	countedHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
 	countedPublisher, prometheus.NewRetention,
 )
 
@@ -51,7 +50,7 @@ func newPartMetrics(p Parts, r metrics.Registerer) partMetrics {
 var uncountedSet = wire.NewSet(
 	transactions,
 	relational.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*relational.AuditLog)),
-	argon.New, wire.Bind(new(passwords.Hasher), new(*argon.Hasher)),
+	argon.New, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
 )
 
 func transactions(db *relational.DB) transaction.Runner { return db }
@@ -74,7 +73,7 @@ func countedPublisher(p *publish.Publisher, m partMetrics) *prometheus.Publisher
 	return prometheus.NewPublisher(p, m.Registry)
 }
 
-func countedHasher(c argon.Config, e entropy.Source, m partMetrics) (*argon.Hasher, error) {
+func countedHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Hasher, error) {
 	h, err := argon.New(c, e)
 	if err != nil {
 		return nil, err

@@ -48,14 +48,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
-	"github.com/tollgate-dev/tollgate/ports/overlimit"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -69,7 +67,7 @@ var settingsSet = wire.NewSet(
 // systemSet gives time and randomness.
 var systemSet = wire.NewSet(
 	wire.Struct(new(system.Clock)), wire.Bind(new(clock.Clock), new(system.Clock)),
-	wire.Struct(new(system.Entropy)), wire.Bind(new(entropy.Source), new(system.Entropy)),
+	wire.Struct(new(system.Entropy)), wire.Bind(new(secrets.Entropy), new(system.Entropy)),
 )
 
 // recordSet answers the ports of records with the relational database.
@@ -112,7 +110,7 @@ var transferSet = wire.NewSet(
 
 // authSet gives the use cases of authentication.
 var authSet = wire.NewSet(
-	jwt.Open, wire.Bind(new(tokens.Signer), new(*jwt.Issuer)), wire.Bind(new(tokens.Verifier), new(*jwt.Issuer)),
+	jwt.Open, wire.Bind(new(secrets.TokenSigner), new(*jwt.Issuer)), wire.Bind(new(secrets.TokenVerifier), new(*jwt.Issuer)),
 	wire.Bind(new(authstore.PublishedKeys), new(*jwt.Issuer)),
 	audit.New,
 	access.NewChecker,
@@ -232,7 +230,7 @@ func rateLimitPorts(rules decide.Rules, s limitStores, c clock.Clock, log *logru
 type limitStores struct {
 	Counters  counter.Store
 	Local     *memory.Counters
-	OverLimit overlimit.Cache
+	OverLimit counter.OverLimitCache
 }
 
 func statisticsOptions(r settings.RateLimit) statistics.Options {

@@ -12,13 +12,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Hasher hashes passwords with Argon2id. It is safe for concurrent use.
 type Hasher struct {
 	present parameters
-	entropy entropy.Source
+	entropy secrets.Entropy
 	queue   chan struct{} // one element for each that runs or waits
 	cores   chan struct{} // one element for each that runs
 	metrics metrics
@@ -26,7 +26,7 @@ type Hasher struct {
 
 // New returns a hasher that runs at most one hash per core (decisions 2.1), and leaves one core to all other work where there are
 // several: a hash holds its core for tens of milliseconds, for which every other request would wait. The settings must be valid.
-func New(c Config, e entropy.Source) (*Hasher, error) {
+func New(c Config, e secrets.Entropy) (*Hasher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
-	"github.com/tollgate-dev/tollgate/ports/passwords/passwordstest"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 )
 
 func cheap() argon.Config {
@@ -28,20 +28,20 @@ func open(t *testing.T, c argon.Config) *argon.Hasher {
 }
 
 func TestContract(t *testing.T) {
-	passwordstest.Run(t, func(t *testing.T) passwords.Hasher { return open(t, cheap()) })
+	secretstest.RunPasswordHasher(t, func(t *testing.T) secrets.PasswordHasher { return open(t, cheap()) })
 }
 
 // The vector was made with the reference implementation of Argon2 (argon2id, salt "somesalt", 64 KiB, 2 passes, 1 lane).
 func TestVerifiesForeignHash(t *testing.T) {
 	const foreign = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	match, stale, err := open(t, cheap()).Verify(context.Background(), foreign, passwordstest.Password(t, "password"))
+	match, stale, err := open(t, cheap()).Verify(context.Background(), foreign, secretstest.Password(t, "password"))
 	if !match || stale || err != nil {
 		t.Errorf("match %v, stale %v, error %v; want a match", match, stale, err)
 	}
 }
 
 func TestStaleWhenAnyCostGrew(t *testing.T) {
-	p := passwordstest.Password(t, "Any Secret 1!")
+	p := secretstest.Password(t, "Any Secret 1!")
 	stored, err := open(t, cheap()).Hash(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -69,13 +69,13 @@ func TestStaleWhenAnyCostGrew(t *testing.T) {
 
 // Memory shows the work where time would not do so on every machine.
 func TestRefusalByLesserHashDoesTheWorkOfPresentOne(t *testing.T) {
-	stored, err := open(t, cheap()).Hash(context.Background(), passwordstest.Password(t, "Any Secret 1!"))
+	stored, err := open(t, cheap()).Hash(context.Background(), secretstest.Password(t, "Any Secret 1!"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := cheap()
 	config.MemoryKiB, config.Iterations = 1024, 2
-	h, wrong := open(t, config), passwordstest.Password(t, "Another Secret 2!")
+	h, wrong := open(t, config), secretstest.Password(t, "Another Secret 2!")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if match, _, err := h.Verify(context.Background(), stored, wrong); match || err != nil {
@@ -99,7 +99,7 @@ func TestRefusesExcessiveStoredParameters(t *testing.T) {
 		"$argon2id$v=16$m=64,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=64,t=1,p=1$$",
 	} {
-		_, _, err := open(t, cheap()).Verify(context.Background(), stored, passwordstest.Password(t, "password"))
+		_, _, err := open(t, cheap()).Verify(context.Background(), stored, secretstest.Password(t, "password"))
 		if !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: %v, want fault.Internal", stored, err)
 		}
@@ -108,7 +108,7 @@ func TestRefusesExcessiveStoredParameters(t *testing.T) {
 
 func TestBusyWhenQueueIsFull(t *testing.T) {
 	config := argon.Config{MemoryKiB: 1 << 16, Iterations: 4, Parallelism: 1, Queue: 0}
-	h, p := open(t, config), passwordstest.Password(t, "Any Secret 1!")
+	h, p := open(t, config), secretstest.Password(t, "Any Secret 1!")
 	calls := 8 * runtime.GOMAXPROCS(0)
 	results := make(chan error, calls)
 	start := make(chan struct{})

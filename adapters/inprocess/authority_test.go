@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 type noon struct{}
@@ -30,8 +30,8 @@ func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 // echo takes a token for the id of its session, and of its person.
 type echo struct{}
 
-func (echo) Verify(_ context.Context, t auth.AccessToken) (tokens.Claims, error) {
-	return tokens.Claims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
+func (echo) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+	return secrets.TokenClaims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
 }
 
 func newAuthority(t *testing.T) (*inprocess.Authority, *records.AuditLog) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/ports/tokens/tokenstest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 )
 
 // BenchmarkVerifyAgain is what every request with a token pays; BenchmarkVerifyFirst what the first one pays.
@@ -16,7 +16,7 @@ func BenchmarkVerifyAgain(b *testing.B) { benchmark(b, func(*Issuer) {}) }
 func BenchmarkVerifyFirst(b *testing.B) { benchmark(b, func(i *Issuer) { i.verified.forget() }) }
 
 func benchmark(b *testing.B, before func(*Issuer)) {
-	clk, ctx := tokenstest.NewClock(), context.Background()
+	clk, ctx := secretstest.NewClock(), context.Background()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	c := Config{Issuer: "tollgate", Audience: "tollgate", DataDir: b.TempDir()}
@@ -25,7 +25,7 @@ func benchmark(b *testing.B, before func(*Issuer)) {
 		b.Fatal(err)
 	}
 	defer cleanup()
-	token, err := i.Sign(ctx, tokenstest.Claims(clk))
+	token, err := i.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 const (
@@ -90,7 +90,7 @@ type accessClaims struct {
 }
 
 // Sign returns a token with the claims.
-func (i *Issuer) Sign(_ context.Context, c tokens.Claims) (auth.AccessToken, error) {
+func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	key := i.keys.signer()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -108,9 +108,9 @@ func (i *Issuer) Sign(_ context.Context, c tokens.Claims) (auth.AccessToken, err
 }
 
 // Verify returns the claims of a token.
-func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims, error) {
+func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if len(t) > maxToken {
-		return tokens.Claims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalid()
 	}
 	d := digest(sha256.Sum256([]byte(t)))
 	c, ok, seen := i.verified.get(d)
@@ -118,11 +118,11 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (tokens.Claims,
 		if i.clock.Now().Before(c.ExpiresAt) {
 			return c, nil
 		}
-		return tokens.Claims{}, errExpired()
+		return secrets.TokenClaims{}, errExpired()
 	}
 	c, err := i.parse(ctx, string(t))
 	if err != nil {
-		return tokens.Claims{}, err
+		return secrets.TokenClaims{}, err
 	}
 	i.verified.put(d, c, seen)
 	return c, nil
@@ -133,7 +133,7 @@ func (i *Issuer) PublicKeys(ctx context.Context) ([]authstore.PublicKey, error) 
 	return i.keys.all(ctx)
 }
 
-func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) {
+func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, error) {
 	var claims accessClaims
 	var away error // the ring could not be asked
 	_, err := i.parser.ParseWithClaims(text, &claims, func(t *jwt.Token) (any, error) {
@@ -153,11 +153,11 @@ func (i *Issuer) parse(ctx context.Context, text string) (tokens.Claims, error) 
 	})
 	switch {
 	case away != nil:
-		return tokens.Claims{}, away
+		return secrets.TokenClaims{}, away
 	case onlyExpired(err):
-		return tokens.Claims{}, errExpired()
+		return secrets.TokenClaims{}, errExpired()
 	case err != nil:
-		return tokens.Claims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalid()
 	}
 	return fromClaims(&claims)
 }
@@ -178,16 +178,16 @@ func onlyExpired(err error) bool {
 	return true
 }
 
-func fromClaims(c *accessClaims) (tokens.Claims, error) {
+func fromClaims(c *accessClaims) (secrets.TokenClaims, error) {
 	session, err := auth.ParseUUID[auth.SessionID]("sid", c.SessionID)
 	if err != nil {
-		return tokens.Claims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalid()
 	}
 	user, err := auth.ParseUUID[auth.UserID]("sub", c.Subject)
 	if err != nil || c.ID == "" || c.IssuedAt == nil {
-		return tokens.Claims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalid()
 	}
-	return tokens.Claims{
+	return secrets.TokenClaims{
 		ID: c.ID, UserID: user, SessionID: session, IssuedAt: c.IssuedAt.Time, ExpiresAt: c.ExpiresAt.Time,
 	}, nil
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
-	"github.com/tollgate-dev/tollgate/ports/tokens/tokenstest"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 )
 
 func quiet() *logrus.Entry {
@@ -48,9 +48,9 @@ func open(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual)
 func ring() authstore.KeyRing { return records.NewKeyring(records.New()) }
 
 func TestContract(t *testing.T) {
-	tokenstest.Run(t, func(t *testing.T, c *clocktest.Manual) tokenstest.Subject {
+	secretstest.RunTokens(t, func(t *testing.T, c *clocktest.Manual) secretstest.TokenSubject {
 		i := open(t, Config{DataDir: t.TempDir()}, ring(), c)
-		return tokenstest.Subject{Signer: i, Verifier: i, PublishedKeys: i}
+		return secretstest.TokenSubject{TokenSigner: i, TokenVerifier: i, PublishedKeys: i}
 	})
 }
 
@@ -66,9 +66,9 @@ func TestThumbprint(t *testing.T) {
 }
 
 func TestTokenForm(t *testing.T) {
-	clk := tokenstest.NewClock()
+	clk := secretstest.NewClock()
 	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
-	token, err := i.Sign(context.Background(), tokenstest.Claims(clk))
+	token, err := i.Sign(context.Background(), secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTokenForm(t *testing.T) {
 
 // Every token here is well signed by the right key, but for the first; each is wrong in one other way.
 func TestRefusesForged(t *testing.T) {
-	clk := tokenstest.NewClock()
+	clk := secretstest.NewClock()
 	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
 	key := i.keys.signer()
 	_, stranger, err := ed25519.GenerateKey(nil)
@@ -133,7 +133,7 @@ func TestRefusesForged(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := tokenstest.Claims(clk)
+			good := secretstest.SampleClaims(clk)
 			claims := jwt.MapClaims{
 				"iss": "tollgate", "aud": "tollgate", "sub": string(good.UserID), "sid": string(good.SessionID), "jti": good.ID,
 				"iat": good.IssuedAt.Unix(), "exp": good.ExpiresAt.Unix(),
@@ -145,7 +145,7 @@ func TestRefusesForged(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = i.Verify(context.Background(), auth.AccessToken(text))
-			tokenstest.WantCode(t, name, err, auth.CodeInvalidToken)
+			secretstest.WantCode(t, name, err, auth.CodeInvalidToken)
 		})
 	}
 }
@@ -180,10 +180,10 @@ func TestParallelStartsShareOneKey(t *testing.T) {
 }
 
 func TestInstancesWithOtherFilesVerifyEachOther(t *testing.T) {
-	clk, shared := tokenstest.NewClock(), ring()
+	clk, shared := secretstest.NewClock(), ring()
 	a := open(t, Config{DataDir: t.TempDir()}, shared, clk)
 	b := open(t, Config{DataDir: t.TempDir()}, shared, clk)
-	token, err := b.Sign(context.Background(), tokenstest.Claims(clk))
+	token, err := b.Sign(context.Background(), secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,10 +198,10 @@ func TestInstancesWithOtherFilesVerifyEachOther(t *testing.T) {
 
 // Instances that start one right after the other are known by their first tokens.
 func TestInstancesThatStartTogetherAreKnownAtOnce(t *testing.T) {
-	clk, shared := tokenstest.NewClock(), ring()
+	clk, shared := secretstest.NewClock(), ring()
 	old := open(t, Config{DataDir: t.TempDir()}, shared, clk)
 	for range 3 {
-		token, err := open(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(), tokenstest.Claims(clk))
+		token, err := open(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(), secretstest.SampleClaims(clk))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,10 +229,10 @@ func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 }
 
 func TestRotation(t *testing.T) {
-	ctx, dir, clk := context.Background(), t.TempDir(), tokenstest.NewClock()
+	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	first := writeKey(t, dir, "2025.pem")
 	i := open(t, Config{KeysDir: dir}, ring(), clk)
-	early, err := i.Sign(ctx, tokenstest.Claims(clk))
+	early, err := i.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = i.Verify(ctx, early)
-	tokenstest.WantCode(t, "a token of a key that was taken away", err, auth.CodeInvalidToken)
+	secretstest.WantCode(t, "a token of a key that was taken away", err, auth.CodeInvalidToken)
 	if list, err := i.PublicKeys(ctx); err != nil || len(list) != 1 || list[0].ID != second {
 		t.Errorf("keys %v, error %v; want the second alone", list, err)
 	}
@@ -262,10 +262,10 @@ func TestRotation(t *testing.T) {
 // TestRemovedKeysAreRefusedElsewhere wants a key that one instance lost to be no good on others that learnt it from the ring, on the
 // one itself when it starts again, and as good as any when it is back.
 func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
-	ctx, dir, clk, shared := context.Background(), t.TempDir(), tokenstest.NewClock(), ring()
+	ctx, dir, clk, shared := context.Background(), t.TempDir(), secretstest.NewClock(), ring()
 	writeKey(t, dir, "2025.pem")
 	signs, other := open(t, Config{KeysDir: dir}, shared, clk), open(t, Config{DataDir: t.TempDir()}, shared, clk)
-	token, err := signs.Sign(ctx, tokenstest.Claims(clk))
+	token, err := signs.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 }
 
 func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
-	ctx, dir, clk := context.Background(), t.TempDir(), tokenstest.NewClock()
+	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	writeKey(t, dir, "1.pem")
 	i := open(t, Config{KeysDir: dir}, ring(), clk)
 	before := i.keys.signer().id
@@ -344,7 +344,7 @@ func (r *countingRing) PublicKeys(ctx context.Context, since time.Time) ([]auths
 
 // TestKeysWhileTheRingIsAway wants the keys that are known published all the same.
 func TestKeysWhileTheRingIsAway(t *testing.T) {
-	clk, shared := tokenstest.NewClock(), ring()
+	clk, shared := secretstest.NewClock(), ring()
 	counting := &countingRing{KeyRing: shared}
 	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
 	other := open(t, Config{DataDir: t.TempDir()}, shared, clk)
@@ -366,10 +366,10 @@ func TestKeysWhileTheRingIsAway(t *testing.T) {
 
 // TestKeyOutlivesItsTokens wants a token good to its end though the instance that signed it is gone.
 func TestKeyOutlivesItsTokens(t *testing.T) {
-	clk, shared := tokenstest.NewClock(), ring()
+	clk, shared := secretstest.NewClock(), ring()
 	const life = 3 * time.Hour
-	token, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() tokens.Claims {
-		c := tokenstest.Claims(clk)
+	token, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() secrets.TokenClaims {
+		c := secretstest.SampleClaims(clk)
 		c.ExpiresAt = clk.Now().Add(life)
 		return c
 	}())
@@ -383,7 +383,7 @@ func TestKeyOutlivesItsTokens(t *testing.T) {
 }
 
 func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
-	ctx, clk, counting := context.Background(), tokenstest.NewClock(), &countingRing{KeyRing: ring()}
+	ctx, clk, counting := context.Background(), secretstest.NewClock(), &countingRing{KeyRing: ring()}
 	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
 	for n := range 50 {
 		_, err := i.keys.find(ctx, authstore.KeyID(strings.Repeat("x", n+1)))
@@ -404,7 +404,7 @@ func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	v := newVerified()
 	for n := range 3 * maxVerified {
-		v.put(digest{byte(n), byte(n >> 8), byte(n >> 16)}, tokenstest.Claims(tokenstest.NewClock()), 0)
+		v.put(digest{byte(n), byte(n >> 8), byte(n >> 16)}, secretstest.SampleClaims(secretstest.NewClock()), 0)
 	}
 	if held := len(v.young) + len(v.old); held > 2*maxVerified {
 		t.Errorf("holds %d tokens, at most %d are allowed", held, 2*maxVerified)
@@ -420,12 +420,12 @@ func TestNothingVerifiedBeforeForgettingIsKept(t *testing.T) {
 	v, d := newVerified(), digest{1}
 	_, _, seen := v.get(d)
 	v.forget()
-	v.put(d, tokenstest.Claims(tokenstest.NewClock()), seen)
+	v.put(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
 	if _, ok, _ := v.get(d); ok {
 		t.Error("a token verified with keys that are gone is remembered")
 	}
 	_, _, seen = v.get(d)
-	v.put(d, tokenstest.Claims(tokenstest.NewClock()), seen)
+	v.put(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
 	if _, ok, _ := v.get(d); !ok {
 		t.Error("a token verified with the present keys is not remembered")
 	}

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // maxVerified is how many tokens a generation of the memory holds; two generations are kept, some 10 MB together.
@@ -17,14 +17,14 @@ type digest [sha256.Size]byte
 // It forgets a generation at a time, those not asked for lately first. It is safe for concurrent use.
 type verified struct {
 	mu         sync.RWMutex
-	young, old map[digest]tokens.Claims
+	young, old map[digest]secrets.TokenClaims
 	forgotten  uint64 // how often everything was forgotten
 }
 
-func newVerified() *verified { return &verified{young: map[digest]tokens.Claims{}} }
+func newVerified() *verified { return &verified{young: map[digest]secrets.TokenClaims{}} }
 
 // get returns the claims of a token. When it holds none, the caller may verify the token and put the claims with the same seen.
-func (v *verified) get(d digest) (c tokens.Claims, ok bool, seen uint64) {
+func (v *verified) get(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	v.mu.RLock()
 	seen = v.forgotten
 	c, ok = v.young[d]
@@ -42,14 +42,14 @@ func (v *verified) get(d digest) (c tokens.Claims, ok bool, seen uint64) {
 
 // put keeps the claims of a token, unless everything was forgotten since seen was got: the key that found the token good may be
 // among those that were taken away meanwhile.
-func (v *verified) put(d digest, c tokens.Claims, seen uint64) {
+func (v *verified) put(d digest, c secrets.TokenClaims, seen uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if seen != v.forgotten {
 		return
 	}
 	if len(v.young) >= maxVerified {
-		v.young, v.old = make(map[digest]tokens.Claims, maxVerified/4), v.young
+		v.young, v.old = make(map[digest]secrets.TokenClaims, maxVerified/4), v.young
 	}
 	v.young[d] = c
 }
@@ -57,6 +57,6 @@ func (v *verified) put(d digest, c tokens.Claims, seen uint64) {
 func (v *verified) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.young, v.old = map[digest]tokens.Claims{}, nil
+	v.young, v.old = map[digest]secrets.TokenClaims{}, nil
 	v.forgotten++
 }

@@ -14,7 +14,7 @@ import (
 // TestOverLimitStaysWithinItsBytes measures it.
 const entryBytes = 200
 
-// OverLimit remembers counters that are over their limit (ports/overlimit), in a
+// OverLimit remembers counters that are over their limit ([counter.OverLimitCache]), in a
 // bounded number of bytes. Reading takes no lock and allocates nothing. When it
 // is full, what is rarely asked for goes; what has expired goes as new verdicts
 // are noted. It needs no closing.
@@ -44,18 +44,18 @@ func NewOverLimit(c clock.Clock, cfg Config) (*OverLimit, error) {
 	return &OverLimit{cache}, nil
 }
 
-// Over implements ports/overlimit.
+// Over implements [counter.OverLimitCache].
 func (o *OverLimit) Over(key string, limit uint32, now time.Time) bool {
 	v, ok := o.verdicts.GetIfPresent(key)
 	return ok && limit <= v.limit && now.UnixNano() < v.until
 }
 
-// Note implements ports/overlimit.
+// Note implements [counter.OverLimitCache].
 func (o *OverLimit) Note(key string, limit uint32, until time.Time) {
 	o.verdicts.Set(strings.Clone(key), verdict{limit, until.UnixNano()})
 }
 
-// Forget implements ports/overlimit.
+// Forget implements [counter.OverLimitCache].
 func (o *OverLimit) Forget(key string) { o.verdicts.Invalidate(key) }
 
 func weight(key string, _ verdict) uint32 { return uint32(len(key)) + entryBytes } //nolint:gosec // keys are short

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/overlimit/overlimittest"
+	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 )
 
 func newOverLimit(t testing.TB, c *clocktest.Manual, bytes int64) *memory.OverLimit {
@@ -22,9 +22,9 @@ func newOverLimit(t testing.TB, c *clocktest.Manual, bytes int64) *memory.OverLi
 }
 
 func TestOverLimitContract(t *testing.T) {
-	overlimittest.Run(t, func(t *testing.T) overlimittest.Subject {
+	countertest.RunOverLimitCache(t, func(t *testing.T) countertest.OverLimitSubject {
 		c := newManual()
-		return overlimittest.Subject{Cache: newOverLimit(t, c, 1<<20), Now: c.Now, Advance: c.Advance}
+		return countertest.OverLimitSubject{Cache: newOverLimit(t, c, 1<<20), Now: c.Now, Advance: c.Advance}
 	})
 }
 

@@ -149,7 +149,7 @@ func TestRings(t *testing.T) {
 		{"core on nets", "core/auth", "netsomething", ""},
 		{"core on database/sql", "core/auth", "database/sql", "does no I/O"},
 		{"port on log/slog", "ports/clock", "log/slog", "does no I/O"},
-		{"port on math/rand/v2", "ports/entropy", "math/rand/v2", "does no I/O"},
+		{"port on math/rand/v2", "ports/secrets", "math/rand/v2", "does no I/O"},
 		{"core on crypto/rand", "core/auth", "crypto/rand", "does no I/O"},
 		{"core on crypto/sha256", "core/auth", "crypto/sha256", ""},
 		{"port on io/fs", "ports/rulesource", "io/fs", "does no I/O"},

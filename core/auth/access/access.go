@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -21,7 +21,7 @@ const activityStep = time.Minute
 
 // Checker checks access tokens. It is safe for concurrent use.
 type Checker struct {
-	tokens   tokens.Verifier
+	tokens   secrets.TokenVerifier
 	sessions authstore.Sessions
 	cache    sessioncache.Cache
 	clock    clock.Clock
@@ -29,7 +29,7 @@ type Checker struct {
 }
 
 // NewChecker returns a checker of tokens against the records of sessions.
-func NewChecker(v tokens.Verifier, s authstore.Sessions, cache sessioncache.Cache, c clock.Clock) *Checker {
+func NewChecker(v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, c clock.Clock) *Checker {
 	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
 }
 

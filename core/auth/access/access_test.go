@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 const (
@@ -26,11 +26,11 @@ func (c *clock) Now() time.Time { return c.now }
 // verifier takes a token for the id of its session.
 type verifier struct{ user auth.UserID }
 
-func (v verifier) Verify(_ context.Context, t auth.AccessToken) (tokens.Claims, error) {
+func (v verifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if t == "expired" {
-		return tokens.Claims{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "expired")
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "expired")
 	}
-	return tokens.Claims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
+	return secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
 }
 
 // counted counts reads and writes of sessions.

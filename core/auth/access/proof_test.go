@@ -25,9 +25,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
 )
 
 // TestFullTrustNeedsAProof runs random calls of an owner and of a thief who knows the password, the fields of every device, and all
@@ -156,7 +156,7 @@ func (plainHasher) VerifyNone(context.Context, auth.Password) error { return nil
 // plainSigner signs tokens that are the id of their session; verifier reads them.
 type plainSigner struct{}
 
-func (plainSigner) Sign(_ context.Context, c tokens.Claims) (auth.AccessToken, error) {
+func (plainSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	return auth.AccessToken(c.SessionID), nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Entry is what a use case has to tell. Its details never hold a password, code or token.
@@ -30,11 +30,11 @@ const (
 type Trail struct {
 	log     authstore.AuditLog
 	clock   clock.Clock
-	entropy entropy.Source
+	entropy secrets.Entropy
 }
 
 // New returns a trail that writes to the log.
-func New(log authstore.AuditLog, c clock.Clock, e entropy.Source) *Trail {
+func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 	return &Trail{log: log, clock: c, entropy: e}
 }
 
@@ -44,7 +44,7 @@ func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
 	events := make([]auth.Event, len(entries))
 	for i, e := range entries {
 		events[i] = auth.Event{
-			ID: entropy.UUID[auth.EventID](t.entropy), Time: now.Add(time.Duration(i) * time.Microsecond),
+			ID: secrets.NewUUID[auth.EventID](t.entropy), Time: now.Add(time.Duration(i) * time.Microsecond),
 			Type: e.Type, UserID: e.UserID, Success: e.Success, Details: e.Details,
 		}
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -38,12 +37,12 @@ type Records struct {
 
 // Surroundings are the ports to the rest of the world.
 type Surroundings struct {
-	Passwords passwords.Hasher
+	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
 	Notices   *notices.Desk
 	Clock     clock.Clock
-	Entropy   entropy.Source
+	Entropy   secrets.Entropy
 }
 
 // Service acts on behalf of the person whose session it is given. Wrong passwords and codes are counted in a count of the person

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Enrolment is what an authenticator app needs to know. It is shown once.
@@ -26,7 +26,7 @@ func (s *Service) Enrol(ctx context.Context, caller auth.Session) (Enrolment, er
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return Enrolment{}, err
 	}
-	secret, nonce := entropy.TOTPSecret(s.world.Entropy), entropy.Nonce(s.world.Entropy)
+	secret, nonce := secrets.NewTOTPSecret(s.world.Entropy), secrets.NewNonce(s.world.Entropy)
 	var person auth.Email
 	err := s.change(ctx, caller, "mfa_enrol", func(a *auth.Account) error {
 		person = a.Email
@@ -47,7 +47,7 @@ func (s *Service) Activate(ctx context.Context, caller auth.Session, code auth.O
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return nil, err
 	}
-	recovery := entropy.RecoveryCodes(s.world.Entropy)
+	recovery := secrets.NewRecoveryCodes(s.world.Entropy)
 	err := s.guarded(ctx, caller, func() error {
 		return s.change(ctx, caller, "mfa_activate", func(a *auth.Account) error {
 			return s.secondFactor.Activate(a, code, recovery, caller.ID, s.world.Clock.Now())

@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // holding calls hold with the number of each password before it is compared.
 type holding struct {
-	passwords.Hasher
+	secrets.PasswordHasher
 	compared atomic.Int32
 	hold     func(n int)
 }
 
 func (h *holding) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
 	h.hold(int(h.compared.Add(1)))
-	return h.Hasher.Verify(ctx, stored, p)
+	return h.PasswordHasher.Verify(ctx, stored, p)
 }
 
 // holdPasswords returns a service of the world with a threshold of two whose passwords are held.
@@ -32,7 +32,7 @@ func (w *world) holdPasswords(hold func(n int)) *credentials.Service {
 	service, err := credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
 	}, w.records, root, credentials.Surroundings{
-		Passwords: &holding{Hasher: w.hasher, hold: hold}, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}),
+		Passwords: &holding{PasswordHasher: w.hasher, hold: hold}, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}),
 		Clock: w.clock, Entropy: dice{},
 	})
 	w.ok(err)

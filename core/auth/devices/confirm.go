@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // maxTokens is how many tokens of a device stay good (decisions 2.4).
@@ -16,7 +16,7 @@ const maxTokens = 5
 type Confirmation struct {
 	Devices authstore.Devices
 	Tokens  authstore.DeviceTokens
-	Entropy entropy.Source
+	Entropy secrets.Entropy
 }
 
 // Confirm marks a device confirmed, whose session passed step-up or MFA, and returns a new token for it to prove itself with
@@ -29,7 +29,7 @@ func Confirm(ctx context.Context, on Confirmation, id auth.DeviceID, now time.Ti
 	if err != nil {
 		return "", err
 	}
-	secret := entropy.Secret[auth.DeviceSecret](on.Entropy)
+	secret := secrets.NewSecret[auth.DeviceSecret](on.Entropy)
 	err = on.Tokens.Add(ctx, auth.DeviceToken{Hash: auth.HashSecret(secret), DeviceID: id, IssuedAt: now}, maxTokens)
 	if err != nil {
 		return "", err

@@ -5,13 +5,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // EnrolMFA gives a person an authenticator that counts once ActivateMFA activates it, within auth.EnrolmentTTL. It replaces one
 // that is not active. fault.Conflict when one is active, fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
-	secret, nonce := entropy.TOTPSecret(s.world.Entropy), entropy.Nonce(s.world.Entropy)
+	secret, nonce := secrets.NewTOTPSecret(s.world.Entropy), secrets.NewNonce(s.world.Entropy)
 	err := s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
 		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.world.Clock.Now()})
 	}})
@@ -22,7 +22,7 @@ func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecr
 // with code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, or a person enrolled it
 // themself; fault.NotFound for an address without an account.
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
-	recovery := entropy.RecoveryCodes(s.world.Entropy)
+	recovery := secrets.NewRecoveryCodes(s.world.Entropy)
 	err := s.do(ctx, email, act{
 		event: auth.CredentialChange, action: "mfa_activate", then: s.dropPending,
 		alter: func(a *auth.Account) error {

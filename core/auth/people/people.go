@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -35,11 +34,11 @@ type Records struct {
 
 // Surroundings are the ports to the rest of the world.
 type Surroundings struct {
-	Passwords passwords.Hasher
+	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
 	Clock     clock.Clock
-	Entropy   entropy.Source
+	Entropy   secrets.Entropy
 }
 
 // Service manages accounts. What it changes is in the audit log, with the operator as actor; what ends sessions counts on every
@@ -92,7 +91,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	}
 	now := s.world.Clock.Now()
 	a := auth.Account{
-		ID: entropy.UUID[auth.UserID](s.world.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
+		ID: secrets.NewUUID[auth.UserID](s.world.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
 		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
 	}
 	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 const (
@@ -106,7 +106,7 @@ func (h *hasher) VerifyNone(context.Context, auth.Password) error {
 // signer makes tokens that show what they carry.
 type signer struct{}
 
-func (signer) Sign(_ context.Context, c tokens.Claims) (auth.AccessToken, error) {
+func (signer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	return auth.AccessToken("access/" + string(c.SessionID) + "/" + c.ID), nil
 }
 

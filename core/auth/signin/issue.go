@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // tokenID is the jti of an access token.
@@ -14,7 +13,7 @@ type tokenID string
 
 // issue gives a new session its first pair of tokens.
 func (s *Service) issue(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
-	secret := entropy.Secret[auth.RefreshSecret](s.world.Entropy)
+	secret := secrets.NewSecret[auth.RefreshSecret](s.world.Entropy)
 	if err := s.remember(ctx, session, secret, now); err != nil {
 		return Result{}, err
 	}
@@ -34,8 +33,8 @@ func (s *Service) pair(ctx context.Context, session *auth.Session, secret auth.R
 	if expires.After(session.ExpiresAt) {
 		expires = session.ExpiresAt
 	}
-	token, err := s.crypto.Tokens.Sign(ctx, tokens.Claims{
-		ID:     string(entropy.UUID[tokenID](s.world.Entropy)),
+	token, err := s.crypto.Tokens.Sign(ctx, secrets.TokenClaims{
+		ID:     string(secrets.NewUUID[tokenID](s.world.Entropy)),
 		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: expires,
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // open records the device, scores the sign-in, and makes the session with its audit events.
@@ -27,7 +27,7 @@ func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Tim
 		return auth.Session{}, err
 	}
 	session := auth.Session{
-		ID:     entropy.UUID[auth.SessionID](s.world.Entropy),
+		ID:     secrets.NewUUID[auth.SessionID](s.world.Entropy),
 		UserID: v.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
 		TrustLevel: verdict.Level,
 		RiskScore:  verdict.Score,
@@ -55,7 +55,7 @@ const maxRevocations = 3
 func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Device, bool, error) {
 	kind := clientOf(from.Device.UserAgent())
 	fresh := auth.Device{
-		ID:     entropy.UUID[auth.DeviceID](s.world.Entropy),
+		ID:     secrets.NewUUID[auth.DeviceID](s.world.Entropy),
 		UserID: v.account.ID, Identity: v.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
 		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
 	}

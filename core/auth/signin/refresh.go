@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Refresh exchanges a refresh token for a new pair and lets the session slide; it never changes the session's trust.
@@ -113,7 +113,7 @@ func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) er
 // repeat can be given the same one although only hashes are stored; else it is random.
 func (s *Service) successor(secret auth.RefreshSecret) auth.RefreshSecret {
 	if s.config.RefreshReuseGrace == 0 {
-		return entropy.Secret[auth.RefreshSecret](s.world.Entropy)
+		return secrets.NewSecret[auth.RefreshSecret](s.world.Entropy)
 	}
 	sum := s.successorKey.Sum(string(secret))
 	return auth.RefreshSecret(base64.RawURLEncoding.EncodeToString(sum[:]))

@@ -16,11 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/signals"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -95,8 +93,8 @@ type Records struct {
 
 // Crypto are the ports to secrets.
 type Crypto struct {
-	Passwords passwords.Hasher
-	Tokens    tokens.Signer
+	Passwords secrets.PasswordHasher
+	Tokens    secrets.TokenSigner
 	Root      auth.RootSecret
 }
 
@@ -108,7 +106,7 @@ type Surroundings struct {
 	Trail      *audit.Trail
 	Notices    *notices.Desk
 	Clock      clock.Clock
-	Entropy    entropy.Source
+	Entropy    secrets.Entropy
 }
 
 // Service begins, renews and ends sessions. It is safe for concurrent use.

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -33,7 +33,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		return Pending{}, err
 	}
 	c := auth.Challenge{
-		ID:        entropy.UUID[auth.ChallengeID](s.world.Entropy),
+		ID:        secrets.NewUUID[auth.ChallengeID](s.world.Entropy),
 		SessionID: session.ID, UserID: session.UserID, Method: method, State: auth.ChallengeOpen,
 	}
 	code := s.renew(&c)

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/entropy"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -50,7 +50,7 @@ type Surroundings struct {
 	Cache    sessioncache.Cache
 	Trail    *audit.Trail
 	Clock    clock.Clock
-	Entropy  entropy.Source
+	Entropy  secrets.Entropy
 }
 
 // Service issues and verifies challenges. It is safe for concurrent use.

@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/overlimit"
 )
 
 // CodeNoConfiguration is the code of the fault of kind Unavailable that is
@@ -33,7 +32,7 @@ type Ports struct {
 	Local counter.Store
 	// OverLimit remembers counters that Counters has told to be over their
 	// limit; nil remembers none (LOCAL_CACHE_SIZE_IN_BYTES).
-	OverLimit overlimit.Cache
+	OverLimit counter.OverLimitCache
 	// Observer is told of every decision; nil for none, which costs nothing.
 	Observer Observer
 	Clock    clock.Clock

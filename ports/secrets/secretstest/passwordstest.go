@@ -1,6 +1,6 @@
-// Package passwordstest is the contract suite of the password port: every adapter runs it. It tests what callers rely on, not how
-// costly a hash is.
-package passwordstest
+// Package secretstest has the contract tests of ports/secrets. They test what callers rely on, not the
+// cost of a hash or the format of a token.
+package secretstest
 
 import (
 	"context"
@@ -12,18 +12,19 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/passwords"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Run runs the suite. open returns a hasher that lets at least eight calls wait.
-func Run(t *testing.T, open func(t *testing.T) passwords.Hasher) {
+// RunPasswordHasher runs the tests of a password hasher. open returns one that lets at least eight calls
+// wait.
+func RunPasswordHasher(t *testing.T, open func(t *testing.T) secrets.PasswordHasher) {
 	t.Helper()
-	t.Run("matches the password it hashed", func(t *testing.T) { matches(t, open(t)) })
-	t.Run("never makes one hash twice", func(t *testing.T) { salts(t, open(t)) })
-	t.Run("refuses what is too long", func(t *testing.T) { refusesLong(t, open(t)) })
-	t.Run("reports a hash that cannot be read", func(t *testing.T) { reportsBroken(t, open(t)) })
-	t.Run("heeds a cancelled context", func(t *testing.T) { heedsCancel(t, open(t)) })
-	t.Run("works in parallel", func(t *testing.T) { parallel(t, open(t)) })
+	t.Run("matches the password it hashed", func(t *testing.T) { matchesPassword(t, open(t)) })
+	t.Run("never makes one hash twice", func(t *testing.T) { usesFreshSalts(t, open(t)) })
+	t.Run("refuses what is too long", func(t *testing.T) { refusesLongPassword(t, open(t)) })
+	t.Run("reports a hash that cannot be read", func(t *testing.T) { reportsBrokenHash(t, open(t)) })
+	t.Run("heeds a cancelled context", func(t *testing.T) { passwordHeedsCancel(t, open(t)) })
+	t.Run("works in parallel", func(t *testing.T) { hashesInParallel(t, open(t)) })
 }
 
 // Password returns a password for tests.
@@ -36,7 +37,7 @@ func Password(t *testing.T, s string) auth.Password {
 	return p
 }
 
-func hash(t *testing.T, h passwords.Hasher, s string) auth.PasswordHash {
+func hashPassword(t *testing.T, h secrets.PasswordHasher, s string) auth.PasswordHash {
 	t.Helper()
 	hashed, err := h.Hash(context.Background(), Password(t, s))
 	if err != nil {
@@ -45,7 +46,7 @@ func hash(t *testing.T, h passwords.Hasher, s string) auth.PasswordHash {
 	return hashed
 }
 
-func matches(t *testing.T, h passwords.Hasher) {
+func matchesPassword(t *testing.T, h secrets.PasswordHasher) {
 	for _, c := range []struct {
 		set, tried string
 		want       bool
@@ -57,31 +58,31 @@ func matches(t *testing.T, h passwords.Hasher) {
 		{strings.Repeat("\u20ac", auth.MaxPassword), strings.Repeat("\u20ac", auth.MaxPassword), true},
 		{strings.Repeat("x", auth.MaxPassword), strings.Repeat("x", auth.MaxPassword-1), false},
 	} {
-		match, stale, err := h.Verify(context.Background(), hash(t, h, c.set), Password(t, c.tried))
+		match, stale, err := h.Verify(context.Background(), hashPassword(t, h, c.set), Password(t, c.tried))
 		if err != nil || match != c.want || stale {
 			t.Errorf("set %q, tried %q: match %v, stale %v, error %v; want match %v", c.set, c.tried, match, stale, err, c.want)
 		}
 	}
 }
 
-func salts(t *testing.T, h passwords.Hasher) {
-	if a, b := hash(t, h, "Same Secret 1!"), hash(t, h, "Same Secret 1!"); a == b {
+func usesFreshSalts(t *testing.T, h secrets.PasswordHasher) {
+	if a, b := hashPassword(t, h, "Same Secret 1!"), hashPassword(t, h, "Same Secret 1!"); a == b {
 		t.Error("one password gave the same hash twice")
 	}
-	if a := hash(t, h, "Same Secret 1!"); strings.Contains(string(a), "Secret") {
+	if a := hashPassword(t, h, "Same Secret 1!"); strings.Contains(string(a), "Secret") {
 		t.Error("the hash holds the password")
 	}
 }
 
-func refusesLong(t *testing.T, h passwords.Hasher) {
+func refusesLongPassword(t *testing.T, h secrets.PasswordHasher) {
 	ctx, long := context.Background(), Password(t, strings.Repeat("x", auth.MaxPassword+1))
 	if _, err := h.Hash(ctx, long); !fault.Is(err, fault.Invalid) {
 		t.Errorf("hash of a password that is too long: %v, want fault.Invalid", err)
 	}
-	if match, _, err := h.Verify(ctx, hash(t, h, "Short Enough 1!"), long); match || err != nil {
+	if match, _, err := h.Verify(ctx, hashPassword(t, h, "Short Enough 1!"), long); match || err != nil {
 		t.Errorf("verify of a password that is too long: match %v, error %v", match, err)
 	}
-	if match, _, err := h.Verify(ctx, hash(t, h, "Short Enough 1!"), Password(t, strings.Repeat("y", 1<<16))); match || err != nil {
+	if match, _, err := h.Verify(ctx, hashPassword(t, h, "Short Enough 1!"), Password(t, strings.Repeat("y", 1<<16))); match || err != nil {
 		t.Errorf("verify of a huge password: match %v, error %v", match, err)
 	}
 	if err := h.VerifyNone(ctx, long); err != nil {
@@ -89,7 +90,7 @@ func refusesLong(t *testing.T, h passwords.Hasher) {
 	}
 }
 
-func reportsBroken(t *testing.T, h passwords.Hasher) {
+func reportsBrokenHash(t *testing.T, h secrets.PasswordHasher) {
 	for _, broken := range []auth.PasswordHash{"", "x", "$argon2id$v=19$", auth.PasswordHash(strings.Repeat("$", 10000))} {
 		match, _, err := h.Verify(context.Background(), broken, Password(t, "Any Secret 1!"))
 		if match || !fault.Is(err, fault.Internal) {
@@ -98,8 +99,8 @@ func reportsBroken(t *testing.T, h passwords.Hasher) {
 	}
 }
 
-func heedsCancel(t *testing.T, h passwords.Hasher) {
-	stored := hash(t, h, "Any Secret 1!")
+func passwordHeedsCancel(t *testing.T, h secrets.PasswordHasher) {
+	stored := hashPassword(t, h, "Any Secret 1!")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, _, err := h.Verify(ctx, stored, Password(t, "Any Secret 1!")); !errors.Is(err, context.Canceled) {
@@ -110,7 +111,7 @@ func heedsCancel(t *testing.T, h passwords.Hasher) {
 	}
 }
 
-func parallel(t *testing.T, h passwords.Hasher) {
+func hashesInParallel(t *testing.T, h secrets.PasswordHasher) {
 	var wait sync.WaitGroup
 	for i := range 8 {
 		own := Password(t, fmt.Sprintf("Own Secret %d!", i))

@@ -1,6 +1,4 @@
-// Package tokenstest is the contract suite of the token port: every adapter runs it. It tests what callers rely on, not the form
-// of a token.
-package tokenstest
+package secretstest
 
 import (
 	"cmp"
@@ -15,13 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/tokens"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Subject is what one adapter answers the port with.
-type Subject struct {
-	tokens.Signer
-	tokens.Verifier
+// TokenSubject is the signer and the verifier of one adapter.
+type TokenSubject struct {
+	secrets.TokenSigner
+	secrets.TokenVerifier
 	authstore.PublishedKeys
 }
 
@@ -30,9 +28,9 @@ func NewClock() *clocktest.Manual {
 	return clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
 }
 
-// Claims returns good claims, issued now and good for a minute.
-func Claims(c *clocktest.Manual) tokens.Claims {
-	return tokens.Claims{
+// SampleClaims returns valid claims that are issued now and expire after a minute.
+func SampleClaims(c *clocktest.Manual) secrets.TokenClaims {
+	return secrets.TokenClaims{
 		ID:        "0b0e6d8a-5c3e-4f0c-9d1a-2b3c4d5e6f70",
 		UserID:    "11111111-2222-4333-8444-555555555555",
 		SessionID: "66666666-7777-4888-8999-aaaaaaaaaaaa",
@@ -40,16 +38,16 @@ func Claims(c *clocktest.Manual) tokens.Claims {
 	}
 }
 
-// Run runs the suite. open returns an adapter that goes by the clock.
-func Run(t *testing.T, open func(t *testing.T, c *clocktest.Manual) Subject) {
+// RunTokens runs the tests of a signer and its verifier. open returns them with the given clock.
+func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenSubject) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, s Subject, c *clocktest.Manual){
+	for name, test := range map[string]func(t *testing.T, s TokenSubject, c *clocktest.Manual){
 		"returns the claims":      returnsClaims,
-		"tells expired":           tellsExpired,
+		"tells expired":           reportsExpired,
 		"refuses what is altered": refusesAltered,
 		"refuses what is none":    refusesNone,
 		"names its keys":          namesKeys,
-		"works in parallel":       parallel,
+		"works in parallel":       verifiesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewClock()
@@ -58,7 +56,7 @@ func Run(t *testing.T, open func(t *testing.T, c *clocktest.Manual) Subject) {
 	}
 }
 
-func sign(t *testing.T, s Subject, c tokens.Claims) auth.AccessToken {
+func signToken(t *testing.T, s TokenSubject, c secrets.TokenClaims) auth.AccessToken {
 	t.Helper()
 	token, err := s.Sign(context.Background(), c)
 	if err != nil {
@@ -75,9 +73,9 @@ func WantCode(t *testing.T, what string, err error, code fault.Code) {
 	}
 }
 
-func returnsClaims(t *testing.T, s Subject, c *clocktest.Manual) {
-	want := Claims(c)
-	token := sign(t, s, want)
+func returnsClaims(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	want := SampleClaims(c)
+	token := signToken(t, s, want)
 	for range 2 { // the second may come from a memory
 		got, err := s.Verify(context.Background(), token)
 		if err != nil {
@@ -90,8 +88,8 @@ func returnsClaims(t *testing.T, s Subject, c *clocktest.Manual) {
 	}
 }
 
-func tellsExpired(t *testing.T, s Subject, c *clocktest.Manual) {
-	seen, unseen := sign(t, s, Claims(c)), sign(t, s, Claims(c))
+func reportsExpired(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	seen, unseen := signToken(t, s, SampleClaims(c)), signToken(t, s, SampleClaims(c))
 	if _, err := s.Verify(context.Background(), seen); err != nil {
 		t.Fatalf("verify: %v", err)
 	}
@@ -102,8 +100,8 @@ func tellsExpired(t *testing.T, s Subject, c *clocktest.Manual) {
 	WantCode(t, "a token that was not", err, auth.CodeTokenExpired)
 }
 
-func refusesAltered(t *testing.T, s Subject, c *clocktest.Manual) {
-	token := sign(t, s, Claims(c))
+func refusesAltered(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	token := signToken(t, s, SampleClaims(c))
 	for i := range len(token) {
 		altered := []byte(token)
 		if altered[i]++; altered[i] == 'z'+1 {
@@ -117,14 +115,14 @@ func refusesAltered(t *testing.T, s Subject, c *clocktest.Manual) {
 	}
 }
 
-func refusesNone(t *testing.T, s Subject, _ *clocktest.Manual) {
+func refusesNone(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
 	for _, text := range []string{"", ".", "..", "x.y.z", "\x00", strings.Repeat("a", 1<<20), strings.Repeat(".", 10000)} {
 		_, err := s.Verify(context.Background(), auth.AccessToken(text))
 		WantCode(t, "what is no token", err, auth.CodeInvalidToken)
 	}
 }
 
-func namesKeys(t *testing.T, s Subject, _ *clocktest.Manual) {
+func namesKeys(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
 	keys, err := s.PublicKeys(context.Background())
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("keys %v, error %v; want at least one", keys, err)
@@ -134,11 +132,11 @@ func namesKeys(t *testing.T, s Subject, _ *clocktest.Manual) {
 	}
 }
 
-func parallel(t *testing.T, s Subject, c *clocktest.Manual) {
+func verifiesInParallel(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			token, err := s.Sign(context.Background(), Claims(c))
+			token, err := s.Sign(context.Background(), SampleClaims(c))
 			if err != nil {
 				t.Errorf("sign: %v", err)
 			}

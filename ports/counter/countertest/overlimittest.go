@@ -1,6 +1,4 @@
-// Package overlimittest is the contract suite of ports/overlimit. How a cache
-// bounds its memory is tested beside each.
-package overlimittest
+package countertest
 
 import (
 	"fmt"
@@ -8,39 +6,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/ports/overlimit"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Subject is a cache under test, with room for at least a hundred short keys,
-// and what moves its time.
-type Subject struct {
-	Cache   overlimit.Cache
+// OverLimitSubject is a cache under test, with room for at least a hundred short keys, and its clock.
+type OverLimitSubject struct {
+	Cache   counter.OverLimitCache
 	Now     func() time.Time
 	Advance func(time.Duration)
 }
 
-// Run tests a cache against the contract; open returns an empty one.
-func Run(t *testing.T, open func(*testing.T) Subject) {
+// RunOverLimitCache runs the tests of an over-limit cache. open returns an empty one. How a cache bounds
+// its memory is tested in its own package.
+func RunOverLimitCache(t *testing.T, open func(*testing.T) OverLimitSubject) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, Subject){
-		"nothing is over at first":                  nothingAtFirst,
-		"a verdict is for its limit and lower ones": forItsLimit,
-		"the last verdict counts":                   lastCounts,
-		"a verdict ends with its window":            endsWithWindow,
-		"a window that has ended":                   endedWindow,
-		"forgetting":                                forgetting,
-		"keys are copied":                           keysAreCopied,
-		"parallel callers":                          parallel,
+	for name, test := range map[string]func(*testing.T, OverLimitSubject){
+		"nothing is over at first":                  isEmptyAtFirst,
+		"a verdict is for its limit and lower ones": answersForItsLimit,
+		"the last verdict counts":                   keepsLastNote,
+		"a verdict ends with its window":            endsWithItsWindow,
+		"a window that has ended":                   ignoresEndedWindow,
+		"forgetting":                                forgetsKey,
+		"keys are copied":                           copiesKeys,
+		"parallel callers":                          notesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-func nothingAtFirst(t *testing.T, s Subject) {
+func isEmptyAtFirst(t *testing.T, s OverLimitSubject) {
 	s.want(t, "k", 0, false)
 }
 
-func forItsLimit(t *testing.T, s Subject) {
+func answersForItsLimit(t *testing.T, s OverLimitSubject) {
 	s.note("k", 10, time.Minute)
 	s.want(t, "k", 10, true)
 	s.want(t, "k", 3, true)
@@ -53,7 +51,7 @@ func forItsLimit(t *testing.T, s Subject) {
 	s.want(t, "greatest", 1<<32-1, true)
 }
 
-func lastCounts(t *testing.T, s Subject) {
+func keepsLastNote(t *testing.T, s OverLimitSubject) {
 	s.note("k", 10, time.Minute)
 	s.note("k", 20, time.Minute)
 	s.want(t, "k", 20, true)
@@ -62,7 +60,7 @@ func lastCounts(t *testing.T, s Subject) {
 	s.want(t, "k", 5, true)
 }
 
-func endsWithWindow(t *testing.T, s Subject) {
+func endsWithItsWindow(t *testing.T, s OverLimitSubject) {
 	s.note("k", 10, time.Minute)
 	s.note("longer", 10, time.Hour)
 	s.Advance(time.Minute - time.Nanosecond)
@@ -74,14 +72,14 @@ func endsWithWindow(t *testing.T, s Subject) {
 	s.want(t, "k", 10, true)
 }
 
-func endedWindow(t *testing.T, s Subject) {
+func ignoresEndedWindow(t *testing.T, s OverLimitSubject) {
 	s.note("k", 10, 0)
 	s.want(t, "k", 10, false)
 	s.note("k", 10, -time.Hour)
 	s.want(t, "k", 10, false)
 }
 
-func forgetting(t *testing.T, s Subject) {
+func forgetsKey(t *testing.T, s OverLimitSubject) {
 	s.note("k", 10, time.Minute)
 	s.note("other", 10, time.Minute)
 	s.Cache.Forget("k")
@@ -90,7 +88,7 @@ func forgetting(t *testing.T, s Subject) {
 	s.want(t, "other", 10, true)
 }
 
-func keysAreCopied(t *testing.T, s Subject) {
+func copiesKeys(t *testing.T, s OverLimitSubject) {
 	for i := range 100 {
 		s.note(fmt.Sprint("key", i), 10, time.Minute)
 	}
@@ -99,9 +97,9 @@ func keysAreCopied(t *testing.T, s Subject) {
 	}
 }
 
-// parallel lets callers note, ask and forget the same few keys: what nobody
-// touches any more is then as it was left.
-func parallel(t *testing.T, s Subject) {
+// notesInParallel lets callers use Note, Over and Forget for the same few keys at once. Keys that no
+// caller uses afterwards must be as they were left.
+func notesInParallel(t *testing.T, s OverLimitSubject) {
 	now := s.Now()
 	var all sync.WaitGroup
 	for caller := range 8 {
@@ -125,12 +123,12 @@ func parallel(t *testing.T, s Subject) {
 	s.want(t, "shared", 0, false)
 }
 
-func (s Subject) note(key string, limit uint32, lasts time.Duration) {
+func (s OverLimitSubject) note(key string, limit uint32, lasts time.Duration) {
 	memory := []byte(key)
 	s.Cache.Note(string(memory), limit, s.Now().Add(lasts))
 }
 
-func (s Subject) want(t *testing.T, key string, limit uint32, want bool) {
+func (s OverLimitSubject) want(t *testing.T, key string, limit uint32, want bool) {
 	t.Helper()
 	if got := s.Cache.Over(key, limit, s.Now()); got != want {
 		t.Errorf("%s is over %d: %v, want %v", key, limit, got, want)

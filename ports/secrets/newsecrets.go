@@ -1,0 +1,42 @@
+package secrets
+
+import "github.com/tollgate-dev/tollgate/core/auth"
+
+// NewUUID returns a new random identifier.
+func NewUUID[ID ~string](s Entropy) ID {
+	var random [16]byte
+	s.Fill(random[:])
+	return auth.NewUUID[ID](random)
+}
+
+// NewSecret returns a new opaque token.
+func NewSecret[S auth.RefreshSecret | auth.DeviceSecret](s Entropy) S {
+	var random [32]byte
+	s.Fill(random[:])
+	return auth.NewSecret[S](random)
+}
+
+// NewNonce returns a new nonce for encryption.
+func NewNonce(s Entropy) auth.Nonce {
+	var random auth.Nonce
+	s.Fill(random[:])
+	return random
+}
+
+// NewTOTPSecret returns a new secret for an authenticator.
+func NewTOTPSecret(s Entropy) auth.TOTPSecret {
+	var random auth.TOTPSecret
+	s.Fill(random[:])
+	return random
+}
+
+// NewRecoveryCodes returns the new recovery codes of an authenticator: auth.RecoveryCodes of them.
+func NewRecoveryCodes(s Entropy) []auth.OTP {
+	codes := make([]auth.OTP, auth.RecoveryCodes)
+	for i := range codes {
+		var random [7]byte
+		s.Fill(random[:])
+		codes[i] = auth.NewRecoveryCode(random)
+	}
+	return codes
+}
