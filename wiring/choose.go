@@ -100,8 +100,8 @@ func upToDate(ctx context.Context, s settings.Service, db *relational.DB, log *l
 // untraced is the tracing of operator commands: none.
 func untraced() otlp.Tracing { return otlp.Tracing{} }
 
-// counters are where hits are counted, and whether the health component of
-// their store is healthy (decisions 3.3).
+// counters holds where hits are counted, and whether the health component of their store is healthy
+// (contract L-30).
 type counters struct {
 	Store   counter.Store
 	System  string // as spans name it; empty in the process

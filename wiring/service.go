@@ -246,10 +246,9 @@ func (a api) works(plugin string) error {
 	return nil
 }
 
-// Run answers until the context ends or a listener fails. At the end of the
-// context health turns unhealthy, SHUTDOWN_DRAIN passes with everything still
-// answering, then the listeners close and the calls in flight finish, within
-// SHUTDOWN_TIMEOUT (decisions 0).
+// Run answers until the context ends or a listener fails. At the end of the context health turns
+// unhealthy, everything is still answered for SHUTDOWN_DRAIN, then the listeners close and the
+// calls in flight finish, within SHUTDOWN_TIMEOUT (contract O-18).
 func (s *Service) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	failed := make(chan error, len(s.servers)+len(s.background))

@@ -24,8 +24,9 @@ type Hasher struct {
 	metrics metrics
 }
 
-// New returns a hasher that runs at most one hash per core (decisions 2.1), and leaves one core to all other work where there are
-// several: a hash holds its core for tens of milliseconds, for which every other request would wait. The settings must be valid.
+// New returns a hasher that runs at most one hash per core (contract A-12). Where there are several
+// cores it leaves one to all other work: a hash occupies its core for tens of milliseconds, and
+// every other request would wait for it. The settings must be valid.
 func New(c Config, e secrets.Entropy) (*Hasher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

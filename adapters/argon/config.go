@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Config holds the settings of password hashing (decisions 2.1).
+// Config holds the settings of password hashing (contract A-12).
 type Config struct {
 	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
 	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`

@@ -43,7 +43,7 @@ func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Ent
 }
 
 func newStatistics(c PrometheusConfig, s *statistics.Statistics) *Statistics {
-	// From 50 µs (decisions 3.6).
+	// From 50 µs (contract L-46).
 	buckets := []float64{
 		.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
 	}

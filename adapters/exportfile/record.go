@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// officialKey is the key of _meta under which a registry tells what it knows
-// of a version (decisions 1.1).
+// officialKey is the key of _meta under which a registry returns what it knows of a version
+// (contract R-2).
 const officialKey = "io.modelcontextprotocol.registry/official"
 
 // official is what stands there. isLatest is not read: each registry finds it

@@ -7,8 +7,7 @@ import (
 	"io"
 )
 
-// maxRecord is the most bytes of one record, as of one request of the API
-// (decisions 0).
+// maxRecord is the most bytes of one record, the same as of a request of the API (contract O-11).
 const maxRecord = 1 << 20
 
 var (

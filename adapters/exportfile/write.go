@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// timeForm is RFC 3339 in UTC with six decimals (decisions 1.1).
+// timeForm is RFC 3339 in UTC with six decimals (contract R-2).
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
 // Writer writes an export: {"servers": [...]}, one record on each line. The

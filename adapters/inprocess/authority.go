@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Authority tells the registry who a caller is, from the authentication hexagon (decisions 1.5). It is safe for concurrent
-// use.
+// Authority identifies the callers of the registry by their access tokens (contract R-34). It is
+// safe for concurrent use.
 type Authority struct {
 	checker *access.Checker
 	trail   *audit.Trail

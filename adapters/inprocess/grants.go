@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Grants tells the audit log of grants: authority.Grants. Their events name the
-// holder in the details and are no person's own: the own log is that of signing
-// in, as the authentication document has it. It is safe for concurrent use.
+// Grants records changes of grants in the audit log: authority.Grants. Their events name the holder
+// in the details and belong to no person, since a person's own log is about signing in and writing.
+// It is safe for concurrent use.
 type Grants struct{ trail *audit.Trail }
 
 var _ authority.Grants = (*Grants)(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// ownDomain is where the API's own tries are counted. Requests of the rate limit service cannot name it: an empty domain
-// is refused there (decisions 3.3).
+// ownDomain is the domain in which the API's own limits are counted. Requests of the rate limit
+// service cannot name it, because an empty domain is refused there (contract L-26).
 const ownDomain ratelimit.Domain = ""
 
 // Limit is how many tries a key has in each window.
@@ -30,8 +30,8 @@ type ThrottleConfig struct {
 	Prefix string
 }
 
-// Throttle counts tries in the counter store that the rate limit service counts in, with its windows and its keys, on
-// every instance together (decisions 2.4). It is safe for concurrent use.
+// Throttle counts tries in the counter store that the rate limit service counts in, with its
+// windows and its keys, on every instance together (contract A-52). It is safe for concurrent use.
 //
 // While the store is away Try and GiveBack return fault.Unavailable and nothing is known about the key, only its limit. The caller
 // decides: what guards a secret, such as login and step-up, refuses the request (503), for a stranger must not get

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// Config names the lists (decisions 2.3).
+// Config names the lists (contract A-30).
 type Config struct {
 	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with an address or CIDR a line, # begins a comment, as listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a bare path is listed; read again when they change"`
 }

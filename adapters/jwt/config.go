@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Config holds the settings of access tokens (decisions 2.2). DataDir is the service's own folder, which another setting names.
+// Config holds the settings of access tokens (contract A-22). DataDir is the service's own folder,
+// which another setting names.
 type Config struct {
 	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"the issuer that access tokens name"`
 	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"the audience that access tokens are for"`

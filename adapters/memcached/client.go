@@ -1,14 +1,16 @@
-// Package memcached keeps counters in memcached 1.6, which has the meta commands: one node or many, listed or found by an
-// SRV record (rate limit document, "Alternative cache store"; decisions 3.5). It does not decide what to do while a node is
-// away; it says so soon, as fault.Unavailable.
+// Package memcached keeps counters in memcached 1.6, which has the meta commands: one node or many,
+// listed or found by an SRV record (contract L-39, L-42). It does not decide what to do while a
+// node is away; it returns fault.Unavailable without delay.
 //
 // # One command per counter
 //
-// The document lets increments happen asynchronously, so that quotas can be exceeded for a moment. Here they do not: a hit
-// is one meta arithmetic command that counts, or makes the counter together with its expiry, in one step of the node, and
-// answers the count after it. So counts are as exact as in the other stores. All calls share a few connections to each
-// node; commands of many calls travel together, and no call costs a connection. No client library that is kept does this:
-// the known one asks twice for a new counter, takes no context, and opens a connection for each call beyond its idle ones.
+// Increments are not asynchronous, so a limit cannot be exceeded for a moment (contract L-42): a
+// hit is one meta arithmetic command that counts, or makes the counter together with its expiry, in
+// one step of the node, and answers the count after it. So counts are as exact as in the other
+// stores. All calls share a few connections to each node; commands of many calls travel together,
+// and no call costs a connection. No client library that is kept does this: the known one asks
+// twice for a new counter, takes no context, and opens a connection for each call beyond its idle
+// ones.
 //
 // # Nodes
 //
@@ -18,13 +20,14 @@
 //
 // # Several counters at once
 //
-// memcached knows no scripts, so AddUnlessOver with several keys is made of steps: it looks at all counters; if any hit
-// would be over, only such hits are counted; else all are. When a parallel call filled a counter between the two, this one
-// is over after all, and what was counted in the others is given back at once (a negative addend stays as it is). A limit
-// never lets more through than it allows, and at rest the counts are what rule 10 of the document says. What may happen:
-// in the moment before the giving back, another call sees hits too many, and may be refused close to a limit; and should
-// the process end or the node fall away in it, the hits stay counted. A call with one key, which has one descriptor, is
-// one step and exact.
+// memcached knows no scripts, so AddUnlessOver with several keys is made of steps: it looks at all
+// counters; if any hit would be over, only such hits are counted; else all are. When a parallel
+// call filled a counter between the two, this one is over after all, and what was counted in the
+// others is given back at once (a negative addend stays as it is). A limit never lets more through
+// than it allows, and at rest the counts are those of contract L-10. What may happen: in the moment
+// before the giving back, another call sees hits too many, and may be refused close to a limit; and
+// should the process end or the node fall away in it, the hits stay counted. A call with one key,
+// which has one descriptor, is one step and exact.
 //
 // # What memcached does by itself
 //
@@ -118,7 +121,7 @@ func (c *Client) await(ctx context.Context, looked <-chan struct{}) {
 	}
 }
 
-// Ping implements ports/counter: at least one node answers (decisions 3.3).
+// Ping implements ports/counter. It succeeds while at least one node answers (contract L-30).
 func (c *Client) Ping(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

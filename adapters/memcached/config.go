@@ -18,7 +18,7 @@ const (
 	MaxConnections = 64
 )
 
-// Config is how to reach the nodes (rate limit document, table of the alternative cache store).
+// Config holds how to reach the nodes (contract L-39).
 type Config struct {
 	HostPort   []string      `env:"MEMSTORE_HOST_PORT" desc:"the nodes of memcached, each host:port, the same list on all instances; excludes MEMSTORE_SRV"`
 	SRV        string        `env:"MEMSTORE_SRV" desc:"SRV record that names the nodes of memcached, such as _memcache._tcp.example.org; excludes MEMSTORE_HOST_PORT"`
@@ -32,7 +32,8 @@ type Config struct {
 	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of authorities that memcached's certificate is checked against, besides the system's"`
 	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
 
-	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which is of all counter stores (decisions 3.3).
+	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which all counter stores share (contract
+	// L-26).
 	Timeout time.Duration
 
 	// resolver looks up MEMSTORE_SRV; nil is the system's. Tests give their own.

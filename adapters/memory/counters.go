@@ -45,8 +45,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Counters counts in the process: exactly, also under parallel calls (decisions 3.5). It is safe for concurrent use and
-// needs no closing.
+// Counters counts in the process, exactly under concurrent calls (contract L-43). It is safe for
+// concurrent use and needs no closing.
 //
 // Keys are kept as 128-bit hashes with seeds of this process, so that a counter costs no allocation and the garbage
 // collector nothing. A counter is kept until its window ends, without any jitter: no other process shares the store.

@@ -19,8 +19,9 @@ const sessionShards = 16
 // aged goes as new copies come. A session that was dropped leaves a mark in the place of its copy, so that a copy of before
 // which comes late is refused.
 //
-// It is shared with no other process. Where several serve one database, an ended session passes on the others for up to
-// sessioncache.MaxAge after they last read it, which is within the second of decisions 2.2.
+// It is shared with no other process. Where several serve one database, an ended session passes on
+// the others for up to sessioncache.MaxAge after they last read it, which is within the second of
+// contract A-26.
 type Sessions struct {
 	clock  clock.Clock
 	seed   maphash.Seed

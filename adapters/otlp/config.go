@@ -17,10 +17,9 @@ const (
 	overGRPC = "grpc"
 )
 
-// Config is what an operator may set of tracing: the rate limit document's
-// variables, and the standard ones that must be right for anything to arrive.
-// The other OTEL_EXPORTER_OTLP_* and OTEL_BSP_* variables (certificates,
-// compression, timeouts, queue) are read by the OpenTelemetry library itself.
+// Config holds the settings of tracing (contract L-49): its own variables, and the standard ones
+// that must be right for spans to arrive. The other OTEL_EXPORTER_OTLP_* and OTEL_BSP_* variables
+// (certificates, compression, timeouts, queue) are read by the OpenTelemetry library itself.
 type Config struct {
 	Enabled      bool    `env:"TRACING_ENABLED" envDefault:"false" desc:"send spans of calls to an OTLP collector"`
 	Protocol     string  `env:"TRACING_EXPORTER_PROTOCOL" envDefault:"http" desc:"how spans are sent: http or grpc"`

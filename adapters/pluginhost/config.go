@@ -15,8 +15,9 @@ import (
 // Config is what the host is set up with. The zero durations are not valid: fill them from the tags' defaults, as
 // [DefaultConfig] does.
 type Config struct {
-	// Dir is the folder of the plugin binaries and of their manifest. The composition root fills in `plugins` beside the
-	// executable where it is empty (decisions 0). A folder that is not there holds no plugins.
+	// Dir is the folder of the plugin binaries and of their manifest. Where it is empty the
+	// composition root sets it to `plugins` next to the executable (contract O-7). A folder that
+	// does not exist has no plugins.
 	Dir string `env:"PLUGIN_DIR" desc:"folder of the plugin binaries and their manifest; default: plugins beside the program"`
 	// StartTimeout bounds a plugin's start, from the process to its first healthy answer; above 0.
 	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long a plugin's start may take"`

@@ -68,7 +68,7 @@ func stepUpOutcomes() []string {
 func (a *Audit) count(events []auth.Event) {
 	for i := range events {
 		switch e := &events[i]; e.Type {
-		case auth.RiskEvaluation: // each session begun leaves one (decisions 2.4)
+		case auth.RiskEvaluation: // one for each session that begins (contract A-47)
 			a.session(e)
 		case auth.StepUpAttempt:
 			a.stepUps[detail(e, "method")].inc(stepUpOutcome(e))

@@ -18,12 +18,11 @@ type Config struct {
 	HTTP    HTTPConfig
 	Headers HeaderConfig
 	Health  HealthConfig
-	// DynamicMetadata puts metadata into answers (decisions 3.1).
+	// DynamicMetadata puts metadata into answers (contract L-18).
 	DynamicMetadata bool `env:"RESPONSE_DYNAMIC_METADATA" envDefault:"false" desc:"tell in the dynamic metadata of answers what was asked, the metadata of rules that were not exceeded, and quota descriptors that were"`
 }
 
-// GRPCConfig is the settings of the gRPC listener (rate limit document, general
-// and listeners).
+// GRPCConfig holds the settings of the gRPC listener (contract L-31, L-32).
 type GRPCConfig struct {
 	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address the rate limit gRPC service listens on"`
 	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port the rate limit gRPC service listens on; 0 takes a free one"`
@@ -33,8 +32,7 @@ type GRPCConfig struct {
 	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection that was told to go away may stay; 0 for ever"`
 }
 
-// TLSConfig is the settings of TLS on the gRPC listener (rate limit document,
-// authentication).
+// TLSConfig holds the settings of TLS on the gRPC listener (contract L-32).
 type TLSConfig struct {
 	Enabled   bool   `env:"GRPC_SERVER_USE_TLS" envDefault:"false" desc:"serve gRPC over TLS"`
 	Cert      string `env:"GRPC_SERVER_TLS_CERT" desc:"file with the certificate chain of the gRPC listener; reloaded on change"`

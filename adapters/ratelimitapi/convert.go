@@ -190,8 +190,8 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 // pair is a header.
 type pair struct{ name, value string }
 
-// of returns the headers of a decision: those of the descriptor closest to its
-// limit, with plain numbers (decisions 3.3). None when no descriptor has one.
+// of returns the headers of a decision: those of the descriptor closest to its limit, with plain
+// numbers (contract L-28). It returns nil when no descriptor has a limit.
 func (c HeaderConfig) of(d *ratelimit.Decision) []pair {
 	if !c.Enabled {
 		return nil

@@ -18,8 +18,8 @@ type refusal struct {
 	message string
 }
 
-// refuse is the one place where a failure becomes a status (decisions 3.3).
-// What is internal keeps its cause to itself.
+// refuse is the one place where a failure becomes a status (contract L-26, L-27). It does not show
+// the cause of an internal error.
 func refuse(err error) refusal {
 	f, ok := fault.As(err)
 	if !ok {

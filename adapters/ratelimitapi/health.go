@@ -22,8 +22,8 @@ type Check struct {
 	Healthy func() bool // cheap and safe for concurrent use
 }
 
-// Health is the one health of the service: healthy only while each component is
-// (rate limit document, states and transitions). It is safe for concurrent use.
+// Health is the health of the service: healthy only while every component is (contract L-30). It is
+// safe for concurrent use.
 type Health struct {
 	checks   []Check
 	draining atomic.Bool
@@ -79,7 +79,7 @@ type healthService struct {
 	health *Health
 }
 
-// services are the names that the health protocol knows (decisions 3.3).
+// services returns the names that the health protocol knows (contract L-30).
 func services() []string {
 	return []string{"", "ratelimit", ratelimitpb.RateLimitService_ServiceDesc.ServiceName}
 }

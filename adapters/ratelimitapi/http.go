@@ -99,8 +99,7 @@ func (w *web) handle(c *fasthttp.RequestCtx) {
 	}
 }
 
-// json answers as ShouldRateLimit does: 200 within the limits, 429 over them
-// (rate limit document, endpoints).
+// json answers as ShouldRateLimit does: 200 within the limits, 429 over them (contract L-27).
 func (w *web) json(c *fasthttp.RequestCtx) {
 	if !c.IsPost() {
 		notAllowed(c, http.MethodPost)

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// appendJSON writes a decision as the proto3 JSON of the response: lower camel
-// case, zero values left out (decisions 3.3). The library's own writer puts
-// spaces in at random, and costs several times as much.
+// appendJSON writes a decision as the proto3 JSON of the response: lower camel case, zero values
+// left out (contract L-27). The library's own writer inserts spaces at random and costs several
+// times as much.
 func appendJSON(dst []byte, d *ratelimit.Decision, headers []pair, metadata map[string]any) ([]byte, error) {
 	dst = append(dst, `{"overallCode":`...)
 	dst = appendCode(dst, d.Code)

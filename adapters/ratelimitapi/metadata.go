@@ -12,10 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// metadata is the dynamic metadata of an answer, in types of JSON, as the Envoy
-// service gives it (decisions 3.1): what was asked, the metadata of the rules that
-// were not exceeded, and which descriptors of quota mode were over. Nil unless
-// RESPONSE_DYNAMIC_METADATA is true.
+// metadata returns the dynamic metadata of an answer, in types of JSON, as the Envoy service has it
+// (contract L-18): what was asked, the metadata of the rules that were not exceeded, and which
+// descriptors of quota mode were over. It is nil unless RESPONSE_DYNAMIC_METADATA is true.
 func (s *service) metadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) map[string]any {
 	if !s.dynamicMetadata {
 		return nil

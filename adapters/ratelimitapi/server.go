@@ -104,9 +104,9 @@ func named(listener string, err error) error {
 	return fmt.Errorf("serve %s: %w", listener, err)
 }
 
-// Shutdown closes both listeners and waits for the calls in flight, until ctx is
-// done at the latest; what is in flight then is cut off. Health should have been
-// drained before (decisions 0).
+// Shutdown closes both listeners and waits for the calls in flight, until ctx is done at the
+// latest; calls that are still in flight then are cut off. Health should have been drained before
+// (contract O-18).
 func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-s.shutdown:

@@ -14,10 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// claiming returns the versions whose addresses the server has to own after the
-// changes, and before them need not have: those with another document, and
-// those that leave the status deleted (decisions 1.4). It is asked before the
-// changes are stored.
+// claiming returns the versions whose addresses the server must own after the changes and need not
+// have owned before: those with another document, and those that leave the status deleted (contract
+// It is called before the changes are stored.
 func (s *Servers) claiming(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
 	if !s.uniqueURLs {
 		return nil, nil

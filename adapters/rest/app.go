@@ -24,12 +24,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// The headers that tell callers of their limit (authentication document,
-// section Limits).
+// The headers that report a caller's limit (contract A-53).
 const (
 	headerLimit     = "X-RateLimit-Limit"
 	headerRemaining = "X-RateLimit-Remaining"
-	headerReset     = "X-RateLimit-Reset" // Unix seconds (decisions 2.4)
+	headerReset     = "X-RateLimit-Reset" // Unix seconds (contract A-53)
 )
 
 // Part is one part of the API.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The bounds of a request (decisions 0).
+// The bounds of a request (contract O-11).
 const (
 	MaxBody   = 1 << 20
 	maxHeader = 16 << 10

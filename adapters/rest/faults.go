@@ -116,10 +116,9 @@ func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(RetrySeconds(d)))
 }
 
-// setExhausted makes the limit's headers tell of the limit that is used up,
-// which need not be the one that every request counts against: nothing remains
-// until the caller may try again (authentication document, section Limits). How
-// many tries that limit has is told by the detail "limit".
+// setExhausted sets the limit's headers to the limit that is used up, which need not be the one
+// that every request counts against: nothing remains until the caller may try again (contract
+// The detail "limit" has the size of that limit.
 func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
 	if limit, ok := f.Details["limit"].(uint64); ok {
 		c.Set(headerLimit, strconv.FormatUint(limit, 10))

@@ -31,8 +31,8 @@ type Health struct {
 // NewHealth returns the health of a service with the given dependencies.
 func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
 
-// Drain makes health and readiness turn unhealthy, so that no new callers are
-// sent here while everything still answers (decisions 0).
+// Drain makes health and readiness unhealthy, so that no new callers are sent here while everything
+// is still answered (contract O-18).
 func (h *Health) Drain() { h.draining.Store(true) }
 
 // drains tells whether Drain was called; a nil health never drains.

@@ -74,9 +74,8 @@ type origin struct {
 	secure  bool         // it came over TLS
 }
 
-// setOrigin finds who really sent the request: the peer of the connection,
-// or, when that is a trusted proxy, the last address of X-Forwarded-For that
-// is none (decisions 0).
+// setOrigin finds the client of the request: the peer of the connection, or, if that is a trusted
+// proxy, the last address of X-Forwarded-For that is not one (contract O-10).
 func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
@@ -179,9 +178,8 @@ func BearerToken(c *fiber.Ctx) string {
 	return strings.Clone(strings.TrimSpace(token))
 }
 
-// JSONBody returns a copy of the request's body. Another content type than
-// JSON is 415; none counts as JSON (decisions 0). Syntax is the reader's
-// business.
+// JSONBody returns a copy of the request's body. A content type other than JSON is 415; none counts
+// as JSON (contract O-12). It does not check the syntax.
 func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	if t := c.Get(fiber.HeaderContentType); t != "" && !isJSON(t) {
 		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")

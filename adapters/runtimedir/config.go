@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Config says where the files are (rate limit document, configuration loading
-// from files).
+// Config names the folder of the files (contract L-33).
 type Config struct {
 	Root           string `env:"RUNTIME_ROOT" envDefault:"/srv/runtime_data/current" desc:"the root of the rate limit configuration, often a symbolic link that is swapped"`
 	Subdirectory   string `env:"RUNTIME_SUBDIRECTORY" desc:"a folder below RUNTIME_ROOT"`

@@ -21,8 +21,7 @@ const (
 	inReplaces   block = "replaces"
 )
 
-// known returns the keys of a block (the rate limit document's tables and
-// decisions 3.1).
+// known returns the keys of a block (contract L-36).
 func (b block) known() []string {
 	switch b {
 	case inFile:

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Changes are gathered until nothing has changed for quiet (decisions 3.4), but
-// no longer than patience.
+// Changes are gathered until nothing has changed for quiet (contract L-33), but no longer than
+// patience.
 const (
 	quiet    = 100 * time.Millisecond
 	patience = 2 * time.Second

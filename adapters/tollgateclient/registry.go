@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Issue is one thing that validation found (decisions 1.6).
+// Issue is one finding of a validation (contract R-55).
 type Issue struct {
 	Type      string `json:"type"`
 	Path      string `json:"path"`
@@ -36,7 +36,7 @@ type Record struct {
 	Standing
 }
 
-// Standing is what the registry itself says of a version (decisions 1.1).
+// Standing is what the registry itself says of a version (contract R-2).
 type Standing struct {
 	Status          string `json:"status"`
 	StatusMessage   string `json:"statusMessage"`
@@ -52,7 +52,7 @@ const (
 	manyServers = "servers"
 )
 
-// recordAnswer is a ServerResponse (registry document).
+// recordAnswer is a ServerResponse (contract R-2).
 type recordAnswer struct {
 	Server struct {
 		Name    string `json:"name"`

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// deviceTokenHeader carries a device token both ways for clients without cookies (decisions 2.4).
+// deviceTokenHeader carries a device token both ways for clients without cookies (contract A-37).
 const deviceTokenHeader = "X-Device-Token" // #nosec G101 -- the name of a header
 
-// Device is how a machine introduces itself (authentication document, DeviceInfo).
+// Device is how a machine describes itself (contract A-35).
 type Device struct {
 	UserAgent        string `json:"userAgent,omitempty"`
 	ScreenResolution string `json:"screenResolution,omitempty"`
@@ -113,7 +113,7 @@ func (c *Client) Refresh(ctx context.Context, token string) (Tokens, error) {
 	return a.tokens()
 }
 
-// Session is a session as its bearer sees it (decisions 2.1). Times are as the service writes them.
+// Session is a session as its bearer sees it (contract A-1). Times are as the service writes them.
 type Session struct {
 	ID             string `json:"id"`
 	UserID         string `json:"userId"`

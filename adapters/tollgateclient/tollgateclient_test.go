@@ -57,7 +57,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestRequests wants each call where the documents say it is, with what belongs there and nowhere else.
+// TestRequests checks the path, headers and body of each call.
 func TestRequests(t *testing.T) {
 	var got string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,6 @@
-// Package valkey keeps counters and session copies in Valkey 7.2 and later, or Redis 6.2 and later: a single server, one
-// watched by sentinels, or a cluster (decisions 3.5). It does not decide what to do while the store is away; it says so
-// soon, as fault.Unavailable.
+// Package valkey keeps counters and session copies in Valkey 7.2 and later, or Redis 6.2 and later:
+// a single server, one watched by sentinels, or a cluster (contract L-40). It does not decide what
+// to do while the store is away; it returns fault.Unavailable without delay.
 //
 // # One command per counter
 //
@@ -18,12 +18,13 @@
 //
 // # Clusters
 //
-// The hits of one Add go to their nodes at once. Each node fails apart from the others: while one does not answer, calls
-// that need it fail, and those that do not go on. A script cannot span slots, and keys are not changed to force them into
-// one: AddUnlessOver over several slots reads all counters first, and if none would be over counts slot by slot, each
-// slot atomically. Between the two a parallel request may fill a counter; this one is then over, yet counted in the other
-// slots too. So a limit never lets more through, but rule 10 of the rate limit document can count a hit too many. A call
-// within one slot, which one hit always is, is exact.
+// The hits of one Add go to their nodes at once. Each node fails apart from the others: while one
+// does not answer, calls that need it fail, and those that do not go on. A script cannot span
+// slots, and keys are not changed to force them into one: AddUnlessOver over several slots reads
+// all counters first, and if none would be over counts slot by slot, each slot atomically. Between
+// the two a parallel request may fill a counter; this one is then over, yet counted in the other
+// slots too. So a limit never lets more through, but under contract L-10 a hit too many may be
+// counted (contract L-42). A call within one slot, which one hit always is, is exact.
 package valkey
 
 import (

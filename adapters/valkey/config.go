@@ -12,7 +12,7 @@ import (
 // Topology is how the servers behind KVSTORE_URL are arranged.
 type Topology string
 
-// The topologies of the rate limit document.
+// The topologies of a store (contract L-40).
 const (
 	Single   Topology = "single"
 	Sentinel Topology = "sentinel"
@@ -35,7 +35,7 @@ const (
 // DefaultTimeout is how long a call waits for the store unless KVSTORE_TIMEOUT is set.
 const DefaultTimeout = 500 * time.Millisecond
 
-// Config is how to reach the store (rate limit document, table of the cache store; decisions 3.5).
+// Config holds how to reach the store (contract L-40).
 type Config struct {
 	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the store: host:port, a socket's path, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated, each host:port or a URL; unset: in the process"`
 	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for a socket's path"`
@@ -62,7 +62,7 @@ type Config struct {
 	prefix string // of the variables' names, when not KVSTORE_
 }
 
-// PerSecondConfig is a second store, for per-second limits only (rate limit document, table of the cache store).
+// PerSecondConfig holds how to reach a second store, for per-second limits only (contract L-41).
 type PerSecondConfig struct {
 	Enabled        bool          `env:"KVSTORE_PERSECOND" envDefault:"false" desc:"count per-second limits in a store of their own"`
 	URL            string        `env:"KVSTORE_PERSECOND_URL" secret:"true" desc:"as KVSTORE_URL"`

@@ -50,8 +50,8 @@ type link struct {
 	missed  bool                          // the last question of a watched link was not answered; of run alone
 }
 
-// openLink starts a link of which connect, timeout, dial and log are set, and returns what ends it. It waits for a first
-// connection a little, and the link is as good without one (decisions 3.3).
+// openLink starts a link whose connect, timeout, dial and log are set, and returns a function that
+// ends it. It waits briefly for a first connection; the link works without one (contract L-40).
 func openLink(ctx context.Context, l *link) func() {
 	l.attend, l.whole = make(chan struct{}, 1), newNode()
 	life, end := context.WithCancel(context.Background())

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Pair counts per-second limits in one store and all others in another (KVSTORE_PERSECOND). One AddUnlessOver that needs
-// both cannot be atomic over the two: it looks in both first, with the consequence for rule 10 that the package
-// documentation tells of clusters.
+// Pair counts per-second limits in one store and all others in another (KVSTORE_PERSECOND). An
+// AddUnlessOver that needs both cannot be atomic over the two: it reads both first, with the
+// consequence for contract L-10 that contract L-42 states.
 type Pair struct {
 	second, other counter.Store
 }

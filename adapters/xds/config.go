@@ -13,8 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Config is how to reach the management server, and what to tell it (rate limit
-// document, configuration from a management server).
+// Config holds how to reach the management server, and what to send it (contract L-38).
 type Config struct {
 	Server        string        `env:"CONFIG_GRPC_XDS_SERVER_URL" envDefault:"localhost:18000" desc:"the management server, host:port; used with CONFIG_TYPE=GRPC_XDS_SOTW"`
 	RetryInterval time.Duration `env:"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL" envDefault:"3s" desc:"wait between attempts to connect to the management server"`

@@ -112,9 +112,8 @@ func (d *decoder) descriptor(from *configpb.RateLimitDescriptor, at ruleset.Posi
 	return decoded
 }
 
-// limit decodes a policy. A zero on the wire is the same as nothing: beside
-// unlimited it counts as nothing, else as the count zero, which blocks all
-// (rule 4 of the rate limit document).
+// limit decodes a policy. A zero on the wire is the same as nothing: next to unlimited it counts as
+// nothing, otherwise as the count zero, which blocks everything (contract L-38).
 func (d *decoder) limit(from *configpb.RateLimitPolicy, at ruleset.Position) *ruleset.Limit {
 	if from == nil {
 		return nil

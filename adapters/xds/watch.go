@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// typeURL is the type of the resources (rate limit document, configuration from a management server).
+	// typeURL is the type of the resources (contract L-38).
 	typeURL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
 	// refusalGap is the least time between two refusals: some servers send a set that was refused again at once, and would
 	// go round and round with us.

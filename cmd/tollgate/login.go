@@ -102,7 +102,8 @@ func (l *login) run(ctx context.Context, o *output) error {
 	})
 }
 
-// goodFor tells what a session of a trust level may do, as services are set up by default (decisions 1.5).
+// goodFor returns what a session of a trust level may do, by the default settings of a service
+// (contract ).
 func goodFor(level string) string {
 	switch level {
 	case auth.FullTrust.String():

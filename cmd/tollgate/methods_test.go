@@ -46,8 +46,8 @@ func TestMethods(t *testing.T) {
 	wantMethodsTold(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
 }
 
-// wantMethodsTold wants the audit log to tell of such changes of methods, by an
-// operator and in nobody's own log; those of the document are left out.
+// wantMethodsTold wants the audit log to have these changes of methods, by an operator and in
+// nobody's own log; those of the first methods are left out.
 func wantMethodsTold(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var events []struct {
@@ -70,7 +70,7 @@ func wantMethodsTold(t *testing.T, dir string, want ...string) {
 			told = append(told, e.Details.Action+" "+strconv.Itoa(e.Details.MethodID))
 		}
 	}
-	if !slices.Equal(told, want) || len(events) != len(want)+2*35 { // those of the document went and came back
+	if !slices.Equal(told, want) || len(events) != len(want)+2*35 { // the first methods went and came back
 		t.Errorf("told is %v among %d, want %v", told, len(events), want)
 	}
 }

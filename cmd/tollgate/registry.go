@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// maxDocument is the most bytes of one document, as of a request of the API
-// (decisions 0).
+// maxDocument is the most bytes of one document, the same as of a request of the API (contract
+// O-8).
 const maxDocument = 1 << 20
 
 func newRegistry(p process) *cobra.Command {
@@ -24,7 +24,7 @@ func newRegistry(p process) *cobra.Command {
 	return c
 }
 
-// finding is one issue as the validate endpoint tells it (decisions 1.6).
+// finding is one issue in the form of the validate endpoint (contract R-55).
 type finding struct {
 	Type      string `json:"type"`
 	Path      string `json:"path"`

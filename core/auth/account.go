@@ -2,8 +2,8 @@ package auth
 
 import "time"
 
-// Email is an e-mail address in its canonical form: trimmed, NFC, lower case
-// (decisions 2.2). ParseEmail makes one.
+// Email is an e-mail address in its canonical form: trimmed, NFC, lower case (contract A-10).
+// ParseEmail makes one.
 type Email string
 
 // PasswordHash is an encoded password hash with its algorithm and parameters.
@@ -15,8 +15,8 @@ type SealedSecret []byte
 // AccountState tells whether a person may sign in.
 type AccountState string
 
-// The states of an account. A lock leaves living sessions alone; disabling
-// ends them (decisions 2.1).
+// The states of an account. A lock leaves living sessions alone; disabling ends them (contract
+//
 const (
 	AccountActive   AccountState = "active"
 	AccountLocked   AccountState = "locked" // by an operator, until unlocked
@@ -96,8 +96,8 @@ func (e Enrolment) open(now time.Time) bool {
 	return !e.At.IsZero() && now.Sub(e.At) < EnrolmentTTL
 }
 
-// Lockout counts failed sign-ins of one subject: an e-mail address, whether
-// or not it has an account, or a device that proves itself (decisions 2.2).
+// Lockout counts failed sign-ins of one subject: an e-mail address, whether or not it has an
+// account, or a device that proves itself (contract ).
 type Lockout struct {
 	Failures    []time.Time // when those of the present window were, in the order in which they were counted
 	LockedUntil time.Time   // zero when not locked

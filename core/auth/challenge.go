@@ -5,7 +5,7 @@ import "time"
 // StepUpMethod is how a one-time code reaches a person.
 type StepUpMethod string
 
-// The step-up methods of the authentication document.
+// The step-up methods (contract A-41).
 const (
 	EmailOTP         StepUpMethod = "EMAIL_OTP"
 	SMSOTP           StepUpMethod = "SMS_OTP"

@@ -2,7 +2,7 @@ package auth
 
 import "github.com/tollgate-dev/tollgate/core/fault"
 
-// The error codes of the authentication document, section Errors.
+// The error codes (contract A-2).
 const (
 	CodeInvalidInput       fault.Code = "invalid_input"
 	CodeValidation         fault.Code = "validation_error"

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDeviceField is the greatest length of a field of deviceInfo in characters (decisions 2.4).
+// maxDeviceField is the greatest length of a field of deviceInfo in characters (contract A-35).
 const maxDeviceField = 512
 
 // CommandLine is the product that a user agent of the publishing commands begins
@@ -27,8 +27,9 @@ type DeviceFields struct {
 // DeviceInfo is what a device says about itself. It is no secret and proves nothing. NewDeviceInfo makes one.
 type DeviceInfo struct{ fields DeviceFields }
 
-// NewDeviceInfo checks the fields: a NUL or broken UTF-8 is fault.Invalid with code invalid_input, more than 512 characters
-// have code validation_error (decisions 2.4). All wrong fields are named; where some cannot be read, only those.
+// NewDeviceInfo checks the fields: a NUL or broken UTF-8 is fault.Invalid with code invalid_input,
+// more than 512 characters with code validation_error (contract ). All wrong fields are
+// named; if some cannot be read, only those.
 func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 	cannotRead, tooLong := map[string]string{}, map[string]string{}
 	for _, field := range [...]struct{ name, value string }{
@@ -55,8 +56,10 @@ func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 // UserAgent returns the user agent as it was sent.
 func (d DeviceInfo) UserAgent() string { return d.fields.UserAgent }
 
-// Identity returns the identity of the device for a user: SHA-256, in hexadecimal, over the user id and the four fields, the
-// browser's version left out (decisions 2.4). The fields can be guessed from it: it is not to be shown as it is. Each part is written behind its length, so that no two inputs run together.
+// Identity returns the identity of the device for a user: SHA-256, in hexadecimal, over the user id
+// and the four fields, without the browser's version (contract A-36). The fields can be guessed
+// from it, so it must not be shown as it is. Each part is written after its length, so that no two
+// inputs give the same bytes.
 func (d DeviceInfo) Identity(user UserID) DeviceIdentity {
 	h := sha256.New()
 	for _, part := range [...]string{

@@ -5,11 +5,7 @@ import "time"
 // EventType is the kind of an audit event.
 type EventType string
 
-// The event types of the authentication document, and four more:
-// RegistryChange, which every registry write leaves (decisions 1.5),
-// CredentialChange, which a change of what a person signs in with leaves,
-// AccountChange, which an operator's other changes of an account leave, and
-// MethodsChange, which an operator's changes of the methods listing leave.
+// The event types (contract A-47).
 const (
 	LoginAttempt       EventType = "LOGIN_ATTEMPT"
 	RiskEvaluation     EventType = "RISK_EVALUATION"

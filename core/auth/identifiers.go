@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// The identifiers of the authentication document; each is a UUID in its usual
-// lower-case text form.
+// The identifiers of authentication; each is a UUID in its usual lower-case text form.
 type (
 	// UserID names an account.
 	UserID string
@@ -48,14 +47,14 @@ func ParseUUID[ID ~string](field, s string) (ID, error) {
 	return ID(strings.ToLower(s)), nil
 }
 
-// InvalidField returns the failure of one field of a request, with the field
-// named in details.fields (decisions 2.1).
+// InvalidField returns the failure of one field of a request, which details.fields names (contract
+//
 func InvalidField(code fault.Code, field, problem string) *fault.Error {
 	return InvalidFields(code, map[string]string{field: problem})
 }
 
-// InvalidFields returns the failure of fields of a request, each with what is
-// wrong with it and named in details.fields (decisions 2.1).
+// InvalidFields returns the failure of fields of a request; details.fields has each with its
+// problem (contract A-3).
 func InvalidFields(code fault.Code, problems map[string]string) *fault.Error {
 	sentences := make([]string, 0, len(problems))
 	for _, field := range slices.Sorted(maps.Keys(problems)) {

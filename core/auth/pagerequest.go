@@ -1,6 +1,6 @@
 package auth
 
-// MaxPage is the most entries of one page of a list (authentication document, section Limits).
+// MaxPage is the most entries of one page of a list (contract A-40).
 const MaxPage = 1000
 
 // PageRequest selects one page of a list.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The bounds of a new password in characters (authentication document, password rules; decisions 2.1).
+// The bounds of a new password in characters (contract A-11).
 const (
 	MinPassword = 8
 	MaxPassword = 128
@@ -43,8 +43,8 @@ func (p Password) TooLong() bool {
 	return len(p.value) > utf8.UTFMax*MaxPassword || utf8.RuneCountInString(p.value) > MaxPassword
 }
 
-// Check returns fault.Invalid with code validation_error and names the field when p breaks a rule for new passwords
-// (authentication document, password rules; decisions 2.1).
+// Check returns fault.Invalid with code validation_error, and names the field, if p breaks a rule
+// for new passwords (contract A-11).
 func (p Password) Check(field string) error {
 	var problem string
 	seen := classesOf(p.value)

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// RecoveryCodes is how many recovery codes an activated authenticator comes with (decisions 2.1).
+	// RecoveryCodes is how many recovery codes come with an activated authenticator (contract
+	//
 	RecoveryCodes = 10
 	// recoveryLength is the length of one without its hyphen: 50 bits.
 	recoveryLength = 10
@@ -93,8 +94,9 @@ func WrongCode() *fault.Error {
 	return fault.New(fault.Unauthenticated, CodeInvalidMFA, "the code is wrong or was used before")
 }
 
-// Take takes a code of an active authenticator, or one of its recovery codes; either is good once (decisions 2.1, 2.2). It
-// returns what the code was, nothing when it is wrong, and then changes nothing.
+// Take takes a code of an active authenticator, or one of its recovery codes; either is good once
+// (contract A-19). It returns which of the two the code was. For a wrong code it returns nothing
+// and changes nothing.
 func (f SecondFactor) Take(a *Account, code OTP, now time.Time) (Factor, error) {
 	if !a.MFA.Active {
 		return "", nil

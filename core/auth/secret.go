@@ -18,7 +18,8 @@ type AccessToken string
 // RefreshSecret is a refresh token in clear: opaque, 256 bit. It prints as a placeholder.
 type RefreshSecret string
 
-// DeviceSecret is a device token in clear: opaque, 256 bit (decisions 2.4). It prints as a placeholder.
+// DeviceSecret is a device token in clear: opaque, 256 bits (contract A-37). It prints as a
+// placeholder.
 type DeviceSecret string
 
 // OTP is a one-time code in clear. It prints as a placeholder.
@@ -146,7 +147,8 @@ func EmailLockout(k Key, email Email) LockoutKey {
 	return LockoutKey("email:" + hex.EncodeToString(sum[:]))
 }
 
-// DeviceLockout returns the subject of failed sign-ins on a device that proves itself (decisions 2.2).
+// DeviceLockout returns the subject of failed sign-ins on a device that proves itself (contract
+//
 func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + string(device)) }
 
 // ActsLockout returns the subject of what a person who is signed in gets wrong: the present password, codes of the

@@ -10,7 +10,7 @@ import (
 // ClockTolerance is how far the clocks of two instances may differ for what one of them has just recorded to count with the other.
 const ClockTolerance = 10 * time.Second
 
-// DeviceIdentity is the derived identity of a device (decisions 2.4).
+// DeviceIdentity is the derived identity of a device (contract A-36).
 type DeviceIdentity string
 
 // TokenHash is the SHA-256 of an opaque token. Only hashes are stored.
@@ -95,14 +95,14 @@ type Device struct {
 // TrustStatus is a person's own mark on a device.
 type TrustStatus string
 
-// The marks of the authentication document.
+// The marks of a device (contract A-38).
 const (
 	DeviceTrusted   TrustStatus = "TRUSTED"
 	DeviceUntrusted TrustStatus = "UNTRUSTED"
 	DevicePending   TrustStatus = "PENDING"
 )
 
-// DeviceToken is a device's proof of itself, stored hashed (decisions 2.4).
+// DeviceToken is a device's proof of itself, stored as a hash (contract A-37).
 type DeviceToken struct {
 	Hash     TokenHash
 	DeviceID DeviceID

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The parameters of authenticator codes (decisions 2.2): those that every app understands.
+// The parameters of authenticator codes (contract A-19): those that every app understands.
 const (
 	totpPeriod = 30 // seconds
 	totpDigits = 6

@@ -6,8 +6,7 @@ import "github.com/tollgate-dev/tollgate/core/fault"
 // one admits all that a lesser one does.
 type TrustLevel uint8
 
-// The trust levels of the authentication document, least first. The zero
-// value is no level and admits nothing.
+// The trust levels, lowest first (contract A-6). The zero value is no level and admits nothing.
 const (
 	HighRisk TrustLevel = iota + 1
 	Unverified

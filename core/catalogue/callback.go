@@ -8,10 +8,9 @@ import (
 
 var callbackForm = regexp.MustCompile(`^[A-Za-z_$.][A-Za-z0-9_$.]{0,63}$`)
 
-// ParseCallback checks the name of the function that a JSONP answer calls, and
-// returns it; an empty one counts as absent. Letters, digits, "_", "$" and
-// ".", 1 to 64 of them, the first not a digit, are all that it may have
-// (decisions 4); anything else is fault.Invalid.
+// ParseCallback checks the name of the function that a JSONP answer calls, and returns it; an empty
+// one counts as absent. It may have 1 to 64 letters, digits, "_", "$" and ".", the first not a
+// digit (contract M-7); anything else is fault.Invalid.
 func ParseCallback(s string) (string, error) {
 	if s != "" && !callbackForm.MatchString(s) {
 		return "", fault.New(fault.Invalid, "",

@@ -27,7 +27,7 @@ type Method struct {
 	Parameters  []string // the path parameters, in the order of the path
 }
 
-// ListingID is the id of the listing itself (decisions 4).
+// ListingID is the id of the listing itself (contract M-3).
 const ListingID MethodID = 1103
 
 // The bounds of a method. Ids fit into 32 bits on every database.

@@ -18,11 +18,11 @@ type Entry struct {
 // Descriptor is a path of entries, from the widest to the narrowest.
 type Descriptor struct {
 	Entries []Entry
-	// Override takes the place of any rule, in a domain that has rules
-	// (decisions 3.1). Nil for none.
+	// Override takes the place of any rule, in a domain that has rules (contract L-16). It is nil
+	// for none.
 	Override *Limit
-	// Hits is how many hits this descriptor adds. Nil for as many as the
-	// request; zero looks without counting (decisions 3.2).
+	// Hits is how many hits this descriptor adds. It is nil for as many as the request's; zero
+	// looks without counting (contract L-19).
 	Hits *uint64
 	// GiveBack takes the hits off the counter instead of adding them.
 	GiveBack bool
@@ -32,12 +32,12 @@ type Descriptor struct {
 type Request struct {
 	Domain      Domain
 	Descriptors []Descriptor
-	// Hits is how many hits each descriptor adds that does not say for itself;
-	// zero counts as one (decisions 3.2).
+	// Hits is how many hits each descriptor adds that has no number of its own; zero counts as one
+	// (contract L-19).
 	Hits uint32
 }
 
-// MaxHits is the most hits that one descriptor may add (decisions 3.2).
+// MaxHits is the most hits that one descriptor may add (contract L-19).
 const MaxHits = 1<<32 - 1
 
 // Limit is how many requests a unit of time admits. Its zero value is no limit
@@ -56,8 +56,7 @@ const (
 	OverLimit
 )
 
-// Unlimited is the LimitRemaining of a rule without a limit (rule 6 of the rate
-// limit document).
+// Unlimited is the LimitRemaining of a rule without a limit (contract L-6).
 const Unlimited = 1<<32 - 1
 
 // Status is the answer to one descriptor.
@@ -87,9 +86,8 @@ type Decision struct {
 	Statuses []Status // one for each descriptor, in the request's order
 }
 
-// Closest returns the status that is closest to its limit: an over-limit one
-// first, then the least remaining; the earlier of equals (decisions 3.3). Nil
-// when no status has a limit.
+// Closest returns the status that is closest to its limit: an over-limit one first, then the least
+// remaining, the earlier of equals (contract L-28). It returns nil when no status has a limit.
 func (d *Decision) Closest() *Status {
 	var closest *Status
 	for i := range d.Statuses {

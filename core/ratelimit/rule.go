@@ -18,7 +18,7 @@ type Metadata map[string]any
 type Rule struct {
 	Limit     Limit // zero when Unlimited
 	Unlimited bool
-	Shadow    bool // an over-limit outcome is answered as OK (rule 8)
+	Shadow    bool // an over-limit outcome is answered as OK (contract L-8)
 	Quota     bool // fails the request only together with all other quota rules
 
 	// Hits are the rule's statistics, kept over reloads as long as the rule's
@@ -34,8 +34,8 @@ type Rule struct {
 	Name     Name   // empty for none
 
 	Domain Domain
-	// Path is the rule's name in statistics: key_value of each level, joined by
-	// dots (section Events of the rate limit document).
+	// Path is the rule's name in statistics: key_value of each level, joined by dots (contract
+	// L-44).
 	Path string
 	// Levels is the key_value of each level by itself.
 	Levels []string

@@ -8,8 +8,7 @@ import (
 // Unit is the unit of time of a limit.
 type Unit uint8
 
-// The units: those of the rate limit document, and week, month and year as the
-// Envoy service has them (decisions 3.1).
+// The units (contract L-14).
 const (
 	NoUnit Unit = iota
 	Second

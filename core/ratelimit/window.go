@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MaxKey is the greatest length of a counter's key, in bytes; a longer one is
-// hashed (decisions 3.2).
+// MaxKey is the greatest length of a counter's key, in bytes; a longer one is hashed (contract
+// L-22).
 const MaxKey = 200
 
 // MaxPrefix is the greatest length of a prefix, in bytes: it leaves room for
@@ -25,9 +25,8 @@ type Window struct {
 	Length time.Duration
 }
 
-// WindowAt returns the window of a length that the time is in: windows follow
-// each other since the epoch, floor(now/length)·length (decisions 3.2). The
-// length is whole seconds, at least one.
+// WindowAt returns the window of a length that contains the time: windows follow each other since
+// the epoch, floor(now/length)·length (contract L-21). The length is whole seconds, at least one.
 func WindowAt(now time.Time, length time.Duration) Window {
 	seconds := max(int64(length/time.Second), 1)
 	unix := now.Unix()
@@ -65,10 +64,10 @@ func ValidPrefix(prefix string) bool {
 	return len(prefix) <= MaxPrefix && plain([]byte(prefix))
 }
 
-// AppendKey appends the key of a counter to dst. No two counters have the same
-// key: each text is written behind its length, and the key ends with the
-// lengths of window and prefix. A key over MaxKey bytes, or with bytes that a
-// store refuses, becomes the prefix and a SHA-256 sum (decisions 3.2).
+// AppendKey appends the key of a counter to dst. No two counters have the same key: each text is
+// written after its length, and the key ends with the lengths of window and prefix. A key over
+// MaxKey bytes, or with bytes that a store refuses, becomes the prefix and a SHA-256 sum (contract
+// L-22).
 //
 // It allocates nothing when dst has room.
 func AppendKey(dst []byte, c Counter) []byte {

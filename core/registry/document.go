@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Draft is a body that is a JSON object, not yet checked against the rules of
-// documents: permission is checked between the two (decisions 1.1).
+// Draft is a body that is a JSON object, not yet checked against the rules of documents, because
+// permission is checked between the two (contract R-6).
 type Draft struct {
 	text []byte
 	root node
@@ -86,8 +86,8 @@ func (d Draft) check() *report {
 	return r
 }
 
-// Document is a server document that keeps every rule of the registry
-// document's tables and of decisions 1.6. Draft.Document makes one.
+// Document is a server document that keeps every rule of documents (contract ).
+// Draft.Document makes one.
 type Document struct {
 	name     Name
 	version  Version

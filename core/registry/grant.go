@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Action is what a grant allows (decisions 1.5).
+// Action is what a grant allows (contract R-34).
 type Action string
 
 // The actions of grants.
@@ -31,9 +31,8 @@ type Holder string
 // name; case-sensitive. ParsePattern makes one; the zero value selects none.
 type Pattern struct{ value string }
 
-// ParsePattern returns the pattern written in s: 1 to 200 characters of those
-// that names are made of, with a "*" at the end or none (decisions 1.5).
-// Anything else is fault.Invalid.
+// ParsePattern returns the pattern written in s: 1 to 200 characters that names can have,
+// optionally with a "*" at the end (contract R-35). Anything else is fault.Invalid.
 func ParsePattern(s string) (Pattern, error) {
 	prefix, wild := strings.CutSuffix(s, "*")
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// CodeRules marks the failure of a document that breaks rules. Other faults of
-// kind Invalid are malformed requests (decisions 1.1: 422 and 400).
+// CodeRules marks the failure of a document that breaks rules, which is 422. Other faults of kind
+// Invalid are malformed requests, which are 400 (contract R-5).
 const CodeRules fault.Code = "document_rules"
 
 // Bounds of what is told of a document with very many faults.
@@ -20,7 +20,7 @@ const (
 	maxQuoted = 64   // characters quoted from a document
 )
 
-// IssueType is the class of an issue (decisions 1.6).
+// IssueType is the class of an issue (contract R-55).
 type IssueType string
 
 // The types of issues.

@@ -47,8 +47,7 @@ type member struct {
 	value node
 }
 
-// get returns the value of a property, or nil when it is missing or null
-// (decisions 1.6: null is absent).
+// get returns the value of a property, or nil when it is missing or null (contract R-9).
 func (n *node) get(name string) *node {
 	if n == nil {
 		return nil

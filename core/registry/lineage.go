@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Lineage is all versions of one server, on which every change is decided
-// whole: exactly one of them is latest after each (decisions 1.3). It is made
-// from what the store locked, and its changes go back there.
+// Lineage is all versions of one server, on which every change is decided as a whole: after each
+// exactly one of them is latest (contract R-23). It is made from what the store locked, and its
+// changes go back there.
 type Lineage struct {
 	name   Name
 	before []Release
@@ -21,8 +21,8 @@ func NewLineage(name Name, releases []Release) *Lineage {
 	return &Lineage{name, releases, append([]Release(nil), releases...)}
 }
 
-// Publish adds a version. fault.Conflict when it was ever published, deleted
-// or not, and when the server has MaxVersions already (decisions 1.4).
+// Publish adds a version. fault.Conflict when it was ever published, deleted or not, and when the
+// server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 	if l.find(version) >= 0 {
 		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s was published before, and a version is published once", quote(version.value), l.name)
@@ -62,8 +62,8 @@ func (l *Lineage) Delete(version Version, now time.Time) (Release, error) {
 	return l.now[i], nil
 }
 
-// SetStatus changes the status of a version. fault.NotFound when it is
-// missing, fault.Invalid when it stands so already (decisions 1.4).
+// SetStatus changes the status of a version. fault.NotFound when it is missing, fault.Invalid when
+// it has the status and message already (contract R-28).
 func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Release, error) {
 	i := l.find(version)
 	if i < 0 {

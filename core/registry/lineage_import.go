@@ -6,11 +6,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Import adds versions as another registry recorded them: each keeps its
-// status, its message and its times, except that the latest flag is given by
-// the rule of this registry (decisions 1.3). A version without a publication
-// time is published now. One whose publication time another version has
-// already is given the next microsecond that is free.
+// Import adds versions as another registry recorded them: each keeps its status, its message and
+// its times, except that the latest flag is given by the rule of this registry (contract R-22). A
+// version without a publication time is published now. One whose publication time another version
+// has already is given the next microsecond that is free.
 //
 // It returns the versions as they now stand, and an error beside each that was
 // not added: fault.Conflict when it is here already, deleted or not, or when

@@ -8,20 +8,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Bounds of names and versions in characters (ServerDetail table; decisions
-// 1.6).
+// Bounds of names and versions in characters (contract R-40).
 const (
 	MinName    = 3
 	MaxName    = 200
 	MaxVersion = 255
 )
 
-// LatestAlias is what a reader asks for instead of a version to get the latest
-// one. No version is called so (decisions 1.6).
+// LatestAlias is what a reader asks for instead of a version to get the latest one (contract R-19).
+// No version has this name (contract R-49).
 const LatestAlias = "latest"
 
-// Name is the name of a server, valid by the rules of the ServerDetail table.
-// ParseName makes one; the zero value is no name.
+// Name is the name of a server, valid by contract R-40. ParseName makes one; the zero value is no
+// name.
 type Name struct{ value string }
 
 // ParseName returns the name written in s. A string that breaks a rule is
@@ -36,9 +35,8 @@ func ParseName(s string) (Name, error) {
 // String returns the name as it was given.
 func (n Name) String() string { return n.value }
 
-// Version is the version string of a server, valid by the rules of the
-// ServerDetail table and decisions 1.6. ParseVersion makes one; the zero value
-// is no version.
+// Version is the version string of a server, valid by contract. ParseVersion makes
+// one; the zero value is no version.
 type Version struct{ value string }
 
 // ParseVersion returns the version written in s. A string that breaks a rule

@@ -1,10 +1,9 @@
 package registry
 
-// Outranks tells whether a, rather than b, is the latest of the two versions
-// of one server (decisions 1.3): one that is not deleted beats one that is, a
-// semantic one beats another, two semantic ones compare by precedence, and
-// then, as do two others, by publication. It is a strict total order, since no
-// two versions of a server are published at the same time.
+// Outranks reports whether a, rather than b, is the latest of the two versions of one server
+// (contract R-22): one that is not deleted beats one that is, a semantic one beats another, two
+// semantic ones compare by precedence, and then, as do two others, by publication. It is a strict
+// total order, since no two versions of a server are published at the same time.
 func Outranks(a, b Release) bool { return rank(a).over(rank(b)) }
 
 // ranked is a release with its version split for comparison.

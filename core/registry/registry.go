@@ -31,5 +31,5 @@ type Edition struct {
 	Size int
 }
 
-// MaxVersions is the most versions that one server may have (decisions 1.4).
+// MaxVersions is the most versions that one server may have (contract R-25).
 const MaxVersions = 10_000

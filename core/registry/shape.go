@@ -10,8 +10,8 @@ import (
 // check looks at one value and reports what is wrong with it.
 type check func(r *report, at place, v *node)
 
-// shape is one table of the registry document: the properties that an object
-// may have.
+// shape is one table of the rules of documents (contract ): the properties that an
+// object may have.
 type shape struct {
 	table      string
 	properties []property

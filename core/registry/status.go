@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// MaxStatusMessage is the most characters of a status message (decisions 1.1).
+// MaxStatusMessage is the most characters of a status message (contract R-30).
 const MaxStatusMessage = 500
 
-// Status is the lifecycle status of a server version (decisions 1.1).
+// Status is the lifecycle status of a server version (contract R-28).
 type Status string
 
 // The statuses of a version. Deleted ones are hidden unless asked for.
@@ -29,8 +29,8 @@ func ParseStatus(s string) (Status, error) {
 	return "", fault.Newf(fault.Invalid, "", "status must be active, deprecated or deleted, not %s", quote(s))
 }
 
-// StatusUpdate is the body of a status change, valid by decisions 1.4.
-// ParseStatusUpdate and NewStatusUpdate make one.
+// StatusUpdate is the body of a status change, valid by contract R-30. ParseStatusUpdate and
+// NewStatusUpdate make one.
 type StatusUpdate struct {
 	status  Status
 	message string
@@ -56,9 +56,8 @@ func (u StatusUpdate) Status() Status { return u.status }
 // Message returns the message asked for; empty clears the one there is.
 func (u StatusUpdate) Message() string { return u.message }
 
-// StatusUpdateBody is a body of a status change that is JSON, not yet checked
-// against its rules: the permission is checked between the two (decisions
-// 1.1).
+// StatusUpdateBody is the JSON body of a status change, not yet checked against its rules, because
+// permission is checked between the two (contract R-6).
 type StatusUpdateBody struct{ root node }
 
 // ParseStatusUpdateBody reads the JSON of a status change. What is not an
@@ -68,8 +67,8 @@ func ParseStatusUpdateBody(body []byte) (StatusUpdateBody, error) {
 	return StatusUpdateBody{root}, err
 }
 
-// Update checks the body against its rules. Everything wrong with it is
-// fault.Invalid (decisions 1.1).
+// Update checks the body against its rules. Everything wrong with it is fault.Invalid (contract
+//
 func (b StatusUpdateBody) Update() (StatusUpdate, error) {
 	var r report
 	object(statusUpdateShape)(&r, place{}, &b.root)

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// The tables of the registry document, section Resources and their fields,
-// with what decisions 1.6 adds to their rows.
+// The tables of the rules of documents (contract ).
 
 const (
 	maxIconSource  = 255
@@ -99,8 +98,8 @@ var keyValueShape = shape{"KeyValueInput", with(inputProperties,
 	property{"variables", false, mapOf(object(inputShape, inputRules))},
 )}
 
-// argumentShape holds the properties of both kinds: real documents have the
-// name of the one on the other, and it is kept (decisions 1.6).
+// argumentShape holds the properties of both kinds: real documents have the name of the one on the
+// other, and it is kept (contract R-44).
 var argumentShape = shape{"Argument", with(inputProperties,
 	property{"type", true, text(enum(positional, named))},
 	property{"name", false, text()},

@@ -10,12 +10,12 @@ import (
 	"unicode"
 )
 
-// RemoteURL is the address of a remote in the form in which it is compared:
-// scheme and host in lower case, the default port left out (decisions 1.4).
+// RemoteURL is the address of a remote in the form in which it is compared: scheme and host in
+// lower case, the default port left out (contract R-33).
 type RemoteURL string
 
-// uri is the rule of an absolute URI (decisions 1.6), of one of the schemes
-// where any are named. Schemes are compared in any case, as url.Parse does.
+// uri returns the rule of an absolute URI (contract R-50), with one of the schemes if any are
+// given. Schemes are compared in any case, as url.Parse does.
 func uri(schemes ...string) func(string) *problem {
 	return func(s string) *problem {
 		u, why := parseURI(s)
@@ -67,8 +67,8 @@ var (
 	templated   = regexp.MustCompile(`^(?i:https?://|\{[^{}]+\})`)
 )
 
-// repositoryURL checks the address against the hosting service that source
-// names (decisions 1.6). Hosts are free: services run on premises too.
+// repositoryURL checks the address against the hosting service that source names (contract R-41).
+// Any host is accepted, because services run on premises too.
 func repositoryURL(r *report, at place, v *node) {
 	address, _ := v.str("url")
 	source, known := v.str("source")

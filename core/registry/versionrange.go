@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The forms of version ranges (decisions 1.6). A comparator or a hyphen makes
-// a range only before what begins like a version, so that "~draft" stays a
-// version of its publisher's own kind.
+// The forms of version ranges (contract R-49). A comparator or a hyphen makes a range only before
+// something that begins like a version, so that "~draft" stays a version of its publisher's own
+// kind.
 const (
 	comparator  = `(?:\^|~|>=|<=|>|<|=)\s*` + versionLike
 	versionLike = `[vV]?(?:[0-9]\S*|[xX*](?:\.\S*)?)`

@@ -16,7 +16,7 @@ type scribe struct {
 	notices book
 }
 
-// codeEntry is a line of the book for codes (decisions 0).
+// codeEntry is a line of OTP_LOG_FILE (contract O-9).
 type codeEntry struct {
 	Time      time.Time `json:"time"`
 	Channel   string    `json:"channel"`

@@ -1,5 +1,6 @@
-// Command pkg-cargo is the ownership plugin for packages of registry type "cargo": a version of a crate claims a server by the
-// token "mcp-name: NAME" in its readme (decisions 1.7). It reads metadata and the readme, and downloads no crate.
+// Command pkg-cargo is the ownership plugin for packages of registry type "cargo": a version of a
+// crate claims a server by the token "mcp-name: NAME" in its readme (contract R-57). It reads
+// metadata and the readme, and downloads no crate.
 package main
 
 import (

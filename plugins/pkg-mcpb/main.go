@@ -1,6 +1,7 @@
-// Command pkg-mcpb is the ownership plugin for MCPB files (decisions 1.7). Such a file has no registry that knows its owner: the
-// identifier is the https URL of the file, and what is checked is that the file there is the one whose SHA-256 the document
-// tells. The file is hashed as it comes, up to MCPB_MAX_BYTES (64 MiB), and neither kept nor opened.
+// Command pkg-mcpb is the ownership plugin for MCPB files (contract R-57). No registry knows the
+// owner of such a file: the identifier is its https URL, and the plugin checks that the file there
+// has the SHA-256 of the document. The file is hashed as it comes, up to MCPB_MAX_BYTES (64 MiB),
+// and neither kept nor opened.
 //
 // The files allowed are releases and packages at github.com and gitlab.com, and what is below a base URL that
 // TOLLGATE_PACKAGE_REGISTRIES names. No redirect to another host is followed but one: github.com and gitlab.com always redirect

@@ -1,5 +1,6 @@
-// Command pkg-npm is the ownership plugin for packages of registry type "npm": a version of a package claims a server by the
-// field mcpName of its manifest (decisions 1.7). It reads metadata only, and downloads no package.
+// Command pkg-npm is the ownership plugin for packages of registry type "npm": a version of a
+// package claims a server by the field mcpName of its manifest (contract R-57). It reads metadata
+// only, and downloads no package.
 package main
 
 import (

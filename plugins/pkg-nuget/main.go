@@ -1,6 +1,7 @@
-// Command pkg-nuget is the ownership plugin for NuGet packages (decisions 1.7): a package claims a server by the token
-// "mcp-name: NAME" in its readme. It asks the feed's service index where things are, tells an unknown package from an unknown
-// version by the feed's list of versions, and downloads no package.
+// Command pkg-nuget is the ownership plugin for NuGet packages (contract R-57): a package claims a
+// server by the token "mcp-name: NAME" in its readme. It asks the feed's service index where things
+// are, tells an unknown package from an unknown version by the feed's list of versions, and
+// downloads no package.
 //
 // The public feed is api.nuget.org. A private one is named, in TOLLGATE_PACKAGE_REGISTRIES, by the address of its service index;
 // a base URL that does not end in ".json" stands for v3/index.json below it. All that a service index leads to must be on its

@@ -1,6 +1,6 @@
-// Command pkg-oci is the ownership plugin for container images (decisions 1.7): an image claims a server by the label
-// io.modelcontextprotocol.server.name of its configuration; of an image for many platforms, any one may. It reads manifests and
-// configurations only, never a layer.
+// Command pkg-oci is the ownership plugin for container images (contract R-57): an image claims a
+// server by the label io.modelcontextprotocol.server.name of its configuration; of an image for
+// many platforms, any one may. It reads manifests and configurations only, never a layer.
 //
 // The registries allowed are docker.io, ghcr.io, quay.io, gcr.io, mcr.microsoft.com and those below pkg.dev; private ones are
 // named by their base URL in TOLLGATE_PACKAGE_REGISTRIES, where a username and a password, or a token, may open them.

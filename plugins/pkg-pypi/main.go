@@ -1,5 +1,6 @@
-// Command pkg-pypi is the ownership plugin for packages of registry type "pypi": a version of a package claims a server by the
-// token "mcp-name: NAME" in its description (decisions 1.7). It reads metadata only, and downloads no package.
+// Command pkg-pypi is the ownership plugin for packages of registry type "pypi": a version of a
+// package claims a server by the token "mcp-name: NAME" in its description (contract R-57). It
+// reads metadata only, and downloads no package.
 package main
 
 import (

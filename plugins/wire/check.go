@@ -66,7 +66,8 @@ func Unchecked(cause error) *fault.Error {
 	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "its check failed or took too long", cause)
 }
 
-// UnsupportedType returns the fault for a registry type that no plugin checks, naming those that one does (decisions 1.7).
+// UnsupportedType returns the fault for a registry type that no plugin checks, naming those that
+// one does (contract R-56).
 func UnsupportedType(named string, known []string) *fault.Error {
 	named = clean(named, maxRegistryType)
 	if len(known) == 0 {

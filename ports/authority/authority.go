@@ -17,15 +17,14 @@ type Caller struct {
 	Address    netip.Addr
 }
 
-// Act is one attempt to change the registry, for the audit log (decisions
-// 1.5).
+// Act is one attempt to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
 	Action     string // publish, edit, delete, status
 	ServerName string
 	Version    string // empty where all versions are meant
 	Reason     string // why it was refused; empty = it was done
-	Warning    string // what was let pass when it was done (decisions 1.7); empty = nothing
+	Warning    string // what was accepted all the same (contract R-56); empty = nothing
 }
 
 // GrantChange is a grant that an operator gave or took back, for the audit log.

@@ -42,7 +42,7 @@ type SessionLevels interface {
 // SessionHistory returns the sessions from which the risk score learns a person's habits.
 type SessionHistory interface {
 	// Trusted returns at most limit sessions of the user whose level is, or was when they ended,
-	// LIMITED_TRUST or higher, newest first (decisions 2.3).
+	// LIMITED_TRUST or higher, newest first (contract A-34).
 	Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error)
 }
 

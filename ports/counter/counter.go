@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MaxKey is the maximum length of a counter's key in bytes. Callers hash longer ones (decisions 3.2).
+// MaxKey is the maximum length of a counter's key in bytes. Callers hash longer ones (contract L-22).
 const MaxKey = 200
 
 // Hit is one addition to one counter.
@@ -44,8 +44,8 @@ type Store interface {
 	// counts are then undefined, and any part of the batch may have been counted.
 	Add(ctx context.Context, hits []Hit, after []uint64) error
 	// AddUnlessOver is like Add, except that if any hit would take its counter over its limit, only those
-	// hits are counted; for the others after is the count without the hit (rule 10 of the rate limit
-	// document). The whole call is atomic.
+	// hits are counted; for the others after is the count without the hit (contract L-10). The whole
+	// call is atomic.
 	AddUnlessOver(ctx context.Context, hits []Hit, after []uint64) error
 	// Ping returns nil if the store answers within the context's deadline.
 	Ping(ctx context.Context) error

@@ -3,7 +3,7 @@ package counter
 import "time"
 
 // OverLimitCache keeps, in the process, which counters are over a limit, so that the counter store need
-// not be called for them again (rate limit document, local cache). An entry is only a hint: it may be
+// not be called for them again (contract L-24). An entry is only a hint: it may be
 // dropped at any time, and the store is called then. It is safe for concurrent use, and Over is fast under
 // parallel calls for one key.
 type OverLimitCache interface {

@@ -35,7 +35,7 @@ const (
 // Channel is the way a message takes to its recipient.
 type Channel string
 
-// The channels that step-up knows (decisions 2.4).
+// The channels of step-up (contract A-41).
 const (
 	Email Channel = "email"
 	SMS   Channel = "sms"
@@ -50,7 +50,8 @@ type Kind uint8
 const (
 	// OTP is a one-time code; it is the zero value. Code is required, Subject and Text are empty: the courier words it.
 	OTP Kind = iota
-	// Notice tells of a new device, a lock or a replay (decisions 2.4). Text is required, Code is empty.
+	// Notice reports an event of the account, such as a new device (contract A-51). Text is
+	// required, Code is empty.
 	Notice
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 )
 
-// Store keeps the methods. All methods are safe for concurrent use, join a
-// transaction that the context carries, and return fault.Unavailable when the
-// database is away. A new database holds the methods of the document.
+// Store keeps the methods. All methods are safe for concurrent use, join a transaction that the
+// context carries, and return fault.Unavailable when the database is away. A new database holds the
+// methods of contract M-9.
 type Store interface {
 	// List returns all methods ordered by id.
 	List(ctx context.Context) ([]catalogue.Method, error)

@@ -50,7 +50,7 @@ type Checker interface {
 	//
 	// Errors are faults:
 	//   - Invalid when the package is not there, the version is not there, or it does not claim the server, each told apart
-	//     by the sentence; also when the claim itself is incomplete (decisions 1.7);
+	//     by the sentence; also when the claim itself is incomplete (contract R-57);
 	//   - Unsupported when no plugin checks c.RegistryType; the sentence names the types there are;
 	//   - Unavailable when no verdict was reached and a later call may reach one, the end of ctx included; then the error
 	//     also matches ctx.Err() by errors.Is.

@@ -9,7 +9,7 @@ import (
 // PasswordHasher hashes and verifies passwords. It is safe for concurrent use. Hashing is expensive on
 // purpose, so the number of calls that run and wait at once is bounded: above it every method returns
 // fault.Unavailable with RetryAfter. A call that waits returns the context's error when the context ends
-// (decisions 2.1).
+// (contract A-12).
 type PasswordHasher interface {
 	// Hash returns a hash with a new salt and the configured parameters. It returns fault.Invalid for a
 	// password that is longer than any that can be set.

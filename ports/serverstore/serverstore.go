@@ -38,15 +38,13 @@ type Writer interface {
 	// keeps every other transaction that locks the same server waiting until
 	// this one ends. It also locks a name that has no releases yet.
 	Lock(ctx context.Context, name registry.Name) ([]registry.Release, error)
-	// Save stores changes to the server that Lock locked, in any order of
-	// theirs. The store itself guarantees, whatever a caller does wrong, that
-	// a version exists once, that at most one version of a server is latest
-	// at any moment, and, where unique remote URLs are asked for, that no
-	// document is stored with, and no version leaves the status deleted for, a
-	// URL that a version of another server has that is not deleted. Other
-	// changes ask for no URL: those that servers shared before the rule was
-	// turned on are in nobody's way (decisions 1.4). fault.Conflict names the
-	// rule that was broken.
+	// Save stores changes to the server that Lock locked, in any order of theirs. The store itself
+	// guarantees, whatever a caller does wrong, that a version exists once, that at most one
+	// version of a server is latest at any moment, and, where unique remote URLs are asked for,
+	// that no document is stored with, and no version leaves the status deleted for, a URL that a
+	// version of another server has that is not deleted. Other changes ask for no URL: those that
+	// servers shared before the rule was turned on are in nobody's way (contract R-32).
+	// fault.Conflict names the rule that was broken.
 	Save(ctx context.Context, changes []Change) error
 }
 
@@ -66,7 +64,7 @@ type Page struct {
 	More    bool // there are records behind the last one
 }
 
-// Query selects a page of the listing (decisions 1.2).
+// Query selects a page of the listing (contract R-11).
 type Query struct {
 	AfterName    string // the page begins behind this name and version; empty = at the start
 	AfterVersion string

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// MaxAge is how long after it was read from the records a copy may be served at
-// most, on any instance, however long it was on its way to Put. It is what bounds how long an ended session can still pass
-// (decisions 2.2: one second).
+// MaxAge is how long after it was read from the records a copy may be served at most, on any
+// instance, however long it took to reach Put. It bounds how long an ended session can still pass
+// (contract A-26: one second).
 const MaxAge = 900 * time.Millisecond
 
 // Cache holds copies of sessions. All methods are safe for concurrent use. A

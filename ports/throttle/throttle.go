@@ -10,10 +10,10 @@ import (
 // Scope names one of the API's own limits.
 type Scope string
 
-// The scopes (authentication document, section Limits; decisions 2.4).
+// The scopes (contract ).
 const (
 	AuthAddress     Scope = "auth"     // paths below /auth but GET /auth/session, by address
-	APIAddress      Scope = "api"      // GET /auth/session and the document's other endpoints, by address
+	APIAddress      Scope = "api"      // GET /auth/session, devices, sessions, audit log and key set, by address
 	RegistryAddress Scope = "registry" // registry and methods, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user

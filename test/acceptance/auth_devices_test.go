@@ -123,8 +123,8 @@ func wantInstants(t *testing.T, all ...string) {
 	}
 }
 
-// TestTrustOfDevices wants the levels of decisions 2.3: what a password alone,
-// a device token and the person's mark bring under each DEVICE_BINDING.
+// TestTrustOfDevices checks the level that a password alone, a device token and the person's mark
+// bring under each DEVICE_BINDING (contract ).
 func TestTrustOfDevices(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		for i, c := range []struct{ binding, known, proven, trusted, unproven string }{
@@ -207,8 +207,8 @@ func (p *person) log(t *testing.T, s *service, query string) logPage {
 	return page
 }
 
-// TestAuditLog wants each act to leave its events, and the log to be filtered
-// and paged as the document says.
+// TestAuditLog checks that each act leaves its events (contract A-47), and that the log can be
+// filtered and paged (contract ).
 func TestAuditLog(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		s := e.start(t)

@@ -167,8 +167,8 @@ func endings(e *environment, on *service, owner *person) map[string]func(t *test
 	}
 }
 
-// refusedWithin asks with an ended session until it is refused. No request
-// that begins more than a second after the end may pass (decisions 2.2).
+// refusedWithin sends requests with an ended session until one is refused. No request that begins
+// more than a second after the end may pass (contract A-26).
 func refusedWithin(t *testing.T, s *service, p *person, how string) {
 	t.Helper()
 	latest := time.Now().Add(time.Second)

@@ -152,8 +152,8 @@ func TestReuseGrace(t *testing.T) {
 	})
 }
 
-// TestLimitsByAddress wants the document's two limits counted apart, on all
-// instances together, whatever is asked, and each address for itself.
+// TestLimitsByAddress checks that the two limits of contract A-52 are counted apart, on all
+// instances together, whatever is requested, and each address by itself.
 func TestLimitsByAddress(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		limits := []string{"AUTH_RATE_LIMIT=6", "API_RATE_LIMIT=5", "TRUSTED_PROXIES=127.0.0.0/8"}

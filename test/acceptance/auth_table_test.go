@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// row is one refusal of the authentication document's tables: a request and
-// its answer. That answers have the document's fields is what try checks.
+// row is one refusal: a request and its answer. try checks that answers have the fields of contract
+//
 type row struct {
 	name, method, path string
 	as                 *person // whose access token is sent; nil for none
@@ -36,8 +36,7 @@ const (
 	bad       = http.StatusBadRequest
 )
 
-// TestAuthRefusals wants each refusal of the authentication document's tables
-// and of decisions 2.1, with its status, code and headers.
+// TestAuthRefusals checks each refusal of contract, with its status, code and headers.
 func TestAuthRefusals(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		s := e.start(t, "STEP_UP_LIMIT=100")
@@ -72,7 +71,7 @@ func (r row) check(t *testing.T, s *service) {
 	}
 }
 
-// wantLimits wants the headers that every answer of this document has.
+// wantLimits checks that an answer has the headers of contract A-53.
 func wantLimits(t *testing.T, a answer) {
 	t.Helper()
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {

@@ -1,4 +1,4 @@
 // Package acceptance tests the built service from outside: the real binary and
-// its real plugins, over real listeners, in both environments. It knows the
-// documents and the wire, and nothing of the code.
+// its real plugins, over real listeners, in both environments. It knows
+// docs/contract and the wire, and nothing of the code.
 package acceptance

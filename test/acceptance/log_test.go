@@ -12,10 +12,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestLogLines reads the log of a service whose counter store is away, in JSON:
-// each line has its message, time and level under the names of the rate limit
-// document, and each failure names its request as the answer does, in every
-// transport, whether the caller gave it a name or not.
+// TestLogLines reads the log of a service whose counter store is away, in JSON: each line has its
+// message, time and level (contract O-19), and each failure names its request as the answer does,
+// in every transport, whether or not the caller gave it a name.
 func TestLogLines(t *testing.T) {
 	s := production(t).start(t, "KVSTORE_URL=127.0.0.1:1", "LOG_FORMAT=json", "LOG_LEVEL=debug")
 	var asked []string

@@ -152,8 +152,7 @@ func givingBack(s step) step {
 	return s
 }
 
-// ruleSteps are the rules of the document (matching and decisions) and decisions
-// 3.1 and 3.2, each with calls in turn.
+// ruleSteps returns the rules of contract L-1 to L-20, each with calls in turn.
 func ruleSteps() map[string][]step {
 	return map[string][]step{
 		"exact value first":           {asks("OK: OK 11/HOUR 10", "order=exact")},

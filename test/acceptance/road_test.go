@@ -220,7 +220,7 @@ func TestOwnLimits(t *testing.T) {
 	})
 }
 
-// TestMethods wants the listing with the methods of the document.
+// TestMethods checks that the listing has the first methods (contract M-9).
 func TestMethods(t *testing.T) {
 	each(t, func(t *testing.T, e *environment) {
 		s := e.start(t)

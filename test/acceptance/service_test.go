@@ -165,8 +165,8 @@ func launch(t *testing.T, command string, environ []string) *service {
 	return s
 }
 
-// awaitRules waits until the first rate limit configuration is in force: the
-// listeners answer before that, and health tells (decisions 3.3).
+// awaitRules waits until the first rate limit configuration is in force: the listeners answer
+// before that, and health reports it (contract L-30, L-31).
 func (s *service) awaitRules() {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {

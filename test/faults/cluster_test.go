@@ -182,7 +182,8 @@ func TestSlotsMove(t *testing.T) {
 	s.wantQuick()
 }
 
-// TestDescriptorsOnAllNodes counts descriptors of one request on all nodes, each exactly, with and without rule 10.
+// TestDescriptorsOnAllNodes counts descriptors of one request on all nodes, each exactly, with and
+// without STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT (contract L-10).
 func TestDescriptorsOnAllNodes(t *testing.T) {
 	nodes := startCluster(t)
 	for _, stop := range []string{"false", "true"} {

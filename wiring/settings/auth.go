@@ -36,7 +36,7 @@ type Auth struct {
 	Risk               Risk
 }
 
-// Risk holds the weights and bounds of the risk score (decisions 2.3).
+// Risk holds the weights and bounds of the risk score (contract A-28, A-31).
 type Risk struct {
 	DeviceConfirmed     int      `env:"RISK_DEVICE_CONFIRMED" envDefault:"15" desc:"points of a confirmed device that is not both trusted and proven"`
 	DeviceUnknown       int      `env:"RISK_DEVICE_UNKNOWN" envDefault:"30" desc:"points of any other device"`

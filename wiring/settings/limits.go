@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Limits holds the API's own limits (authentication document, section Limits;
-// decisions 2.4).
+// Limits holds the API's own limits (contract A-52).
 type Limits struct {
 	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, but GET /auth/session, in a window, by address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
 	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log in a window, by address; 0 = no limit"`

@@ -18,8 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
-// Packages holds the settings of the checks that a package belongs to its
-// server (decisions 1.7).
+// Packages holds the settings of package checks (contract R-56).
 type Packages struct {
 	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (kept, and audited) or off"`
 	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: by registryType, a list of baseUrl with username and password, or token; of oci also tokenHosts"`

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// adoptPeerNames reads the variables of the Envoy rate limit service as ours
-// (decisions 3.7). Ours win; both set and different is a warning. So is a
-// variable of that service that means nothing here.
+// adoptPeerNames reads the variables of the Envoy rate limit service as ours (contract L-50). If
+// both are set and differ, ours counts, with a warning. A variable of that service that means
+// nothing here is a warning too.
 func (e *environment) adoptPeerNames() {
 	names := make([]string, 0, len(e.values))
 	for name := range e.values {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
-// The kinds of rule sources (rate limit document, general settings).
+// The kinds of rule sources (contract L-37).
 const (
 	ConfigFromFiles  = "FILE"
 	ConfigFromServer = "GRPC_XDS_SOTW"

@@ -7,7 +7,7 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// The environments (decisions 0).
+// The environments (contract O-4).
 const (
 	Embedded   = "embedded"
 	Production = "production"

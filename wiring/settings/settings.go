@@ -88,8 +88,8 @@ func ReadParts(environ, parts []string) (Settings, error) {
 	return readAs(environ, readsOf(parts), false)
 }
 
-// ReadRatelimit is Read for the rate limit service alone, where HOST and PORT
-// mean its HTTP listener (decisions 0).
+// ReadRatelimit is Read for the rate limit service alone, where HOST and PORT are those of its HTTP
+// listener (contract O-2).
 func ReadRatelimit(environ []string) (Settings, error) {
 	s, err := readAs(environ, readsOf([]string{ratelimitPart}), true)
 	s.RateLimit.Alone = true

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// The kinds of counter store (rate limit document, BACKEND_TYPE; decisions
-// 3.7).
+// The kinds of counter store (contract L-39).
 const (
 	// Kvstore is Valkey where KVSTORE_URL is set, else the process.
 	Kvstore = "kvstore"

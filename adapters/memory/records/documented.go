@@ -2,8 +2,7 @@ package records
 
 import "github.com/tollgate-dev/tollgate/core/catalogue"
 
-// documentedMethods are those of the open-data document, which a new database
-// holds.
+// documentedMethods returns the methods that a new database holds (contract M-9).
 func documentedMethods() []catalogue.Method {
 	return []catalogue.Method{
 		{ID: 1081, Path: "/api/services.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},

@@ -1,6 +1,5 @@
-// Package apidocs serves the description of the API: the OpenAPI document of
-// all routes, and a page made from it that loads nothing from anywhere
-// (decisions 0). It describes; it checks no request.
+// Package apidocs serves the description of the API: the OpenAPI document of all routes, and a page
+// made from it that loads nothing from elsewhere (contract O-16). It checks no request.
 package apidocs
 
 import (
@@ -23,7 +22,7 @@ const (
 	typeHTML = "text/html; charset=utf-8"
 )
 
-// pagePath is where the page is (decisions 0).
+// pagePath is the path of the page (contract O-16).
 const pagePath = "/docs"
 
 // Document returns the OpenAPI document of the API listener as YAML.

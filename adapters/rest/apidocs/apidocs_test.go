@@ -32,7 +32,7 @@ func TestDocumentIsValid(t *testing.T) {
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("version of OpenAPI is %s", document.OpenAPI)
 	}
-	if _, err := time.Parse(time.DateOnly, document.Info.Version); err != nil { // registry document, section Versioning
+	if _, err := time.Parse(time.DateOnly, document.Info.Version); err != nil { // contract O-16
 		t.Errorf("the version of the description is %q, want a date", document.Info.Version)
 	}
 	if err := document.Validate(t.Context()); err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 )
 
-// defaultPage is how many audit entries an answer has when nobody says
-// (authentication document, section Limits).
+// defaultPage is how many audit entries an answer has by default (contract A-40).
 const defaultPage = 100
 
 // Trail is the audit log of a person. *audit.Trail is one.

@@ -1,8 +1,7 @@
-// Package authapi serves adaptive authentication: everything below /auth,
-// devices, sessions, the audit log and the keys that verify access tokens
-// (authentication document). It reads and writes JSON and says which trust
-// level an endpoint needs; what an endpoint does is the business of the use
-// cases that it calls.
+// Package authapi serves adaptive authentication: everything below /auth, devices, sessions, the
+// audit log and the keys that verify access tokens (contract A-1). It reads and writes JSON and
+// requires the trust level of each endpoint; what an endpoint does is up to the use cases that it
+// calls.
 package authapi
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Codes for what the authentication document has no code of its own for.
+// Codes for failures that are not particular to authentication (contract A-2).
 const (
 	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is away, try again
 	codeMethod      fault.Code = "method_not_allowed"  // 405
@@ -68,7 +67,7 @@ func New(u UseCases) *API {
 	}
 }
 
-// Mount adds the routes of the document's table and of decisions 2.1.
+// Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/login", a.login)
 	r.Post(root+"/refresh", a.refresh)
@@ -109,9 +108,9 @@ func (a *API) Owns(path string) bool {
 	return path == keySet
 }
 
-// Scope returns the limit of /auth for all that is below it, and that of the
-// document's other endpoints for the rest. Reading the own session counts among
-// the rest: gateways do it for each request, and guess nothing by it.
+// Scope returns the limit of /auth for everything below it, and that of the other endpoints for the
+// rest (contract A-52). Reading one's own session counts among the rest: gateways do it for each
+// request, and nobody can guess anything by it.
 func (a *API) Scope(method, path string) throttle.Scope {
 	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) {
 		return throttle.APIAddress
@@ -127,7 +126,7 @@ func below(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// failure is the body of an error (authentication document, section Errors).
+// failure is the body of an error (contract A-2).
 type failure struct {
 	Error   fault.Code     `json:"error"`
 	Message string         `json:"message"`

@@ -16,10 +16,9 @@ type Access interface {
 	Check(ctx context.Context, t auth.AccessToken) (auth.Session, error)
 }
 
-// signedIn lets a request pass that bears the token of a living session, whose
-// trust level admits what needs the level given (authentication document,
-// section Authentication, 2). Both are checked before anything else about the
-// request is.
+// signedIn calls handle for a request with the access token of a living session whose trust level
+// admits the given one (contract ). Both are checked before anything else about the
+// request.
 func (a *API) signedIn(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Session) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		s, err := a.access.Check(c.UserContext(), auth.AccessToken(rest.BearerToken(c)))
@@ -33,7 +32,7 @@ func (a *API) signedIn(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Sessi
 	}
 }
 
-// pathID returns the id of the path (authentication document: a UUID).
+// pathID returns the id in the path, which must be a UUID (contract A-1).
 func pathID[ID ~string](c *fiber.Ctx) (ID, error) {
 	return auth.ParseUUID[ID]("id", strings.Clone(c.Params("id")))
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// body reads the members of a JSON object by name and gathers what is wrong
-// with them, so that one answer names every field (decisions 2.1). Members
-// that nobody asks for are ignored.
+// body reads the members of a JSON object by name and gathers what is wrong with them, so that one
+// answer names every field (contract A-3). It ignores members that are not read.
 type body struct {
 	members map[string]json.RawMessage
 	path    string // before the names of the members

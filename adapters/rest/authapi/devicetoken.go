@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// The ways in which a device token travels (decisions 2.4).
+// The names under which a device token travels (contract A-37).
 const (
 	deviceCookie = "tollgate_device"
 	deviceHeader = "X-Device-Token"

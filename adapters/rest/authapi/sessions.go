@@ -53,7 +53,7 @@ func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
 	return answer(c, done{"the session is ended"})
 }
 
-// ownSession is a session as its own bearer sees it (decisions 2.1).
+// ownSession is a session as its own bearer sees it (contract A-1).
 type ownSession struct {
 	ID             auth.SessionID      `json:"id"`
 	UserID         auth.UserID         `json:"userId"`

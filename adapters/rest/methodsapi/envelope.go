@@ -73,7 +73,7 @@ func write(c *fiber.Ctx, e envelope, callback string) error {
 	}
 	// The leading comment keeps the answer from being read as anything but a
 	// script, whatever the callback's name spells.
-	c.Set(fiber.HeaderContentType, "application/javascript; charset=utf-8") // as decisions 4 have it
+	c.Set(fiber.HeaderContentType, "application/javascript; charset=utf-8") // contract M-7
 	return c.SendString("/**/" + callback + "(" + string(body) + ");")
 }
 

@@ -1,5 +1,5 @@
-// Package methodsapi serves the open-data methods listing below /v2: JSON,
-// JSONP and XML in one envelope, errors included (decisions 4).
+// Package methodsapi serves the open-data methods listing below /v2: JSON, JSONP and XML in one
+// envelope, errors included (contract M-3).
 package methodsapi
 
 import (

@@ -1,6 +1,5 @@
-// Package registryapi serves the tool server registry below /v0.1 and, the
-// same, /v0 (decisions 1.1). What may be written, and by whom, is decided by
-// the use cases that it calls.
+// Package registryapi serves the tool server registry below /v0.1 and, with the same behaviour, /v0
+// (contract R-1). The use cases that it calls decide what may be written, and by whom.
 package registryapi
 
 import (
@@ -54,7 +53,7 @@ func New(cfg Config, r Reader, w Writer) *API {
 	return &API{config: cfg, forms: representation.New(cfg.Answers), reader: r, writer: w}
 }
 
-// Mount adds the routes of the document's table, and validate.
+// Mount adds the routes of contract R-1.
 func (a *API) Mount(r fiber.Router) {
 	for _, prefix := range prefixes() {
 		for path, read := range map[string]fiber.Handler{servers: a.list, versions: a.versions, version: a.version} {
@@ -90,9 +89,8 @@ func below(path string) string {
 // Scope returns the limit that the registry and the methods share.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
-// WriteFault writes {"error": sentence}. A document that breaks a rule is 422,
-// not 400; where writes are off that is said even of a body too large to be
-// read (decisions 1.1).
+// WriteFault writes {"error": sentence}. A document that breaks a rule is 422, not 400. Where
+// writes are off, the answer is 501 even to a body that is too large to be read (contract R-6).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -122,7 +120,7 @@ func isOptional(c *fiber.Ctx) bool {
 	return false
 }
 
-// forBrowsers lets pages of any origin read the answer (decisions 1.1).
+// forBrowsers lets pages of any origin read the answer (contract R-7).
 func forBrowsers(c *fiber.Ctx) error {
 	setCORS(c)
 	return c.Next()
@@ -149,6 +147,6 @@ func pathValue(c *fiber.Ctx, param string) (string, error) {
 	return strings.Clone(value), nil
 }
 
-// isText tells whether a value can be stored and searched for: valid UTF-8
-// without NUL (decisions 0).
+// isText reports whether a value can be stored and searched for: valid UTF-8 without NUL (contract
+// O-11).
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

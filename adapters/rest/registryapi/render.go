@@ -104,8 +104,8 @@ func appendTimeAgain(b []byte, t, known time.Time, written []byte) []byte {
 	return appendTime(b, t)
 }
 
-// appendTime appends a time as RFC 3339 in UTC with six decimals (decisions
-// 1.1). A list has hundreds of them, so the digits are written here.
+// appendTime appends a time as RFC 3339 in UTC with six decimals (contract R-2). A list has
+// hundreds of them, so the digits are written here.
 func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()

@@ -133,8 +133,8 @@ func (r required) HoldsForAll(histories ...browse.History) bool {
 	return r.Holds(sums...)
 }
 
-// optional reads a write that the registry may not take at all: then that is
-// said before anything else (decisions 1.1).
+// optional reads a write that may be switched off: then 501 comes before all other checks (contract
+// R-6).
 func (a *API) optional(c *fiber.Ctx) (publish.Request, error) {
 	if a.config.WritesOff {
 		return publish.Request{}, nil
@@ -188,7 +188,7 @@ func answer(c *fiber.Ctx, r registry.Record, err error) error {
 	return send(c, func(b []byte) []byte { return appendRecord(b, &r) })
 }
 
-// validation is the answer of validate (decisions 1.6).
+// validation is the answer of validate (contract R-55).
 type validation struct {
 	Valid  bool    `json:"valid"`
 	Issues []issue `json:"issues"`

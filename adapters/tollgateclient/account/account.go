@@ -43,8 +43,9 @@ type Account struct {
 	email  string
 }
 
-// New returns the account of a person at the service that the client calls. The address is in the form in which
-// services compare addresses (decisions 2.2); empty for nobody, who is not signed in.
+// New returns the account of a person at the service that the client calls. The address is in the
+// form in which services compare addresses (contract A-10), or empty for nobody, who is not signed
+// in.
 func New(file *credentialfile.File, client *tollgateclient.Client, email string) *Account {
 	return &Account{file, client, email}
 }

@@ -1,5 +1,5 @@
-// Package access tells who an access token stands for and what its session may do. It checks the session's state on every
-// request, not only the token (decisions 2.2); how tokens are made is not its business.
+// Package access finds the session of an access token and what it may do. It checks the state of
+// the session on every request, not only the token (contract A-26). It does not make tokens.
 package access
 
 import (

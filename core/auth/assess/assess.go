@@ -1,5 +1,6 @@
-// Package assess gathers the signals of a sign-in, has them scored and decides on the session's level (decisions 2.3). Live
-// sign-ins and replays both go through it. It makes no session and writes nothing.
+// Package assess gathers the signals of a sign-in, has them scored and decides on the session's
+// level (contract ). Live sign-ins and replays both use it. It makes no session and
+// writes nothing.
 package assess
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// The spans of time that risk looks back on (decisions 2.3).
+// How far back risk looks (contract ).
 const (
 	FailureSpan = 15 * time.Minute
 	ShortSpan   = time.Minute
@@ -122,7 +123,8 @@ func (a *Assessor) judge(s risk.Signals, confirmed bool) Verdict {
 	}
 }
 
-// Locate asks where an address is. Nobody travels to or from a private address (decisions 2.3), so it has no coordinates.
+// Locate returns the location of an address. A private address has no coordinates, so that nobody
+// travels to or from it (contract A-29).
 func Locate(ctx context.Context, g signals.Geography, address netip.Addr) risk.Location {
 	l := g.Locate(ctx, address)
 	if isPrivate(address.Unmap()) {

@@ -14,9 +14,10 @@ import (
 
 // ChangePassword sets the caller's password and ends their other sessions, and the logins that wait for a second factor.
 //
-// fault.Forbidden with code insufficient_trust below FULL_TRUST; fault.Invalid with code validation_error when the new password
-// breaks a rule; fault.Unauthenticated with code invalid_credentials for a wrong present one; fault.Unavailable when too many
-// passwords are being hashed (decisions 2.1).
+// fault.Forbidden with code insufficient_trust below FULL_TRUST; fault.Invalid with code
+// validation_error when the new password breaks a rule; fault.Unauthenticated with code
+// invalid_credentials for a wrong present one; fault.Unavailable when too many passwords are being
+// hashed (contract ).
 func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error {
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return err

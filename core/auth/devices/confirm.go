@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// maxTokens is how many tokens of a device stay good (decisions 2.4).
+// maxTokens is how many tokens of a device are good (contract A-37).
 const maxTokens = 5
 
 // Confirmation is what confirming a device works on.
@@ -19,8 +19,9 @@ type Confirmation struct {
 	Entropy secrets.Entropy
 }
 
-// Confirm marks a device confirmed, whose session passed step-up or MFA, and returns a new token for it to prove itself with
-// (decisions 2.4). It joins the transaction that the context carries.
+// Confirm marks a device as confirmed, whose session passed step-up or MFA, and returns a new token
+// by which it proves itself (contract ). It joins the transaction that the context
+// carries.
 func Confirm(ctx context.Context, on Confirmation, id auth.DeviceID, now time.Time) (auth.DeviceSecret, error) {
 	err := on.Devices.Update(ctx, id, func(d *auth.Device) error {
 		d.Confirmed = true

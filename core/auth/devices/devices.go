@@ -33,8 +33,9 @@ type Surroundings struct {
 	Clock   clock.Clock
 }
 
-// Service acts on behalf of the person whose session it is given. Every method is fault.Forbidden with code insufficient_trust
-// below UNVERIFIED (authentication document, requireVerified). It is safe for concurrent use.
+// Service acts on behalf of the person whose session it is given. Every method returns
+// fault.Forbidden with code insufficient_trust below UNVERIFIED (contract A-1). It is safe for
+// concurrent use.
 type Service struct {
 	records Records
 	world   Surroundings
@@ -115,8 +116,8 @@ func (s *Service) Mark(
 	return device, nil
 }
 
-// Revoke revokes a device, ends its sessions and voids its tokens; it returns how many sessions ended. Revoking it again ends
-// none (decisions 2.4). Errors as for Mark.
+// Revoke revokes a device, ends its sessions and voids its tokens; it returns how many sessions
+// ended. Revoking it again ends none (contract A-39). Errors are those of Mark.
 func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error) {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err

@@ -33,7 +33,7 @@ func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
 	}})
 }
 
-// Disable ends a person's sessions and lets sign-in and refresh answer as for an unknown one (decisions 2.1).
+// Disable ends a person's sessions; sign-in then answers as for an unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
 	return s.do(ctx, email, act{event: auth.AccountChange, action: "disable", ends: auth.EndDisabled, alter: func(a *auth.Account) error {
 		a.State = auth.AccountDisabled

@@ -34,8 +34,8 @@ type PasswordRules struct{ common commonPasswords }
 // NewPasswordRules reads the rules, which takes a moment: keep them.
 func NewPasswordRules() PasswordRules { return PasswordRules{readCommonPasswords()} }
 
-// Check returns fault.Invalid with code validation_error and names the field when a new password breaks a rule (authentication
-// document, password rules; decisions 2.1).
+// Check returns fault.Invalid with code validation_error, and names the field, if a new password
+// breaks a rule (contract A-11).
 func (r PasswordRules) Check(field string, p auth.Password) error {
 	if err := p.Check(field); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 // State tells what a source of signals said.
 type State uint8
 
-// The states of an answer. A source that is not configured counts nothing; one that is and does not answer counts a little
-// (decisions 2.3).
+// The states of an answer. A source that is not configured counts nothing; one that is configured
+// and does not answer counts a little (contract A-30).
 const (
 	NotConfigured State = iota
 	Unanswered          // configured, and failed or knew nothing

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Config holds the weights, in points, and their bounds. Defaults returns those of decisions 2.3.
+// Config holds the weights, in points, and their bounds (contract ).
 type Config struct {
 	DeviceConfirmed int // a confirmed device that is not both trusted and proven
 	DeviceUnknown   int // any other device
@@ -31,7 +31,7 @@ type Config struct {
 	ManyFailures int
 }
 
-// Defaults returns the weights and bounds of decisions 2.3.
+// Defaults returns the default weights and bounds (contract ).
 func Defaults() Config {
 	return Config{
 		DeviceConfirmed: 15, DeviceUnknown: 30,

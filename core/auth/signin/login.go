@@ -49,11 +49,15 @@ func (v *visitor) userID() auth.UserID {
 	return v.account.ID
 }
 
-// Login begins a session. Where a second factor is due none begins yet: the result says so, and VerifyMFA completes the login.
+// Login begins a session. If a second factor is due it begins none yet: the result says so, and
+// VerifyMFA completes the login.
 //
-// fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a wrong password alike;
-// fault.Forbidden with code account_locked and the detail lockoutUntil after too many failures, whatever the password, and for the
-// right password while an operator's lock lasts: only who knows the password learns of that lock. fault.Unavailable when the records are away or too many passwords are being verified (decisions 2.2).
+// fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a
+// wrong password alike (contract A-14). fault.Forbidden with code account_locked and the detail
+// lockoutUntil after too many failures, whatever the password (contract A-15), and for the right
+// password while an operator's lock lasts, so that only who knows the password learns of that lock
+// (contract A-13). fault.Unavailable when the records are away or too many passwords are being
+// verified.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
@@ -143,7 +147,8 @@ func (s *Service) meetAgain(ctx context.Context, v *visitor, shown auth.DeviceSe
 	return err
 }
 
-// proves tells whether a device token is one of the device, or none is asked for (decisions 2.4, DEVICE_BINDING).
+// proves reports whether a device token is one of the device, or no token is required (contract
+// A-37, DEVICE_BINDING).
 func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
 	if s.config.DeviceBinding == trust.BindingOff {
 		return true, nil

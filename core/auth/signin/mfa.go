@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// MFAPolicy tells when a person with an authenticator is asked for a code (decisions 2.2, MFA_POLICY).
+// MFAPolicy says when a person with an authenticator must give a code (contract A-17, MFA_POLICY).
 type MFAPolicy string
 
 // The policies.
@@ -28,12 +28,14 @@ type Answer struct {
 	Visit
 }
 
-// VerifyMFA completes a login that waits for its second factor: a session begins, its device is confirmed and gets a token.
+// VerifyMFA completes a login that waits for its second factor (contract A-18): a session begins,
+// its device is confirmed and gets a token.
 //
-// It takes a login of the same person on the same device, with the right password, within MFAPendingTTL: else
-// fault.Unauthenticated with code invalid_mfa, as for an unknown person and for a wrong code, and nothing is counted. A wrong code
-// counts as a wrong password does, in the same count; errors are those of Login, with code invalid_mfa in the place of
-// invalid_credentials (decisions 2.2). A code is good once, on all instances together.
+// It needs a login of the same person on the same device, with the right password, within
+// MFAPendingTTL. Otherwise it returns fault.Unauthenticated with code invalid_mfa, as for an
+// unknown person and for a wrong code, and counts nothing. A wrong code counts as a wrong password
+// does, in the same count. The other errors are those of Login. A code is good once, on all
+// instances together.
 func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
 	v := visitor{account: auth.Account{ID: in.UserID}, identity: s.identify(in.Device, in.UserID), second: true}
 	leave, err := s.gate.enter(ctx, auth.LockoutKey("mfa:"+string(v.identity)))

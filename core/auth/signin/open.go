@@ -81,7 +81,8 @@ func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Tim
 	return auth.Device{}, false, fault.New(fault.Unavailable, "", "the device is being revoked, try again").After(time.Second)
 }
 
-// entriesOf returns what a new session leaves in the audit log (decisions 2.4), in the order of the acts.
+// entriesOf returns what a new session leaves in the audit log (contract A-47), in the order of the
+// events.
 func entriesOf(
 	session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool, factor auth.Factor,
 ) []audit.Entry {

@@ -16,10 +16,11 @@ import (
 
 // Refresh exchanges a refresh token for a new pair and lets the session slide; it never changes the session's trust.
 //
-// A refresh token is good once. Presenting one again, of whatever generation, ends all sessions of the person:
-// fault.Forbidden with code access_denied (decisions 2.2). Of two refreshes with one token at the same time one succeeds; the
-// other cannot be told from a thief's and is a replay too, so the session that the first one renewed ends with the rest. Clients
-// that cannot avoid such repeats need RefreshReuseGrace, within which a repeat gets the same successor, as long as that is
+// A refresh token is good once. Presenting one again, of whatever generation, ends all sessions of
+// the person: fault.Forbidden with code access_denied (contract A-25). Of two refreshes with one
+// token at the same time one succeeds; the other cannot be told from a thief's and is a replay too,
+// so the session that the first one renewed ends with the rest. Clients that cannot avoid such
+// repeats need RefreshReuseGrace, within which a repeat gets the same successor, as long as that is
 // unspent.
 //
 // fault.Unauthenticated with code invalid_token when the token is unknown or its session has ended, with code token_expired when

@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Config holds the settings of sign-in (decisions, section 0 and 2.2 to 2.4). All durations are positive but RefreshReuseGrace,
-// which may be zero.
+// Config holds the settings of sign-in (contract ). All durations are positive, except
+// RefreshReuseGrace, which may be zero.
 type Config struct {
 	AccessTokenTTL     time.Duration // how long an access token is good
 	RefreshTokenTTL    time.Duration // how long a session lives after its last refresh
@@ -37,7 +37,7 @@ type Config struct {
 	Bounds             trust.Bounds
 }
 
-// Defaults returns the settings of the decisions.
+// Defaults returns the default settings.
 func Defaults() Config {
 	return Config{
 		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,

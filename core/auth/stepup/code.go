@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// codes is how many one-time codes there are: six digits (decisions 2.4).
+// codes is how many one-time codes there are: six digits (contract A-42).
 const codes = 1_000_000
 
 // newCode returns a code, each as likely as any other: a draw that would favour the first ones is thrown away.

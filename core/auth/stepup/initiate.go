@@ -14,12 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Initiate makes a challenge for a session and sends its code; that of an authenticator the person has already.
+// Initiate makes a challenge for a session and sends its code; the person already has that of an
+// authenticator.
 //
-// fault.Forbidden with code insufficient_trust below UNVERIFIED; fault.Invalid with code validation_error for a method that the
-// person or the service is not set up for, which is not counted; fault.Exhausted with code rate_limit_exceeded and the detail
-// retryAfter beyond the limit; fault.Unavailable when the code could not be delivered: then no challenge is open and the try is
-// not counted (decisions 2.4).
+// It returns fault.Forbidden with code insufficient_trust below UNVERIFIED, fault.Invalid with code
+// validation_error for a method that the person or the service is not set up for, which is not
+// counted (contract A-41), fault.Exhausted with code rate_limit_exceeded and the detail retryAfter
+// beyond the limit, and fault.Unavailable when the code could not be delivered: then no challenge
+// is open and the try is not counted (contract A-45).
 func (s *Service) Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (Pending, error) {
 	if err := trust.Require(session.TrustLevel, auth.Unverified); err != nil {
 		return Pending{}, err

@@ -9,14 +9,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Resend sends a new code for an open challenge and gives it its full time again. The old code is void from then on, and the
-// tries are not renewed; a resend counts among the codes of the person.
+// Resend sends a new code for an open challenge and gives it its full time again. The old code is
+// void from then on, the tries are not renewed, and a resend counts among the codes of the person
+// (contract A-44).
 //
-// fault.Invalid with code invalid_input for a challenge of an authenticator, whose code is not sent, which is not counted;
-// fault.NotFound when the challenge is unknown, used, expired or void, or its session has ended; fault.Exhausted with code
-// rate_limit_exceeded and the detail retryAfter when no try is left or too many codes were sent; fault.Unavailable when the code
-// could not be delivered: then the resend is not counted, and the challenge is void unless another resend at the same time is
-// delivered, whose code is good (decisions 2.4).
+// It returns fault.Invalid with code invalid_input for a challenge of an authenticator, whose code
+// is not sent, which is not counted; fault.NotFound when the challenge is unknown, used, expired or
+// void, or its session has ended; fault.Exhausted with code rate_limit_exceeded and the detail
+// retryAfter when no try is left or too many codes were sent; fault.Unavailable when the code could
+// not be delivered. In that case the resend is not counted, and the challenge is void unless
+// another resend at the same time was delivered, whose code is good (contract A-45).
 func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, error) {
 	c, session, err := s.resendable(ctx, id)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Config holds the settings of step-up (decisions, section 0 and 2.4).
+// Config holds the settings of step-up (contract A-42).
 type Config struct {
 	CodeTTL  time.Duration // OTP_TTL
 	Attempts int           // OTP_ATTEMPTS
 }
 
-// Defaults returns the settings of the decisions.
+// Defaults returns the default settings (contract A-42).
 func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
 
 // Records are the stores that step-up works on; all of one adapter, so that a transaction spans them.
@@ -118,8 +118,8 @@ func event(session *auth.Session, challenge auth.ChallengeID, success bool, deta
 	return audit.Entry{Type: auth.StepUpAttempt, UserID: session.UserID, Success: success, Details: details}
 }
 
-// errUsedUp tells that no try is left of as many as limit. The detail retryAfter counts whole seconds, rounded up (authentication
-// document, Errors).
+// errUsedUp returns the failure of a limit of which no try is left. The detail retryAfter has whole
+// seconds, rounded up (contract A-2).
 func errUsedUp(message string, limit uint64, wait time.Duration) error {
 	wait = max(wait, time.Second)
 	return fault.New(fault.Exhausted, auth.CodeRateLimit, message).

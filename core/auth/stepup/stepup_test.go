@@ -251,7 +251,7 @@ func TestRightCode(t *testing.T) {
 	w.clock.advance(time.Second)
 	_, err = w.verify(p, w.mail.code())
 	wantFault(t, "a used challenge", err, fault.Invalid, auth.CodeInvalidInput)
-	tries := w.events(auth.StepUpAttempt) // each verify leaves one (decisions 2.4)
+	tries := w.events(auth.StepUpAttempt) // one for each verify (contract A-47)
 	if len(tries) != 3 || tries[0].Success || tries[0].Details["reason"] != "challenge_closed" {
 		t.Errorf("events %+v, want the refused verify last of three", tries)
 	}

@@ -13,16 +13,17 @@ import (
 // Passed is what a right code brings.
 type Passed struct {
 	TrustLevel  auth.TrustLevel
-	DeviceToken auth.DeviceSecret // for the device to prove itself with from now on (decisions 2.4)
+	DeviceToken auth.DeviceSecret // by which the device proves itself (contract A-37)
 }
 
-// Verify compares a code with that of a challenge. The right one raises the session that asked to FULL_TRUST, confirms its
-// device and gives it a token.
+// Verify compares a code with that of a challenge. The right one raises the session that asked to
+// FULL_TRUST, confirms its device and gives it a token (contract A-43).
 //
-// fault.Invalid with code invalid_input when the challenge is unknown, used, expired or void, or its session has ended;
-// fault.Unauthenticated with code invalid_otp for a wrong code; fault.Exhausted with code rate_limit_exceeded and the detail
-// retryAfter, to the challenge's end, when no try is left, whatever the code. Each try is counted while the challenge is held, so
-// parallel guesses get no more tries than others (decisions 2.4).
+// It returns fault.Invalid with code invalid_input when the challenge is unknown, used, expired or
+// void, or its session has ended; fault.Unauthenticated with code invalid_otp for a wrong code;
+// fault.Exhausted with code rate_limit_exceeded and the detail retryAfter, to the challenge's end,
+// when no try is left, whatever the code. Each try is counted while the challenge is locked, so
+// concurrent guesses get no more tries than others (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
 	var t trial
 	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
@@ -85,8 +86,8 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 	return s.miss(ctx, t)
 }
 
-// authenticate takes a code of the person's authenticator, which is good once, here or at a login, and passes the challenge.
-// Recovery codes are for logins: they are no time-based codes (authentication document, step-up methods).
+// authenticate takes a code of the person's authenticator, which is good once, here or at a login,
+// and passes the challenge. Recovery codes are for logins only (contract A-19).
 func (s *Service) authenticate(ctx context.Context, t *trial) (right bool, err error) {
 	err = s.records.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
 		right, err = s.secondFactor.TakeTOTP(a, t.code, t.now)

@@ -9,14 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Bounds are the greatest risk scores of the levels; what is above all of them is HIGH_RISK (decisions 2.3).
+// Bounds are the greatest risk scores of the levels; a score above all of them is HIGH_RISK
+// (contract A-31).
 type Bounds struct {
 	Full       int
 	Limited    int
 	Unverified int
 }
 
-// DefaultBounds returns the bounds of decisions 2.3.
+// DefaultBounds returns the default bounds (contract A-31).
 func DefaultBounds() Bounds { return Bounds{Full: 20, Limited: 40, Unverified: 60} }
 
 // Level returns the level of a score.
@@ -32,7 +33,7 @@ func (b Bounds) Level(score int) auth.TrustLevel {
 	return auth.HighRisk
 }
 
-// Binding says how much a device's own token counts (decisions 2.4, DEVICE_BINDING).
+// Binding says how much a device's own token counts (contract A-37, DEVICE_BINDING).
 type Binding string
 
 // The ways to bind a session to a device.
@@ -52,7 +53,8 @@ type Device struct {
 // Assured tells whether the device is trusted in the full sense: confirmed, marked and proven.
 func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
 
-// Cap returns the highest level that a session on the device may have, whatever its score (decisions 2.3).
+// Cap returns the highest level that a session on the device may have, whatever its score (contract
+//
 func Cap(d Device, b Binding) auth.TrustLevel {
 	switch {
 	case !d.Confirmed:
@@ -77,7 +79,7 @@ func Require(have, need auth.TrustLevel) error {
 		return nil
 	}
 	remedy := "step up"
-	if have < auth.Unverified { // too little for a step-up (authentication document, requireVerified)
+	if have < auth.Unverified { // too little for a step-up (contract A-1)
 		remedy = "sign in again, later or from a device that is known"
 	}
 	return fault.Newf(fault.Forbidden, auth.CodeInsufficientTrust,

@@ -20,8 +20,8 @@ type Lister struct{ methods Methods }
 // New returns a lister over the store of methods.
 func New(methods Methods) *Lister { return &Lister{methods} }
 
-// List returns all methods, ordered by id (decisions 4), as they are stored at
-// this moment. fault.Unavailable when the database is away.
+// List returns all methods, ordered by id, as they are stored at this moment (contract M-2).
+// fault.Unavailable when the database is away.
 func (l *Lister) List(ctx context.Context) ([]catalogue.Method, error) {
 	return l.methods.List(ctx)
 }

@@ -1,5 +1,5 @@
-// Package usage counts how often a client has called the open-data API today
-// (decisions 4), by an address that stands for it. It limits nothing.
+// Package usage counts how often a client has called the open-data API today (contract M-4), by an
+// address that represents it. It limits nothing.
 package usage
 
 import (

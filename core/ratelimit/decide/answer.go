@@ -39,8 +39,8 @@ func (v *verdict) hear(t *target, c ratelimit.Code) {
 	}
 }
 
-// overall is over when any descriptor is (rule 5), those of quota mode only all
-// together (decisions 3.1); global shadow mode turns it (rule 9).
+// overall is over when any descriptor is (contract L-5), those of quota mode only when all of them
+// are (contract L-15). Global shadow mode makes it OK (contract L-9).
 func (d *Decider) overall(v verdict) ratelimit.Code {
 	if !v.over && (!v.quota || v.quotaUnder) {
 		return ratelimit.OK
@@ -117,7 +117,7 @@ func (t *target) recalledStatus(s *ratelimit.Status) {
 	}
 }
 
-// shadow tells whether an over-limit outcome is answered as OK (rule 8).
+// shadow reports whether an over-limit outcome is answered as OK (contract L-8).
 func (t *target) shadow() bool { return t.rule != nil && t.rule.Shadow }
 
 // near is the count above which hits are near the limit: floor(limit × ratio),
@@ -133,12 +133,13 @@ type crossing struct {
 	held                     bool // the store did not count the hits
 }
 
-// over: a limit of zero blocks every request, also one that only looks (rule 4).
+// over reports whether the count is over the limit. A limit of zero blocks every request, also one
+// that adds no hits (contract L-4).
 func (c *crossing) over() bool { return c.after > c.limit || c.limit == 0 }
 
 func (c *crossing) before() uint64 { return c.after - min(c.hits, c.after) }
 
-// tell attributes the hits (decisions 3.6).
+// tell adds the hits to the rule's statistics (contract L-45).
 func (c *crossing) tell(t *target) {
 	t.stats.Total.Add(c.hits)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// FailureMode says what is answered when the counter store fails
-// (KVSTORE_FAILURE_MODE, decisions 3.3).
+// FailureMode says what is answered when the counter store fails (KVSTORE_FAILURE_MODE, contract
+// L-29).
 type FailureMode uint8
 
 // The failure modes.
@@ -36,10 +36,10 @@ type Config struct {
 	// NearLimitRatio is the part of a limit above which hits are near it, from
 	// 0 to 1 (NEAR_LIMIT_RATIO).
 	NearLimitRatio float64
-	// Shadow answers every request as OK (SHADOW_MODE, rule 9).
+	// Shadow answers every request as OK (SHADOW_MODE, contract L-9).
 	Shadow bool
-	// StopWhenOver adds no hits within their limit when others of the request
-	// are over theirs (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, rule 10).
+	// StopWhenOver adds no hits within their limit when others of the request are over theirs
+	// (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, contract L-10).
 	StopWhenOver bool
 	// Quota makes overrides, and descriptors without a rule, descriptors of quota mode
 	// (QUOTA_MODE); rules say it for themselves.
@@ -49,8 +49,8 @@ type Config struct {
 	// (EXPIRATION_JITTER_MAX_SECONDS).
 	JitterMax   time.Duration
 	FailureMode FailureMode
-	// MaxSeries is the most series of statistics by value; the rest is counted
-	// on the rule (STATS_MAX_SERIES, decisions 3.6).
+	// MaxSeries is the most series of statistics by value; the rest is counted on the rule
+	// (STATS_MAX_SERIES, contract L-48).
 	MaxSeries int
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// CodeNoConfiguration is the code of the fault of kind Unavailable that is
-// answered until a first configuration is in force (decisions 3.3).
+// CodeNoConfiguration is the code of the fault of kind Unavailable that is returned until a first
+// configuration is in force (contract L-26).
 const CodeNoConfiguration fault.Code = "no_configuration"
 
 // Rules gives the rules in force; nil before any are.

@@ -6,14 +6,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// recall takes out of the batch the counters that the process remembers as over
-// their limit. A verdict is for the limit that it was made with, so a limit that
-// was raised since is counted.
+// recall takes the counters out of the batch that the process remembers as over their limit
+// (contract L-24). A remembered counter is counted again if its limit has changed since.
 //
-// Two requests are counted whole or not at all: one that gives hits back, since
-// what was over may not be so any more behind them; and, under rule 10, one of
-// which only some counters are remembered, since the store then holds the others
-// back, atomically.
+// Two kinds of request are counted whole or not at all: one that gives hits back, since a counter
+// may no longer be over after that, and, under contract L-10, one of which only some counters are
+// remembered, since the store then holds the others back atomically.
 func (d *Decider) recall(w *work) {
 	if d.ports.OverLimit == nil || w.givesBack() {
 		return
@@ -83,8 +81,8 @@ func (d *Decider) remember(w *work) {
 	}
 }
 
-// looksAtZero tells whether a descriptor only looks at a limit of zero: that is
-// over (rule 4), although no count tells.
+// looksAtZero reports whether a descriptor adds no hits to a limit of zero: that is over (contract
+// L-4), although no count shows it.
 func (w *work) looksAtZero() bool {
 	for i := range w.hits {
 		if w.hits[i].Limit == 0 && w.hits[i].Addend <= 0 {
@@ -94,9 +92,9 @@ func (w *work) looksAtZero() bool {
 	return false
 }
 
-// look is what AddUnlessOver comes to when a descriptor is over its limit without
-// the store: nothing is counted (rule 10). A hit that would be over has the count
-// that it would have come to, each by itself.
+// look does what AddUnlessOver does when a descriptor is over its limit without the store: it
+// counts nothing (contract L-10). A hit that would be over gets the count that it would have
+// reached, each by itself.
 func (w *work) look(ctx context.Context, store counter.Store) error {
 	for i := range w.hits {
 		w.hits[i].Addend = 0

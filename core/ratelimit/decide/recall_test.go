@@ -117,7 +117,7 @@ func TestOthersAreCountedBesideARememberedOne(t *testing.T) {
 	}
 }
 
-// TestNothingIsCountedBesideARememberedOne: rule 10.
+// TestNothingIsCountedBesideARememberedOne checks contract L-10 with a remembered counter.
 func TestNothingIsCountedBesideARememberedOne(t *testing.T) {
 	r := remember(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true },
 		on("a", perMinute(5)), on("b", perMinute(0)), on("c", perMinute(1)))

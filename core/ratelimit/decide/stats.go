@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Stats are counts of the service itself, since the start (decisions 3.6).
+// Stats are counts of the service itself, since the start (contract L-46).
 type Stats struct {
 	StoreErrors    atomic.Uint64 // calls on which the counter store failed
 	ServiceErrors  atomic.Uint64 // calls refused for the request or for want of rules

@@ -22,7 +22,7 @@ type work struct {
 	request *ratelimit.Request
 	now     time.Time
 	outcome outcome
-	// blocked tells that rule 10 holds for all hits, whatever the store counts.
+	// blocked says that contract L-10 holds back all hits, whatever the store counts.
 	blocked bool
 	targets []target // one for each descriptor
 	hits    []counter.Hit
@@ -52,7 +52,7 @@ type kind uint8
 
 const (
 	free      kind = iota // no rule, or a replaced one: OK and nothing else
-	unlimited             // never sent to the store (rule 6)
+	unlimited             // never sent to the store (contract L-6)
 	limited
 )
 
@@ -125,7 +125,7 @@ func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set
 	return t
 }
 
-// addend is how many hits a descriptor adds (decisions 3.2).
+// addend returns how many hits a descriptor adds (contract L-19).
 func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
 	if d.Hits != nil {
 		return *d.Hits
@@ -133,11 +133,11 @@ func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
 	return uint64(max(r.Hits, 1))
 }
 
-// replace frees each target whose limit another one replaces (rule 7). Who is
-// replaced replaces all the same; an unlimited one is never replaced (decisions
-// 3.1). No rule names itself, so the names of all together tell.
+// replace frees each target whose limit another one replaces (contract L-7). A limit that is
+// replaced still replaces others, and an unlimited one is never replaced. No rule names itself, so
+// the names of all of them together are enough.
 //
-// With quota, those that are freed are of quota mode.
+// With quota, the targets that are freed are of quota mode.
 func (w *work) replace(quota bool) {
 	replaced := map[ratelimit.Name]bool{}
 	for i := range w.targets {

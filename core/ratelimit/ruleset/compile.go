@@ -9,8 +9,8 @@ import (
 
 // Options change what a configuration may hold.
 type Options struct {
-	// MergeDomains allows several sources to name one domain, whose descriptors
-	// then stand together (rule 11).
+	// MergeDomains allows several sources to name one domain, whose descriptors then form one list
+	// (contract L-11).
 	MergeDomains bool
 	// QuotaMode makes every rule one of quota mode.
 	QuotaMode bool
@@ -19,9 +19,9 @@ type Options struct {
 	Previous *Set
 }
 
-// Compile checks the sources and compiles them. Its error is Faults, with all
-// that is wrong and not only the first (decisions 3.4). No source at all is a
-// configuration, in which every domain is unknown.
+// Compile checks the sources and compiles them. Its error is Faults, with everything that is wrong
+// and not only the first (contract L-34). No source at all is a configuration, in which every
+// domain is unknown.
 func Compile(sources []Source, o Options) (*Set, error) {
 	c := compiler{
 		options:  o,

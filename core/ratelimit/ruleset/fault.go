@@ -28,8 +28,8 @@ func (f Fault) String() string {
 	}
 }
 
-// Faults is all that is wrong with a configuration, in the order of files and
-// lines (decisions 3.4). It is never empty where it is an error.
+// Faults is everything that is wrong with a configuration, in the order of files and lines
+// (contract L-34). As an error it is never empty.
 type Faults []Fault
 
 // Error returns one fault a line.

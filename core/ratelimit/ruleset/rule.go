@@ -91,7 +91,7 @@ func (c *compiler) unit(l *Limit) ratelimit.Unit {
 	return unit
 }
 
-// shadow reads shadow_mode in either of its places (decisions 3.1).
+// shadow reads shadow_mode in either of its places (contract L-8).
 func (c *compiler) shadow(d *Descriptor) bool {
 	inside, beside := d.Limit.Shadow, d.Shadow
 	if inside != nil && beside != nil && *inside != *beside {

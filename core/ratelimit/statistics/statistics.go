@@ -1,7 +1,5 @@
-// Package statistics lists all statistics of the rate limit service, with their
-// names and values (section Events of the rate limit document, decisions 3.6).
-// Every sink reads this one list. Counting is the business of those who count,
-// and sending that of the sinks.
+// Package statistics lists all statistics of the rate limit service, with their names and values
+// (contract L-44 to L-46). Every sink reads this one list. It neither counts nor sends.
 package statistics
 
 import (

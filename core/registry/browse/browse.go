@@ -19,8 +19,8 @@ type Browser struct {
 	cursors *page.Sealer
 }
 
-// New returns a browser. All instances need the same key in their sealer, so
-// that a cursor is good on each of them (decisions 1.2).
+// New returns a browser. All instances need the same key in their sealer, so that a cursor is good
+// on each of them (contract R-13).
 func New(servers serverstore.Reader, cursors *page.Sealer) *Browser {
 	return &Browser{servers, cursors}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// Bounds of a page (decisions 1.2).
+// Bounds of a page (contract R-12).
 const (
 	MaxLimit     = 100
 	DefaultLimit = 30
 )
 
-// Query is what a request of the listing asks for, as its parameters were
-// sent. An empty one counts as absent (decisions 1.1).
+// Query is what a request of the listing asks for, as its parameters were sent. An empty one counts
+// as absent (contract R-8).
 type Query struct {
 	Cursor         string
 	Limit          string
@@ -83,9 +83,9 @@ func (f filters) query() (serverstore.Query, bool) {
 	return q, err == nil
 }
 
-// contradicted returns fault.Invalid when a filter of the query, which comes
-// with a cursor, is not the one that the cursor was made with. Those left out
-// are the cursor's (decisions 1.2).
+// contradicted returns fault.Invalid when a filter of the query, which comes with a cursor, is not
+// the one that the cursor was made with. The cursor's filters replace those that were left out
+// (contract R-13).
 func (f filters) contradicted(q Query) error {
 	sent, err := parseFilters(q)
 	if err != nil {

@@ -16,10 +16,9 @@ type History struct {
 	Long    *LongHistory      // in place of Records where their documents are too large to be held at once
 }
 
-// Versions returns all versions of a server. includeDeleted is true, false or
-// empty, which is false; anything else is fault.Invalid. No such server, or
-// only deleted versions where they are not asked for, is fault.NotFound
-// (decisions 1.2).
+// Versions returns all versions of a server. includeDeleted is true, false or empty, which is
+// false; anything else is fault.Invalid. No such server, or only deleted versions where they are
+// not asked for, is fault.NotFound (contract R-18).
 func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted string) (History, error) {
 	deleted, err := parseFlag("include_deleted", includeDeleted)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 // maxReason is the most characters of a reason in the audit log.
 const maxReason = 1000
 
-// attempt identifies the caller and does the work. From there on every refusal
-// leaves its trace in the audit log; what is done leaves it in the work's own
-// transaction (decisions 1.5).
+// attempt identifies the caller and does the work. From there on every refusal is recorded in the
+// audit log; what is done is recorded in the work's own transaction (contract R-38).
 func (p *Publisher) attempt(ctx context.Context, r Request, act authority.Act, work func(*authority.Act) error) error {
 	caller, err := p.ports.Authority.Identify(ctx, r.Token)
 	if err != nil {
@@ -55,9 +54,9 @@ func reason(cause error) string {
 	return f.Message
 }
 
-// admit checks a grant of one of the actions on the server, and then trust
-// (decisions 1.5). A name that no server can have is admitted by a grant of
-// any pattern: what is wrong with it is told to whoever may write at all.
+// admit checks a grant of one of the actions on the server, and then trust (contract ). A
+// name that no server can have passes with a grant of any pattern, so that a publisher learns what
+// is wrong with it.
 func (p *Publisher) admit(ctx context.Context, c authority.Caller, serverName string, actions ...registry.Action) error {
 	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
 	if err != nil {

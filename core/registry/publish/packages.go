@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxChecks is how many packages of one document are checked at once. Real
-	// documents have fewer, so theirs are checked all at once (decisions 1.7).
+	// maxChecks is how many packages of one document are checked at once (contract R-60). Real
+	// documents have fewer, so theirs are checked all at once.
 	maxChecks = 32
 	// checksTime bounds the checks of one document together, however many
 	// packages it lists. Each has a bound of its own, a third of this.
 	checksTime = 30 * time.Second
 )
 
-// Checks tells what becomes of a document whose packages fail their check, or
-// cannot be checked (decisions 1.7).
+// Checks says what happens to a document whose packages fail their check, or cannot be checked
+// (contract R-56).
 type Checks uint8
 
 // The zero value enforces.

@@ -22,8 +22,8 @@ import (
 // Config is what an operator decides. The zero value lets people write and
 // enforces package checks.
 type Config struct {
-	// WritesOff answers publish, replace and delete with fault.Unsupported
-	// (decisions 1.4). Changes of status stay possible.
+	// WritesOff answers publish, replace and delete with fault.Unsupported (contract R-24). Changes
+	// of status stay possible.
 	WritesOff bool
 	// Checks tells what becomes of a document whose packages do not claim it.
 	Checks Checks
@@ -79,7 +79,7 @@ type Target struct {
 	Version string
 }
 
-// The names of acts in the audit log (decisions 1.5).
+// The names of acts in the audit log (contract R-38).
 const (
 	actPublish = "publish"
 	actEdit    = "edit"
@@ -89,12 +89,11 @@ const (
 
 // Publish adds the version of a server that the body describes.
 //
-// Errors, in the order of the checks (decisions 1.1): fault.Unsupported when
-// writes are off, fault.Unauthenticated, fault.Invalid for a body that is no
-// JSON object, fault.Forbidden, fault.Stale when the version was published
-// before and the condition does not hold for it, fault.Invalid with code
-// registry.CodeRules, fault.Conflict. fault.Unavailable when a dependency is
-// away.
+// Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
+// fault.Unauthenticated, fault.Invalid for a body that is no JSON object, fault.Forbidden,
+// fault.Stale when the version was published before and the condition does not hold for it,
+// fault.Invalid with code registry.CodeRules, fault.Conflict. fault.Unavailable when a dependency
+// is away.
 func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errOff("publishing")
@@ -125,9 +124,9 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, er
 // Replace puts another document in the place of a version's; status and
 // publication time stay.
 //
-// Errors as of Publish, and between permission and rules: fault.Invalid when
-// the body names another server or version than the target, fault.NotFound
-// when that is missing or deleted (decisions 1.4), then fault.Stale.
+// Errors as of Publish, and between permission and rules: fault.Invalid when the body names another
+// server or version than the target, fault.NotFound when that is missing or deleted (contract
+// R-26), then fault.Stale.
 func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errOff("updating")

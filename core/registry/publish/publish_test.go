@@ -42,8 +42,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestOrderOfChecks sends requests that break the rule they are named after
-// and all rules that are checked later (decisions 1.1).
+// TestOrderOfChecks sends requests that break the rule they are named after and all rules that are
+// checked later (contract R-6).
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	const name, version = `"name":"com.example/weather"`, `"version":"1.0.0"`

@@ -11,12 +11,10 @@ import (
 
 // SetStatus changes the status of one version, whether or not writes are off.
 //
-// Errors, in the order of the checks (decisions 1.1): fault.Unauthenticated,
-// fault.Invalid for a body that is no JSON object, fault.Forbidden,
-// fault.Invalid for any other fault of the body, fault.NotFound, fault.Stale,
-// fault.Invalid when there is nothing to change, fault.Conflict when another
-// server has taken a remote URL meanwhile. fault.Unavailable when a dependency
-// is away.
+// Errors, in the order of the checks (contract R-6): fault.Unauthenticated, fault.Invalid for a
+// body that is no JSON object, fault.Forbidden, fault.Invalid for any other fault of the body,
+// fault.NotFound, fault.Stale, fault.Invalid when there is nothing to change, fault.Conflict when
+// another server has taken a remote URL meanwhile. fault.Unavailable when a dependency is away.
 func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	var record registry.Record
 	err := p.attempt(ctx, r, t.act(actStatus), func(act *authority.Act) error {

@@ -61,8 +61,8 @@ func (m *Mover) compare(ctx context.Context, c candidate) (Outcome, error) {
 	return c.beside(stored.Document, stored.Release), nil
 }
 
-// beside compares a record with what is here of its version. A version is
-// published once, for ever (decisions 1.4), and its status is changed here.
+// beside compares a record with the stored version of its name. A version is published once, ever
+// (contract R-25), and its status is changed here.
 func (c candidate) beside(document []byte, here registry.Release) Outcome {
 	switch {
 	case !bytes.Equal(document, c.document.Bytes()):

@@ -1,5 +1,6 @@
-// Package mcpname finds the token by which the text of a package, a readme or a description, claims a server:
-// "mcp-name: com.example/weather" (decisions 1.7). It does not judge names, nor fetch the text.
+// Package mcpname finds the token by which the text of a package, a readme or a description, claims
+// a server: "mcp-name: com.example/weather" (contract R-58). It neither checks names nor fetches
+// the text.
 package mcpname
 
 import "strings"

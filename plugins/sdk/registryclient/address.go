@@ -30,9 +30,10 @@ func guardedDial() func(context.Context, string, string) (net.Conn, error) {
 	return dialer.DialContext
 }
 
-// public tells whether a may be an address of the public internet. Private, loopback, link-local and multicast ones are not
-// (decisions 1.7), nor are those that lead into the machine's own network by another way. An address that is mapped from IPv4 is
-// judged as that one; those that carry one otherwise (NAT64, 6to4, Teredo) are refused.
+// public reports whether a may be an address of the public internet. Private, loopback, link-local
+// and multicast ones are not (contract R-59), nor are those that lead into the machine's own
+// network by another way. An address that is mapped from IPv4 is judged as that address; those that
+// contain one otherwise (NAT64, 6to4, Teredo) are refused.
 func public(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// Timeout is how long a whole check may take (decisions 1.7).
+// Timeout is how long a whole check may take (contract R-60).
 const Timeout = 10 * time.Second
 
 // margin is how much sooner than the host's deadline a check ends, so that its answer still arrives.

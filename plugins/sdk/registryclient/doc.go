@@ -1,6 +1,7 @@
-// Package registryclient is the HTTP client of the plugins that check package ownership: it reaches only the registries that are
-// allowed, sends credentials only where they belong, and bounds time and bytes of each answer (decisions 1.7). It knows no
-// registry's paths and reads no answer; each plugin does that.
+// Package registryclient is the HTTP client of the plugins that check package ownership: it reaches
+// only the registries that are allowed, sends credentials only where they belong, and bounds time
+// and bytes of each answer (contract ). It knows no registry's paths and reads no answer;
+// each plugin does that.
 //
 //	client, err := registryclient.Open(registryclient.Config{
 //		Defaults: []string{"https://packages.example.com"}, Environment: os.Getenv,

@@ -92,9 +92,9 @@ func Is(err error, reason Reason) bool {
 	return errors.As(err, &e) && e.Reason == reason
 }
 
-// Verdict returns what [sdk.Ownership] answers for err where the plugin has no sentence of its own: nil for nil, a refusal for
-// what no later try will change, and err, which is no verdict, with the time that the registry asks to wait, for the rest
-// (decisions 1.7: 429 and 5xx are transient).
+// Verdict returns the result of [sdk.Ownership] for err if the plugin has no sentence of its own:
+// nil for nil, a refusal for what no later try will change, and otherwise err, which is no verdict,
+// with the time that the registry asks to wait. 429 and 5xx are transient (contract R-60).
 func Verdict(err error) error {
 	var e *Error
 	switch {

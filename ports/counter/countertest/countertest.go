@@ -424,7 +424,7 @@ func countsLongKeys(t *testing.T, s Subject) {
 }
 
 func countsGreatAddends(t *testing.T, s Subject) {
-	const great = 1<<32 - 1 // the greatest addend of a descriptor (decisions 3.2)
+	const great = 1<<32 - 1 // the greatest addend of a descriptor (contract L-19)
 	key := s.Key("great")
 	want(t, "once", count(t, s, hit(key, great, great)), great)
 	want(t, "twice", count(t, s, hit(key, great, great)), 2*great)
