@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -19,22 +20,24 @@ import (
 // that bring codes. There is none where NOTICES is off or nothing can be
 // delivered.
 func noticeDesk(
-	a settings.Auth, b setup.Brand, c stepup.Couriers, r notices.Records, outside noticeSurroundings,
+	a settings.Auth, b setup.Brand, c stepup.Couriers, p noticePorts,
 ) *notices.Desk {
-	reporter := prometheus.NewNotices(noticeLog{outside.Log}, outside.Metrics.Auth)
+	reporter := prometheus.NewNotices(noticeLog{p.Log}, p.Metrics.Auth)
 	var desk *notices.Desk
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
-		desk = notices.New(b.Name, r, notices.Surroundings{
-			Couriers: notices.Couriers(c), Throttle: outside.Throttle, Reporter: reporter,
+		desk = notices.New(b.Name, notices.Ports{
+			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle, Reporter: reporter,
 			Wait: func(ctx context.Context, d time.Duration) { pause.For(ctx, d) },
 		})
 	}
-	prometheus.WatchDesk(desk, outside.Metrics.Auth)
+	prometheus.WatchDesk(desk, p.Metrics.Auth)
 	return desk
 }
 
-// noticeSurroundings are what notices need besides couriers.
-type noticeSurroundings struct {
+// noticePorts are the dependencies of notices other than couriers.
+type noticePorts struct {
+	Accounts authstore.Accounts
+	Devices  authstore.Devices
 	Throttle throttle.Throttle
 	Metrics  partMetrics
 	Log      *logrus.Entry

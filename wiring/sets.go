@@ -27,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -91,7 +90,7 @@ var recordSet = wire.NewSet(
 )
 
 // peopleSet gives the operator's side of accounts.
-var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Records), "*"), wire.Struct(new(people.Surroundings), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
+var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
 
 // permitSet gives the operator's side of grants.
 var permitSet = wire.NewSet(
@@ -114,14 +113,13 @@ var authSet = wire.NewSet(
 	wire.Bind(new(authstore.PublishedKeys), new(*jwt.Issuer)),
 	audit.New,
 	access.NewChecker,
-	devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "*"),
-	signInConfig, signin.New, wire.Struct(new(signin.Records), "*"), wire.Struct(new(signin.Crypto), "*"),
-	wire.Struct(new(signin.Surroundings), "*"),
+	devices.New, wire.Struct(new(devices.Ports), "*"),
+	signInConfig, signin.New, wire.Struct(new(signin.Ports), "*"),
 	openSignals, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"), wire.FieldsOf(new(addressSignals), "Geography", "Reputation"),
-	retentionConfig, retention.New, wire.Struct(new(retention.Records), "*"), newSweeping,
-	credentialsConfig, credentials.New, wire.Struct(new(credentials.Records), "*"), wire.Struct(new(credentials.Surroundings), "*"),
-	brand, noticeDesk, wire.Struct(new(notices.Records), "*"), wire.Struct(new(noticeSurroundings), "*"),
-	stepUpConfig, stepup.New, wire.Struct(new(stepup.Records), "*"), wire.Struct(new(stepup.Surroundings), "*"),
+	retentionConfig, retention.New, wire.Struct(new(retention.Ports), "*"), newSweeping,
+	credentialsConfig, credentials.New, wire.Struct(new(credentials.Ports), "*"),
+	brand, noticeDesk, wire.Struct(new(noticePorts), "*"),
+	stepUpConfig, stepup.New, wire.Struct(new(stepup.Ports), "*"),
 	openPlugins, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	wire.Bind(new(authapi.Access), new(*access.Checker)),

@@ -24,7 +24,7 @@ var serviceSet = wire.NewSet(
 var operatorSet = wire.NewSet(
 	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "Cache", "Trail", "Clock"),
+	newDropper, audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )

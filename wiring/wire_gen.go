@@ -24,7 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -70,7 +69,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		return nil, nil, err
 	}
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
-	cache, err := chooseOverLimit(memoryConfig, clock)
+	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -78,7 +77,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	wiringLimitStores := limitStores{
 		Counters:  store,
 		Local:     memoryCounters,
-		OverLimit: cache,
+		OverLimit: overLimitCache,
 	}
 	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
@@ -168,8 +167,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	sessioncacheCache := inProcessSessions(memoryConfig, clock, wiringPartMetrics)
-	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
+	cache := inProcessSessions(memoryConfig, clock, wiringPartMetrics)
+	checker := access.NewChecker(issuer, sessions, cache, clock)
 	auditLog := countedAuditLog(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
@@ -204,17 +203,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	refreshTokens := relational.NewRefreshTokens(db)
 	lockouts := relational.NewLockouts(db)
 	pendingLogins := relational.NewPendingLogins(db)
-	records := signin.Records{
-		Accounts:      accounts,
-		Devices:       relationalDevices,
-		DeviceTokens:  deviceTokens,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		History:       sessions,
-		Lockouts:      lockouts,
-		Pending:       pendingLogins,
-		Transaction:   prometheusTransactions,
-	}
 	argonConfig := s.Passwords
 	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -224,11 +212,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup2()
 		cleanup()
 		return nil, nil, err
-	}
-	crypto := signin.Crypto{
-		Passwords: hasher,
-		Tokens:    issuer,
-		Root:      authRootSecret,
 	}
 	maxmindConfig := s.Places
 	iplistsConfig := s.IPLists
@@ -254,10 +237,6 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	noticesRecords := notices.Records{
-		Accounts: accounts,
-		Devices:  relationalDevices,
-	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
@@ -276,22 +255,36 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	wiringNoticeSurroundings := noticeSurroundings{
+	wiringNoticePorts := noticePorts{
+		Accounts: accounts,
+		Devices:  relationalDevices,
 		Throttle: throttle,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
-	surroundings := signin.Surroundings{
-		Geography:  geography,
-		Reputation: reputation,
-		Cache:      sessioncacheCache,
-		Trail:      trail,
-		Notices:    desk,
-		Clock:      clock,
-		Entropy:    entropy,
+	desk := noticeDesk(auth, setupBrand, couriers, wiringNoticePorts)
+	signinPorts := signin.Ports{
+		Accounts:      accounts,
+		Devices:       relationalDevices,
+		DeviceTokens:  deviceTokens,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		History:       sessions,
+		Lockouts:      lockouts,
+		Pending:       pendingLogins,
+		Transaction:   prometheusTransactions,
+		Passwords:     hasher,
+		Tokens:        issuer,
+		Root:          authRootSecret,
+		Geography:     geography,
+		Reputation:    reputation,
+		Cache:         cache,
+		Trail:         trail,
+		Notices:       desk,
+		Clock:         clock,
+		Entropy:       entropy,
 	}
-	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
+	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -303,22 +296,21 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	signIn := countedSignIn(signinService, wiringPartMetrics)
 	config4 := credentialsConfig(auth)
-	credentialsRecords := credentials.Records{
+	credentialsPorts := credentials.Ports{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
 		Transaction: prometheusTransactions,
+		Passwords:   hasher,
+		Cache:       cache,
+		Trail:       trail,
+		Notices:     desk,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        authRootSecret,
 	}
-	credentialsSurroundings := credentials.Surroundings{
-		Passwords: hasher,
-		Cache:     sessioncacheCache,
-		Trail:     trail,
-		Notices:   desk,
-		Clock:     clock,
-		Entropy:   entropy,
-	}
-	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
+	credentialsService, err := credentials.New(config4, credentialsPorts)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -330,23 +322,22 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	stepupConfig := stepUpConfig(auth)
 	challenges := relational.NewChallenges(db)
-	stepupRecords := stepup.Records{
+	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  prometheusTransactions,
+		Couriers:     couriers,
+		Throttle:     throttle,
+		Cache:        cache,
+		Trail:        trail,
+		Clock:        clock,
+		Entropy:      entropy,
+		Root:         authRootSecret,
 	}
-	stepupSurroundings := stepup.Surroundings{
-		Couriers: couriers,
-		Throttle: throttle,
-		Cache:    sessioncacheCache,
-		Trail:    trail,
-		Clock:    clock,
-		Entropy:  entropy,
-	}
-	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
+	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -356,20 +347,18 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		cleanup()
 		return nil, nil, err
 	}
-	devicesRecords := devices.Records{
+	devicesPorts := devices.Ports{
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
 		Transaction:  prometheusTransactions,
+		Cache:        cache,
+		Trail:        trail,
+		Notices:      desk,
+		Clock:        clock,
 	}
-	devicesSurroundings := devices.Surroundings{
-		Cache:   sessioncacheCache,
-		Trail:   trail,
-		Notices: desk,
-		Clock:   clock,
-	}
-	devicesService := devices.New(devicesRecords, devicesSurroundings)
+	devicesService := devices.New(devicesPorts)
 	useCases := authapi.UseCases{
 		Access:      checker,
 		SignIn:      signIn,
@@ -387,7 +376,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
-	retentionRecords := retention.Records{
+	retentionPorts := retention.Ports{
 		Audit:         auditLog,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
@@ -396,7 +385,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Lockouts:      lockouts,
 		Devices:       relationalDevices,
 	}
-	sweeper := retention.New(config5, retentionRecords, clock)
+	sweeper := retention.New(config5, retentionPorts, clock)
 	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
 	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
 	wiringApi := api{
@@ -477,7 +466,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
-	cache, err := chooseOverLimit(memoryConfig, clock)
+	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -486,7 +475,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	wiringLimitStores := limitStores{
 		Counters:  store,
 		Local:     memoryCounters,
-		OverLimit: cache,
+		OverLimit: overLimitCache,
 	}
 	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
@@ -594,7 +583,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
 	}
-	sessioncacheCache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, wiringPartMetrics, log)
+	cache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, wiringPartMetrics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -603,7 +592,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	checker := access.NewChecker(issuer, sessions, sessioncacheCache, clock)
+	checker := access.NewChecker(issuer, sessions, cache, clock)
 	auditLog := countedAuditLog(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
 	trustLevel := writeTrust(registry)
@@ -640,17 +629,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	refreshTokens := relational.NewRefreshTokens(db)
 	lockouts := relational.NewLockouts(db)
 	pendingLogins := relational.NewPendingLogins(db)
-	records := signin.Records{
-		Accounts:      accounts,
-		Devices:       relationalDevices,
-		DeviceTokens:  deviceTokens,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		History:       sessions,
-		Lockouts:      lockouts,
-		Pending:       pendingLogins,
-		Transaction:   prometheusTransactions,
-	}
 	argonConfig := s.Passwords
 	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -662,11 +640,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup2()
 		cleanup()
 		return nil, nil, err
-	}
-	crypto := signin.Crypto{
-		Passwords: hasher,
-		Tokens:    issuer,
-		Root:      authRootSecret,
 	}
 	maxmindConfig := s.Places
 	iplistsConfig := s.IPLists
@@ -696,10 +669,6 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	noticesRecords := notices.Records{
-		Accounts: accounts,
-		Devices:  relationalDevices,
-	}
 	limits := s.Limits
 	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
@@ -720,22 +689,36 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	wiringNoticeSurroundings := noticeSurroundings{
+	wiringNoticePorts := noticePorts{
+		Accounts: accounts,
+		Devices:  relationalDevices,
 		Throttle: throttle,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	desk := noticeDesk(auth, setupBrand, couriers, noticesRecords, wiringNoticeSurroundings)
-	surroundings := signin.Surroundings{
-		Geography:  geography,
-		Reputation: reputation,
-		Cache:      sessioncacheCache,
-		Trail:      trail,
-		Notices:    desk,
-		Clock:      clock,
-		Entropy:    entropy,
+	desk := noticeDesk(auth, setupBrand, couriers, wiringNoticePorts)
+	signinPorts := signin.Ports{
+		Accounts:      accounts,
+		Devices:       relationalDevices,
+		DeviceTokens:  deviceTokens,
+		Sessions:      sessions,
+		RefreshTokens: refreshTokens,
+		History:       sessions,
+		Lockouts:      lockouts,
+		Pending:       pendingLogins,
+		Transaction:   prometheusTransactions,
+		Passwords:     hasher,
+		Tokens:        issuer,
+		Root:          authRootSecret,
+		Geography:     geography,
+		Reputation:    reputation,
+		Cache:         cache,
+		Trail:         trail,
+		Notices:       desk,
+		Clock:         clock,
+		Entropy:       entropy,
 	}
-	signinService, err := signin.New(signinConfig, records, crypto, surroundings)
+	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -749,22 +732,21 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	signIn := countedSignIn(signinService, wiringPartMetrics)
 	config4 := credentialsConfig(auth)
-	credentialsRecords := credentials.Records{
+	credentialsPorts := credentials.Ports{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
 		Transaction: prometheusTransactions,
+		Passwords:   hasher,
+		Cache:       cache,
+		Trail:       trail,
+		Notices:     desk,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        authRootSecret,
 	}
-	credentialsSurroundings := credentials.Surroundings{
-		Passwords: hasher,
-		Cache:     sessioncacheCache,
-		Trail:     trail,
-		Notices:   desk,
-		Clock:     clock,
-		Entropy:   entropy,
-	}
-	credentialsService, err := credentials.New(config4, credentialsRecords, authRootSecret, credentialsSurroundings)
+	credentialsService, err := credentials.New(config4, credentialsPorts)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -778,23 +760,22 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	stepupConfig := stepUpConfig(auth)
 	challenges := relational.NewChallenges(db)
-	stepupRecords := stepup.Records{
+	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  prometheusTransactions,
+		Couriers:     couriers,
+		Throttle:     throttle,
+		Cache:        cache,
+		Trail:        trail,
+		Clock:        clock,
+		Entropy:      entropy,
+		Root:         authRootSecret,
 	}
-	stepupSurroundings := stepup.Surroundings{
-		Couriers: couriers,
-		Throttle: throttle,
-		Cache:    sessioncacheCache,
-		Trail:    trail,
-		Clock:    clock,
-		Entropy:  entropy,
-	}
-	stepupService, err := stepup.New(stepupConfig, stepupRecords, authRootSecret, stepupSurroundings)
+	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -806,20 +787,18 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	devicesRecords := devices.Records{
+	devicesPorts := devices.Ports{
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
 		Transaction:  prometheusTransactions,
+		Cache:        cache,
+		Trail:        trail,
+		Notices:      desk,
+		Clock:        clock,
 	}
-	devicesSurroundings := devices.Surroundings{
-		Cache:   sessioncacheCache,
-		Trail:   trail,
-		Notices: desk,
-		Clock:   clock,
-	}
-	devicesService := devices.New(devicesRecords, devicesSurroundings)
+	devicesService := devices.New(devicesPorts)
 	useCases := authapi.UseCases{
 		Access:      checker,
 		SignIn:      signIn,
@@ -837,7 +816,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
-	retentionRecords := retention.Records{
+	retentionPorts := retention.Ports{
 		Audit:         auditLog,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
@@ -846,7 +825,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Lockouts:      lockouts,
 		Devices:       relationalDevices,
 	}
-	sweeper := retention.New(config5, retentionRecords, clock)
+	sweeper := retention.New(config5, retentionPorts, clock)
 	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
 	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
 	wiringApi := api{
@@ -931,7 +910,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		return nil, nil, err
 	}
 	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
-	cache, err := chooseOverLimit(memoryConfig, clock)
+	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
 		cleanup()
@@ -940,7 +919,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	wiringLimitStores := limitStores{
 		Counters:  store,
 		Local:     memoryCounters,
-		OverLimit: cache,
+		OverLimit: overLimitCache,
 	}
 	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
@@ -1026,22 +1005,8 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	lockouts := relational.NewLockouts(db)
 	pendingLogins := relational.NewPendingLogins(db)
 	runner := transactions(db)
-	records := people.Records{
-		Accounts:    accounts,
-		Devices:     relationalDevices,
-		Sessions:    sessions,
-		Lockouts:    lockouts,
-		Pending:     pendingLogins,
-		Transaction: runner,
-	}
-	keyring := relational.NewKeyring(db)
-	entropy := system.Entropy{}
-	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
 	argonConfig := s.Passwords
+	entropy := system.Entropy{}
 	hasher, err := argon.New(argonConfig, entropy)
 	if err != nil {
 		cleanup()
@@ -1052,41 +1017,52 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	cache := newDropper(valkeyConfig, clock, log)
 	auditLog := relational.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
-	surroundings := people.Surroundings{
-		Passwords: hasher,
-		Cache:     cache,
-		Trail:     trail,
-		Clock:     clock,
-		Entropy:   entropy,
+	keyring := relational.NewKeyring(db)
+	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
 	}
-	peopleService, err := people.New(records, authRootSecret, surroundings)
+	ports := people.Ports{
+		Accounts:    accounts,
+		Devices:     relationalDevices,
+		Sessions:    sessions,
+		Lockouts:    lockouts,
+		Pending:     pendingLogins,
+		Transaction: runner,
+		Passwords:   hasher,
+		Cache:       cache,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        authRootSecret,
+	}
+	peopleService, err := people.New(ports)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
 	deviceTokens := relational.NewDeviceTokens(db)
-	devicesRecords := devices.Records{
+	devicesPorts := devices.Ports{
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
 		Transaction:  runner,
+		Cache:        cache,
+		Trail:        trail,
+		Clock:        clock,
 	}
-	devicesSurroundings := devices.Surroundings{
-		Cache: cache,
-		Trail: trail,
-		Clock: clock,
-	}
-	devicesService := devices.New(devicesRecords, devicesSurroundings)
+	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
 	grants := relational.NewGrants(db)
 	inprocessGrants := inprocess.NewGrants(trail)
-	ports := permit.Ports{
+	permitPorts := permit.Ports{
 		Transactions: runner,
 		Grants:       grants,
 		Trail:        inprocessGrants,
 	}
-	permitOperator := permit.New(ports)
+	permitOperator := permit.New(permitPorts)
 	methods := relational.NewMethods(db)
 	inprocessMethods := inprocess.NewMethods(trail)
 	curatePorts := curate.Ports{
@@ -1135,5 +1111,5 @@ var serviceSet = wire.NewSet(
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
 	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
-	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Records), "*"), wire.Struct(new(devices.Surroundings), "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
+	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

@@ -174,7 +174,7 @@ func TestNotices(t *testing.T) {
 
 func TestQueuedNotices(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	desk := notices.New("Tollgate", notices.Records{}, notices.Surroundings{})
+	desk := notices.New("Tollgate", notices.Ports{})
 	WatchDesk(desk, registry)
 	want(t, registry, map[string]float64{})
 	desk.Tell(notices.Happening{Kind: notices.Replay})

@@ -190,9 +190,10 @@ func newProofWorld(t *rapid.T) *proofWorld {
 	lockouts, pending := records.NewLockouts(db), records.NewPendingLogins(db)
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 
-	w.people, err = people.New(people.Records{
+	w.people, err = people.New(people.Ports{
 		Accounts: w.accounts, Devices: w.devices, Sessions: w.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-	}, root, people.Surroundings{Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice})
+		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice, Root: root,
+	})
 	ok(err)
 	account, err := w.people.Add(t.Context(), people.Person{Email: owned, Name: "Anna", Password: w.password, Phone: "+441632960961"})
 	ok(err)
@@ -203,27 +204,29 @@ func newProofWorld(t *rapid.T) *proofWorld {
 	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 1000, Limited: 1001, Unverified: 1002} // only devices cap levels
 	config.MFAPolicy = rapid.SampledFrom([]signin.MFAPolicy{signin.MFAAlways, signin.MFARisk}).Draw(t, "MFA policy")
 	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
-	w.signIn, err = signin.New(config, signin.Records{
+	w.signIn, err = signin.New(config, signin.Ports{
 		Accounts: w.accounts, Devices: w.devices, DeviceTokens: w.tokens, Sessions: w.sessions,
 		RefreshTokens: records.NewRefreshTokens(db), History: w.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-	}, signin.Crypto{Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root}, signin.Surroundings{
+		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
 		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice,
 	})
 	ok(err)
-	w.stepUps, err = stepup.New(stepup.Defaults(), stepup.Records{
+	w.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
 		Accounts: w.accounts, Sessions: w.sessions, Devices: w.devices, DeviceTokens: w.tokens,
 		Challenges: records.NewChallenges(db), Transaction: db,
-	}, root, stepup.Surroundings{
+		Root:     root,
 		Couriers: stepup.Couriers{Email: w, SMS: w}, Throttle: open{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice,
 	})
 	ok(err)
-	w.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate"}, credentials.Records{
+	w.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate"}, credentials.Ports{
 		Accounts: w.accounts, Sessions: w.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
-	}, root, credentials.Surroundings{Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice})
+		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice, Root: root,
+	})
 	ok(err)
-	w.marks = devices.New(devices.Records{
+	w.marks = devices.New(devices.Ports{
 		Devices: w.devices, DeviceTokens: w.tokens, Sessions: w.sessions, Levels: w.sessions, Transaction: db,
-	}, devices.Surroundings{Cache: cache, Trail: trail, Clock: w.clock})
+		Cache: cache, Trail: trail, Clock: w.clock,
+	})
 	return w
 }
 

@@ -46,8 +46,8 @@ type Config struct {
 	Binding trust.Binding
 }
 
-// Sources are where the signals come from.
-type Sources struct {
+// Ports are where the signals come from.
+type Ports struct {
 	Past       Past
 	Geography  signals.Geography
 	Reputation signals.Reputation
@@ -55,12 +55,12 @@ type Sources struct {
 
 // Assessor assesses sign-ins. It is safe for concurrent use if its sources are.
 type Assessor struct {
-	config  Config
-	sources Sources
+	config Config
+	ports  Ports
 }
 
 // New returns an assessor.
-func New(c Config, s Sources) *Assessor { return &Assessor{config: c, sources: s} }
+func New(c Config, p Ports) *Assessor { return &Assessor{config: c, ports: p} }
 
 // Visit is a sign-in whose password was right.
 type Visit struct {
@@ -84,10 +84,10 @@ type Verdict struct {
 func (a *Assessor) Assess(ctx context.Context, v Visit) (Verdict, error) {
 	s := risk.Signals{
 		At: v.At, Device: v.Device,
-		Location:   Locate(ctx, a.sources.Geography, v.Address),
-		Reputation: a.sources.Reputation.Rate(ctx, v.Address),
+		Location:   Locate(ctx, a.ports.Geography, v.Address),
+		Reputation: a.ports.Reputation.Rate(ctx, v.Address),
 	}
-	past := a.sources.Past
+	past := a.ports.Past
 	var err error
 	if s.FailedAttempts, err = past.FailedSince(ctx, v.User, v.At.Add(-FailureSpan)); err != nil {
 		return Verdict{}, err

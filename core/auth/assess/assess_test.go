@@ -47,7 +47,7 @@ func (w *world) assess(address string, d trust.Device) (assess.Verdict, error) {
 			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.Defaults(), s) },
 			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
 		},
-		assess.Sources{Past: w, Geography: w, Reputation: signals.None{}})
+		assess.Ports{Past: w, Geography: w, Reputation: signals.None{}})
 	return a.Assess(context.Background(), assess.Visit{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
 }
 

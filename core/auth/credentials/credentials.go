@@ -26,23 +26,21 @@ type Config struct {
 	Issuer  auth.Issuer        // the name under which an authenticator lists this service
 }
 
-// Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
-type Records struct {
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+type Ports struct {
 	Accounts    authstore.Accounts
 	Sessions    authstore.Sessions
 	Pending     authstore.PendingLogins
 	Lockouts    authstore.Lockouts
 	Transaction transaction.Runner
-}
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
 	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
 	Notices   *notices.Desk
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
+	Root      auth.RootSecret // the keys of this package are derived from it
 }
 
 // Service acts on behalf of the person whose session it is given. Wrong passwords and codes are counted in a count of the person
@@ -50,21 +48,20 @@ type Surroundings struct {
 // detail lockoutUntil, whatever it is shown. It is safe for concurrent use.
 type Service struct {
 	config       Config
-	records      Records
-	world        Surroundings
+	ports        Ports
 	guard        *lockout.Guard
 	secondFactor auth.SecondFactor
 	rules        people.PasswordRules
 }
 
 // New returns a service. It fails on a root secret that is too short.
-func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
-	secondFactor, err := auth.NewSecondFactor(root)
+func New(c Config, p Ports) (*Service, error) {
+	secondFactor, err := auth.NewSecondFactor(p.Root)
 	if err != nil {
 		return nil, err
 	}
 	return &Service{
-		config: c, records: r, world: w, guard: lockout.New(c.Lockout, r.Lockouts, w.Clock),
+		config: c, ports: p, guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
 		secondFactor: secondFactor, rules: people.NewPasswordRules(),
 	}, nil
 }
@@ -81,11 +78,11 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 		return wrong
 	}
 	var filled bool
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
 		if filled, err = s.guard.Fail(ctx, subject); err != nil || !filled {
 			return err
 		}
-		return s.world.Trail.Record(ctx, audit.Entry{
+		return s.ports.Trail.Record(ctx, audit.Entry{
 			Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
 				"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
 			},
@@ -102,8 +99,8 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 
 // notify sends the caller a notice of what was done in their session, after it is stored.
 func (s *Service) notify(kind notices.Kind, caller auth.Session) {
-	s.world.Notices.Tell(notices.Happening{
-		Kind: kind, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+	s.ports.Notices.Tell(notices.Happening{
+		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})
 }
 
@@ -112,9 +109,9 @@ func (s *Service) change(
 	ctx context.Context, caller auth.Session, action string,
 	alter func(*auth.Account) error, do func(ctx context.Context) error,
 ) error {
-	return s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		err := s.records.Accounts.Update(ctx, caller.UserID, func(a *auth.Account) error {
-			a.UpdatedAt = s.world.Clock.Now()
+	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.ports.Accounts.Update(ctx, caller.UserID, func(a *auth.Account) error {
+			a.UpdatedAt = s.ports.Clock.Now()
 			return alter(a)
 		})
 		if err != nil {
@@ -126,7 +123,7 @@ func (s *Service) change(
 		if err := do(ctx); err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, audit.Entry{
+		return s.ports.Trail.Record(ctx, audit.Entry{
 			Type: auth.CredentialChange, UserID: caller.UserID, Success: true, Details: map[string]any{
 				"action": action, "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
 				"trustLevel": auth.FullTrust.String(),
@@ -142,11 +139,11 @@ var errEnded = errors.New("the session has ended")
 // read before the session ended or was lowered. It returns fault.Unauthenticated with code invalid_token for a session that has
 // ended, and fault.Forbidden with code insufficient_trust below FULL_TRUST.
 func (s *Service) requireSession(ctx context.Context, id auth.SessionID) error {
-	session, err := s.records.Sessions.Get(ctx, id)
+	session, err := s.ports.Sessions.Get(ctx, id)
 	switch {
 	case err != nil:
 		return err
-	case !session.Active(s.world.Clock.Now()):
+	case !session.Active(s.ports.Clock.Now()):
 		return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidToken, "the session has ended", errEnded)
 	}
 	return trust.Require(session.TrustLevel, auth.FullTrust)

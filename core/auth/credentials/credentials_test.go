@@ -48,7 +48,7 @@ type world struct {
 	t       *testing.T
 	service *credentials.Service
 	people  *people.Service
-	records credentials.Records
+	ports   credentials.Ports
 	hasher  *argon.Hasher
 	clock   *clock
 	cache   *cache
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}, cache: &cache{},
 		log: records.NewAuditLog(db), devices: records.NewDevices(db),
-		records: credentials.Records{
+		ports: credentials.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Pending: records.NewPendingLogins(db),
 			Lockouts: records.NewLockouts(db), Transaction: db,
 		},
@@ -71,26 +71,26 @@ func newWorld(t *testing.T) *world {
 	if w.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, dice{}); err != nil {
 		t.Fatal(err)
 	}
+	w.ports.Passwords, w.ports.Cache, w.ports.Trail = w.hasher, w.cache, audit.New(w.log, w.clock, dice{})
+	w.ports.Clock, w.ports.Entropy, w.ports.Root = w.clock, dice{}, root
 	w.service, err = credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate",
-	}, w.records, root, credentials.Surroundings{
-		Passwords: w.hasher, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}), Clock: w.clock, Entropy: dice{},
-	})
+	}, w.ports)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.people, err = people.New(people.Records{
-		Accounts: w.records.Accounts, Devices: w.devices, Sessions: w.records.Sessions,
-		Lockouts: w.records.Lockouts, Pending: w.records.Pending, Transaction: db,
-	}, root, people.Surroundings{
+	w.people, err = people.New(people.Ports{
+		Accounts: w.ports.Accounts, Devices: w.devices, Sessions: w.ports.Sessions,
+		Lockouts: w.ports.Lockouts, Pending: w.ports.Pending, Transaction: db,
 		Passwords: w.hasher, Cache: w.cache, Trail: audit.New(records.NewAuditLog(records.New()), w.clock, dice{}), Clock: w.clock, Entropy: dice{},
+		Root: root,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash, err := w.hasher.Hash(t.Context(), w.password(present))
 	w.ok(err)
-	w.ok(w.records.Accounts.Create(t.Context(), auth.Account{ID: user, Email: anna, State: auth.AccountActive, PasswordHash: hash}))
+	w.ok(w.ports.Accounts.Create(t.Context(), auth.Account{ID: user, Email: anna, State: auth.AccountActive, PasswordHash: hash}))
 	_, _, err = w.devices.Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"})
 	w.ok(err)
 	return w
@@ -117,13 +117,13 @@ func (w *world) session(id auth.SessionID, level auth.TrustLevel) auth.Session {
 		ID: id, UserID: user, DeviceID: "d", DeviceIdentity: "d", TrustLevel: level, CreatedAt: w.clock.now,
 		ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.7"),
 	}
-	w.ok(w.records.Sessions.Create(context.Background(), s))
+	w.ok(w.ports.Sessions.Create(context.Background(), s))
 	return s
 }
 
 func (w *world) account() auth.Account {
 	w.t.Helper()
-	a, err := w.records.Accounts.Get(context.Background(), user)
+	a, err := w.ports.Accounts.Get(context.Background(), user)
 	w.ok(err)
 	return a
 }
@@ -145,14 +145,14 @@ func (w *world) wantFault(what string, err error, kind fault.Kind, code fault.Co
 // wait lets a login wait for its second factor.
 func (w *world) wait() {
 	w.t.Helper()
-	w.ok(w.records.Pending.Put(context.Background(), auth.PendingLogin{
+	w.ok(w.ports.Pending.Put(context.Background(), auth.PendingLogin{
 		UserID: user, DeviceIdentity: "d", CreatedAt: w.clock.now, ExpiresAt: w.clock.now.Add(time.Hour),
 	}))
 }
 
 func (w *world) wantNoneWaiting() {
 	w.t.Helper()
-	if _, err := w.records.Pending.Find(context.Background(), user, "d"); !fault.Is(err, fault.NotFound) {
+	if _, err := w.ports.Pending.Find(context.Background(), user, "d"); !fault.Is(err, fault.NotFound) {
 		w.t.Errorf("a login still waits: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestOutdatedCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			copied := w.session("s", auth.FullTrust)
-			w.ok(w.records.Sessions.Update(t.Context(), "s", func(s *auth.Session) error { c.alter(s); return nil }))
+			w.ok(w.ports.Sessions.Update(t.Context(), "s", func(s *auth.Session) error { c.alter(s); return nil }))
 			before := w.account()
 			w.wantRefused(copied, c.kind, c.code)
 			if after := w.account(); !reflect.DeepEqual(after, before) {
@@ -244,7 +244,7 @@ func TestPendingAuthenticatorsEnd(t *testing.T) {
 	w.wantFault("what an operator enrolled", err, fault.Conflict, "")
 
 	// An enrolment of a version that did not record it, such as one made at LIMITED_TRUST before an upgrade.
-	w.ok(w.records.Accounts.Update(t.Context(), user, func(a *auth.Account) error {
+	w.ok(w.ports.Accounts.Update(t.Context(), user, func(a *auth.Account) error {
 		a.MFA.Enrolment = auth.Enrolment{}
 		return nil
 	}))
@@ -322,11 +322,11 @@ func TestChangePassword(t *testing.T) {
 	if err != nil || !match {
 		t.Errorf("the new password does not match: %v", err)
 	}
-	living, _, err := w.records.Sessions.Active(t.Context(), user, w.clock.now, auth.PageRequest{Limit: 10})
+	living, _, err := w.ports.Sessions.Active(t.Context(), user, w.clock.now, auth.PageRequest{Limit: 10})
 	if err != nil || len(living) != 1 || living[0].ID != caller.ID || !slices.Equal(w.cache.dropped, []auth.SessionID{other.ID}) {
 		t.Errorf("living %+v, dropped %v, %v", living, w.cache.dropped, err)
 	}
-	if s, err := w.records.Sessions.Get(t.Context(), other.ID); err != nil || s.EndReason != auth.EndPassword {
+	if s, err := w.ports.Sessions.Get(t.Context(), other.ID); err != nil || s.EndReason != auth.EndPassword {
 		t.Errorf("the other session %+v, %v", s, err)
 	}
 	if got := w.events(auth.CredentialChange); len(got) != 1 || got[0].Details["action"] != "password" || got[0].Details["trustLevel"] != "FULL_TRUST" {

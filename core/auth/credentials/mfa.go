@@ -26,11 +26,11 @@ func (s *Service) Enrol(ctx context.Context, caller auth.Session) (Enrolment, er
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return Enrolment{}, err
 	}
-	secret, nonce := secrets.NewTOTPSecret(s.world.Entropy), secrets.NewNonce(s.world.Entropy)
+	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	var person auth.Email
 	err := s.change(ctx, caller, "mfa_enrol", func(a *auth.Account) error {
 		person = a.Email
-		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.world.Clock.Now(), SessionID: caller.ID})
+		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now(), SessionID: caller.ID})
 	}, nothing)
 	if err != nil {
 		return Enrolment{}, err
@@ -47,10 +47,10 @@ func (s *Service) Activate(ctx context.Context, caller auth.Session, code auth.O
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return nil, err
 	}
-	recovery := secrets.NewRecoveryCodes(s.world.Entropy)
+	recovery := secrets.NewRecoveryCodes(s.ports.Entropy)
 	err := s.guarded(ctx, caller, func() error {
 		return s.change(ctx, caller, "mfa_activate", func(a *auth.Account) error {
-			return s.secondFactor.Activate(a, code, recovery, caller.ID, s.world.Clock.Now())
+			return s.secondFactor.Activate(a, code, recovery, caller.ID, s.ports.Clock.Now())
 		}, func(ctx context.Context) error { return s.settle(ctx, caller) })
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 			if !a.MFA.Active {
 				return fault.New(fault.Conflict, "", "no authenticator is active")
 			}
-			factor, err := s.secondFactor.Take(a, code, s.world.Clock.Now())
+			factor, err := s.secondFactor.Take(a, code, s.ports.Clock.Now())
 			switch {
 			case err != nil:
 				return err

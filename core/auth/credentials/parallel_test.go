@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -29,12 +28,11 @@ func (h *holding) Verify(ctx context.Context, stored auth.PasswordHash, p auth.P
 // holdPasswords returns a service of the world with a threshold of two whose passwords are held.
 func (w *world) holdPasswords(hold func(n int)) *credentials.Service {
 	w.t.Helper()
+	ports := w.ports
+	ports.Passwords = &holding{PasswordHasher: w.hasher, hold: hold}
 	service, err := credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
-	}, w.records, root, credentials.Surroundings{
-		Passwords: &holding{PasswordHasher: w.hasher, hold: hold}, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}),
-		Clock: w.clock, Entropy: dice{},
-	})
+	}, ports)
 	w.ok(err)
 	return service
 }
@@ -71,7 +69,7 @@ func TestPasswordChangesAtOnce(t *testing.T) {
 	if codes[""] != 1 || codes[auth.CodeInvalidCredentials] != calls-1 {
 		t.Errorf("answers %v, want one change", codes)
 	}
-	if l, err := w.records.Lockouts.Get(t.Context(), auth.ActsLockout(user)); err != nil || len(l.Failures) != 0 {
+	if l, err := w.ports.Lockouts.Get(t.Context(), auth.ActsLockout(user)); err != nil || len(l.Failures) != 0 {
 		t.Errorf("%+v, %v, want no failures", l, err)
 	}
 }
@@ -84,7 +82,7 @@ func TestHashRenewedDuringAChange(t *testing.T) {
 	w.ok(err)
 	service := w.holdPasswords(func(n int) {
 		if n == 1 {
-			w.ok(w.records.Accounts.Update(t.Context(), user, func(a *auth.Account) error { a.PasswordHash = renewed; return nil }))
+			w.ok(w.ports.Accounts.Update(t.Context(), user, func(a *auth.Account) error { a.PasswordHash = renewed; return nil }))
 		}
 	})
 	w.ok(service.ChangePassword(t.Context(), caller, w.password(present), w.password("Another-Horse-8")))

@@ -33,7 +33,7 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 	if err != nil {
 		return err
 	}
-	s.world.Cache.Drop(ctx, ended...)
+	s.ports.Cache.Drop(ctx, ended...)
 	s.notify(notices.PasswordChanged, caller)
 	return nil
 }
@@ -50,13 +50,13 @@ var errOutdated = errors.New("the password was replaced by another request")
 func (s *Service) verifyAndReplace(
 	ctx context.Context, caller auth.Session, present, next auth.Password,
 ) (ended []auth.SessionID, err error) {
-	account, err := s.records.Accounts.Get(ctx, caller.UserID)
+	account, err := s.ports.Accounts.Get(ctx, caller.UserID)
 	if err != nil {
 		return nil, err
 	}
 	stored, renewed := account.PasswordHash, auth.PasswordHash("")
 	for range maxVerifications {
-		match, _, err := s.world.Passwords.Verify(ctx, stored, present)
+		match, _, err := s.ports.Passwords.Verify(ctx, stored, present)
 		switch {
 		case err != nil:
 			return nil, err
@@ -66,7 +66,7 @@ func (s *Service) verifyAndReplace(
 			return nil, errPresent(errOutdated)
 		}
 		if renewed == "" {
-			if renewed, err = s.world.Passwords.Hash(ctx, next); err != nil {
+			if renewed, err = s.ports.Passwords.Hash(ctx, next); err != nil {
 				return nil, err
 			}
 		}
@@ -81,11 +81,11 @@ func (s *Service) verifyAndReplace(
 // refusePresent returns the failure of a password that is not the account's. One that another request has just replaced is
 // outdated.
 func (s *Service) refusePresent(ctx context.Context, a *auth.Account, present auth.Password) error {
-	replaced := a.LatelyReplaced(s.world.Clock.Now())
+	replaced := a.LatelyReplaced(s.ports.Clock.Now())
 	if replaced == "" {
 		return errPresent(nil)
 	}
-	match, _, err := s.world.Passwords.Verify(ctx, replaced, present)
+	match, _, err := s.ports.Passwords.Verify(ctx, replaced, present)
 	switch {
 	case err != nil:
 		return err
@@ -108,14 +108,14 @@ func (s *Service) replace(
 		if found = a.PasswordHash; found != verified {
 			return errOutdated
 		}
-		a.ReplacePassword(renewed, s.world.Clock.Now())
+		a.ReplacePassword(renewed, s.ports.Clock.Now())
 		return nil
 	}, func(ctx context.Context) (err error) {
 		if err := s.settle(ctx, caller); err != nil {
 			return err
 		}
 		others := authstore.SessionFilter{UserID: caller.UserID, Except: caller.ID}
-		ended, err = s.records.Sessions.End(ctx, others, s.world.Clock.Now(), auth.EndPassword)
+		ended, err = s.ports.Sessions.End(ctx, others, s.ports.Clock.Now(), auth.EndPassword)
 		return err
 	})
 	if errors.Is(err, errOutdated) {
@@ -129,5 +129,5 @@ func (s *Service) settle(ctx context.Context, caller auth.Session) error {
 	if err := s.guard.Clear(ctx, auth.ActsLockout(caller.UserID)); err != nil {
 		return err
 	}
-	return s.records.Pending.RemoveAll(ctx, caller.UserID)
+	return s.ports.Pending.RemoveAll(ctx, caller.UserID)
 }

@@ -16,17 +16,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
-type Records struct {
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+type Ports struct {
 	Devices      authstore.Devices
 	DeviceTokens authstore.DeviceTokens
 	Sessions     authstore.Sessions
 	Levels       authstore.SessionLevels
 	Transaction  transaction.Runner
-}
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
 	Cache   sessioncache.Cache
 	Trail   *audit.Trail
 	Notices *notices.Desk // nil: nobody gets a notice
@@ -37,12 +34,11 @@ type Surroundings struct {
 // fault.Forbidden with code insufficient_trust below UNVERIFIED (contract A-1). It is safe for
 // concurrent use.
 type Service struct {
-	records Records
-	world   Surroundings
+	ports Ports
 }
 
 // New returns a service.
-func New(r Records, w Surroundings) *Service { return &Service{records: r, world: w} }
+func New(p Ports) *Service { return &Service{ports: p} }
 
 // Devices returns one page of the caller's devices, revoked ones too, last seen first, and how many
 // there are in all. A page that auth.PageRequest.Validate refuses is refused.
@@ -52,7 +48,7 @@ func (s *Service) Devices(
 	if err := requireListing(caller, page); err != nil {
 		return nil, 0, err
 	}
-	return s.records.Devices.List(ctx, caller.UserID, page)
+	return s.ports.Devices.List(ctx, caller.UserID, page)
 }
 
 // Sessions returns one page of the caller's living sessions, newest first, and how many there are in
@@ -63,7 +59,7 @@ func (s *Service) Sessions(
 	if err := requireListing(caller, page); err != nil {
 		return nil, 0, err
 	}
-	return s.records.Sessions.Active(ctx, caller.UserID, s.world.Clock.Now(), page)
+	return s.ports.Sessions.Active(ctx, caller.UserID, s.ports.Clock.Now(), page)
 }
 
 // requireListing returns why a caller may not see a page of a list.
@@ -85,7 +81,7 @@ func (s *Service) Mark(
 	}
 	var device auth.Device
 	var lowered []auth.SessionID
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var before auth.TrustStatus
 		lowered = nil // a retried transaction begins anew
 		err := s.update(ctx, caller.UserID, id, func(d *auth.Device) {
@@ -99,17 +95,17 @@ func (s *Service) Mark(
 		if status == auth.DeviceUntrusted {
 			// The device is held, so that a login or a step-up on it comes before this or after it.
 			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
-			if lowered, err = s.records.Levels.Lower(ctx, which, auth.LimitedTrust, s.world.Clock.Now()); err != nil {
+			if lowered, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
 				return err
 			}
 			details["sessionsLowered"] = len(lowered)
 		}
-		return s.world.Trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", details))
+		return s.ports.Trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, err
 	}
-	s.world.Cache.Drop(ctx, lowered...)
+	s.ports.Cache.Drop(ctx, lowered...)
 	if len(lowered) > 0 {
 		s.notify(notices.DeviceUntrusted, caller)
 	}
@@ -134,8 +130,8 @@ func (s *Service) notify(kind notices.Kind, caller auth.Session) {
 	if caller.TrustLevel.Admits(auth.LimitedTrust) {
 		return
 	}
-	s.world.Notices.Tell(notices.Happening{
-		Kind: kind, UserID: caller.UserID, At: s.world.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+	s.ports.Notices.Tell(notices.Happening{
+		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})
 }
 
@@ -148,7 +144,7 @@ type author struct {
 // revoke revokes a device. It returns how many sessions ended, and whether the device was revoked before.
 func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (count int, again bool, err error) {
 	var ended []auth.SessionID
-	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var device auth.Device
 		again = false
 		err := s.update(ctx, by.user, id, func(d *auth.Device) {
@@ -159,26 +155,26 @@ func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (coun
 			ended = nil
 			return err
 		}
-		ended, err = s.records.Sessions.End(ctx,
-			authstore.SessionFilter{UserID: by.user, DeviceID: id}, s.world.Clock.Now(), auth.EndDeviceRevoked)
+		ended, err = s.ports.Sessions.End(ctx,
+			authstore.SessionFilter{UserID: by.user, DeviceID: id}, s.ports.Clock.Now(), auth.EndDeviceRevoked)
 		if err != nil {
 			return err
 		}
-		if err := s.records.DeviceTokens.Remove(ctx, id); err != nil {
+		if err := s.ports.DeviceTokens.Remove(ctx, id); err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
+		return s.ports.Trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
 	})
 	if err != nil {
 		return 0, false, err
 	}
-	s.world.Cache.Drop(ctx, ended...)
+	s.ports.Cache.Drop(ctx, ended...)
 	return len(ended), again, nil
 }
 
 // update alters a device of a person.
 func (s *Service) update(ctx context.Context, of auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
-	err := s.records.Devices.Update(ctx, id, func(d *auth.Device) error {
+	err := s.ports.Devices.Update(ctx, id, func(d *auth.Device) error {
 		if d.UserID != of {
 			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the device belongs to somebody else")
 		}

@@ -25,7 +25,7 @@ func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
 type world struct {
 	service *devices.Service
-	records devices.Records
+	ports   devices.Ports
 	log     *records.AuditLog
 	cache   *memory.Sessions
 	clock   *clock
@@ -37,25 +37,26 @@ func newWorld(t *testing.T) *world {
 	db, ctx := records.New(), context.Background()
 	w := &world{
 		log: records.NewAuditLog(db), clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
-		records: devices.Records{
+		ports: devices.Ports{
 			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Levels: records.NewSessions(db),
 			Transaction: db,
 		},
 	}
 	w.cache = memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
-	w.service = devices.New(w.records, devices.Surroundings{Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}), Clock: w.clock})
+	w.ports.Cache, w.ports.Trail, w.ports.Clock = w.cache, audit.New(w.log, w.clock, dice{}), w.clock
+	w.service = devices.New(w.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
 		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.records.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
+		if _, _, err := w.ports.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.records.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
+		if err := w.ports.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
 			t.Fatal(err)
 		}
-		err := w.records.Sessions.Create(ctx, auth.Session{
+		err := w.ports.Sessions.Create(ctx, auth.Session{
 			ID: auth.SessionID(name), UserID: user, DeviceID: auth.DeviceID(name), TrustLevel: auth.Unverified,
 			CreatedAt: w.clock.now, ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
 		})
@@ -130,7 +131,7 @@ func TestOthersDevices(t *testing.T) {
 			}
 		}
 	}
-	if d, err := w.records.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
+	if d, err := w.ports.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
 		t.Errorf("device %+v, error %v", d, err)
 	}
 }
@@ -156,13 +157,13 @@ func TestRevoke(t *testing.T) {
 			t.Errorf("call %d ended %d, error %v; want %d", n, ended, err, want)
 		}
 	}
-	if s, err := w.records.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndDeviceRevoked {
+	if s, err := w.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndDeviceRevoked {
 		t.Errorf("session %+v, error %v", s, err)
 	}
-	if s, err := w.records.Sessions.Get(ctx, "bert"); err != nil || !s.EndedAt.IsZero() {
+	if s, err := w.ports.Sessions.Get(ctx, "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
 	}
-	if _, err := w.records.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
+	if _, err := w.ports.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("device token: %v, want it gone", err)
 	}
 	if list, _, err := w.service.Devices(ctx, anna(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
@@ -178,7 +179,7 @@ func TestRevoke(t *testing.T) {
 func (w *world) operated(t *testing.T, event auth.EventType, action string, do func(context.Context, *devices.Operator) (int, error)) {
 	t.Helper()
 	ctx := context.Background()
-	living, err := w.records.Sessions.Get(ctx, "anna")
+	living, err := w.ports.Sessions.Get(ctx, "anna")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestOperatorEndsAllSessions(t *testing.T) {
 	w.operated(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
 		return o.EndAll(ctx, "anna")
 	})
-	if s, err := w.records.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
+	if s, err := w.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
 	}
 }
@@ -226,7 +227,7 @@ func TestOperatorEndsOneSession(t *testing.T) {
 		return 1, o.End(ctx, "anna", "anna")
 	})
 	ctx, o := context.Background(), devices.NewOperator(w.service)
-	if s, err := w.records.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
+	if s, err := w.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
 		t.Errorf("session %+v, error %v", s, err)
 	}
 	for id, kind := range map[auth.SessionID]fault.Kind{"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden} {
@@ -245,7 +246,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	session := func(id auth.SessionID) auth.Session {
 		t.Helper()
-		s, err := w.records.Sessions.Get(ctx, id)
+		s, err := w.ports.Sessions.Get(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 		t.Helper()
 		s := session(auth.SessionID(user))
 		s.ID, s.TrustLevel = id, level
-		if err := w.records.Sessions.Create(ctx, s); err != nil {
+		if err := w.ports.Sessions.Create(ctx, s); err != nil {
 			t.Fatal(err)
 		}
 		w.cache.Put(ctx, s, w.clock.now)

@@ -20,15 +20,15 @@ func NewOperator(s *Service) *Operator { return &Operator{s} }
 // Devices returns all devices of a person, revoked ones too, last seen first.
 func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
-		return o.service.records.Devices.List(ctx, of, page)
+		return o.service.ports.Devices.List(ctx, of, page)
 	})
 }
 
 // Sessions returns all living sessions of a person, newest first.
 func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
-	now := o.service.world.Clock.Now()
+	now := o.service.ports.Clock.Now()
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Session, int, error) {
-		return o.service.records.Sessions.Active(ctx, of, now, page)
+		return o.service.ports.Sessions.Active(ctx, of, now, page)
 	})
 }
 
@@ -42,8 +42,8 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 // or it has ended.
 func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) error {
 	_, err := o.end(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
-		err := o.service.records.Sessions.Update(ctx, id, func(s *auth.Session) error {
-			return s.EndFor(of, o.service.world.Clock.Now(), auth.EndOperator)
+		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
+			return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
 		})
 		if fault.Is(err, fault.NotFound) {
 			err = auth.NoSuch("session")
@@ -56,7 +56,7 @@ func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) e
 // EndAll ends every session of a person and returns how many.
 func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
 	return o.end(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
-		return o.service.records.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.world.Clock.Now(), auth.EndOperator)
+		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(), auth.EndOperator)
 	})
 }
 
@@ -65,16 +65,16 @@ func (o *Operator) end(
 	ctx context.Context, of auth.UserID, details map[string]any, do func(context.Context) ([]auth.SessionID, error),
 ) (int, error) {
 	var ended []auth.SessionID
-	err := o.service.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+	err := o.service.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
 		if ended, err = do(ctx); err != nil {
 			return err
 		}
 		details["action"], details["sessionsInvalidated"], details[audit.Actor] = "end_sessions", len(ended), audit.Operator
-		return o.service.world.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
+		return o.service.ports.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
 	})
 	if err != nil {
 		return 0, err
 	}
-	o.service.world.Cache.Drop(ctx, ended...)
+	o.service.ports.Cache.Drop(ctx, ended...)
 	return len(ended), nil
 }

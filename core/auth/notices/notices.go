@@ -61,14 +61,11 @@ type Couriers struct {
 	SMS   courier.Courier
 }
 
-// Records are the stores that say whom to tell, and of which device.
-type Records struct {
+// Ports are the dependencies of notices. The stores say whom to notify, and about which device.
+type Ports struct {
 	Accounts authstore.Accounts
 	Devices  authstore.Devices
-}
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
 	Couriers Couriers
 	Throttle throttle.Throttle
 	Reporter Reporter
@@ -92,15 +89,14 @@ type Reporter interface {
 // Desk takes notices in and sends them out. A nil desk tells nobody. It is safe for concurrent use.
 type Desk struct {
 	product string
-	records Records
-	world   Surroundings
+	ports   Ports
 	queue   chan Happening
 	dropped atomic.Uint64
 }
 
 // New returns a desk that speaks of the service by the name of product.
-func New(product string, r Records, w Surroundings) *Desk {
-	return &Desk{product: product, records: r, world: w, queue: make(chan Happening, capacity)}
+func New(product string, p Ports) *Desk {
+	return &Desk{product: product, ports: p, queue: make(chan Happening, capacity)}
 }
 
 // Tell takes a happening in, and returns at once. It is called after the happening is stored, and only for a person who exists:
@@ -159,7 +155,7 @@ func (d *Desk) serve(ctx context.Context) {
 
 func (d *Desk) reportDropped() {
 	if n := d.dropped.Swap(0); n > 0 {
-		d.world.Reporter.Dropped(n)
+		d.ports.Reporter.Dropped(n)
 	}
 }
 
@@ -175,7 +171,7 @@ func (d *Desk) send(ctx context.Context, h Happening) {
 		if err == nil || !passing(err) {
 			break
 		}
-		d.world.Wait(ctx, pause)
+		d.ports.Wait(ctx, pause)
 		if ctx.Err() != nil {
 			break
 		}
@@ -183,11 +179,11 @@ func (d *Desk) send(ctx context.Context, h Happening) {
 	}
 	switch {
 	case err != nil:
-		d.world.Reporter.Failed(h.Kind, err)
+		d.ports.Reporter.Failed(h.Kind, err)
 	case sent:
-		d.world.Reporter.Sent(h.Kind)
+		d.ports.Reporter.Sent(h.Kind)
 	default:
-		d.world.Reporter.Withheld(h.Kind)
+		d.ports.Reporter.Withheld(h.Kind)
 	}
 }
 
@@ -203,7 +199,7 @@ type errand struct {
 // try sends a notice once. Nobody is told who has no account any more, no way to be reached, or more notices of the kind than
 // the limit allows.
 func (d *Desk) try(ctx context.Context, e *errand) (sent bool, err error) {
-	account, err := d.records.Accounts.Get(ctx, e.UserID)
+	account, err := d.ports.Accounts.Get(ctx, e.UserID)
 	if fault.Is(err, fault.NotFound) || err == nil && account.State == auth.AccountDisabled {
 		return false, nil
 	}
@@ -227,7 +223,7 @@ func (d *Desk) try(ctx context.Context, e *errand) (sent bool, err error) {
 
 // route is by e-mail where there is a courier for it, else by SMS to those who have a telephone number.
 func (d *Desk) route(account *auth.Account) (courier.Courier, courier.Message) {
-	switch c := d.world.Couriers; {
+	switch c := d.ports.Couriers; {
 	case c.Email != nil:
 		return c.Email, courier.Message{Kind: courier.Notice, Channel: courier.Email, Recipient: string(account.Email)}
 	case c.SMS != nil && account.Phone != "":
@@ -242,7 +238,7 @@ func (d *Desk) within(ctx context.Context, e *errand) (bool, error) {
 	if e.counted {
 		return true, nil
 	}
-	v, err := d.world.Throttle.Try(ctx, throttle.NoticeUser, string(e.Kind)+" "+string(e.UserID))
+	v, err := d.ports.Throttle.Try(ctx, throttle.NoticeUser, string(e.Kind)+" "+string(e.UserID))
 	if err != nil {
 		return false, err
 	}
@@ -255,7 +251,7 @@ func (d *Desk) recognise(ctx context.Context, h *Happening) error {
 	if h.Browser != "" || h.OS != "" || h.DeviceID == "" {
 		return nil
 	}
-	device, err := d.records.Devices.Get(ctx, h.DeviceID)
+	device, err := d.ports.Devices.Get(ctx, h.DeviceID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}

@@ -141,8 +141,8 @@ func newWorld(t *testing.T, phone string, channels ...courier.Channel) *world {
 			couriers.SMS = w.phone
 		}
 	}
-	w.desk = notices.New("Example Tools", notices.Records{Accounts: accounts, Devices: devices}, notices.Surroundings{
-		Couriers: couriers, Throttle: w.limiter, Reporter: w.journal,
+	w.desk = notices.New("Example Tools", notices.Ports{
+		Accounts: accounts, Devices: devices, Couriers: couriers, Throttle: w.limiter, Reporter: w.journal,
 		Wait: func(ctx context.Context, d time.Duration) {
 			select {
 			case <-ctx.Done():

@@ -86,13 +86,13 @@ func move(a *auth.Account, to, from auth.AccountState) error {
 // do alters an account, and what hangs on it, in one transaction that leaves an audit event.
 func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 	var ended []auth.SessionID
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		a, err := s.ByEmail(ctx, email)
 		if err != nil {
 			return err
 		}
-		err = s.records.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
-			stored.UpdatedAt = s.world.Clock.Now()
+		err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
+			stored.UpdatedAt = s.ports.Clock.Now()
 			return what.alter(stored)
 		})
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 		}
 		details := map[string]any{"action": what.action}
 		if what.ends != "" {
-			if ended, err = s.records.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.world.Clock.Now(), what.ends); err != nil {
+			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.ends); err != nil {
 				return err
 			}
 			details["sessionsInvalidated"] = len(ended)
@@ -115,19 +115,19 @@ func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 	if err != nil {
 		return err
 	}
-	s.world.Cache.Drop(ctx, ended...)
+	s.ports.Cache.Drop(ctx, ended...)
 	return nil
 }
 
 // record tells the audit log what the operator did.
 func (s *Service) record(ctx context.Context, event auth.EventType, user auth.UserID, details map[string]any) error {
 	details[audit.Actor] = audit.Operator
-	return s.world.Trail.Record(ctx, audit.Entry{Type: event, UserID: user, Success: true, Details: details})
+	return s.ports.Trail.Record(ctx, audit.Entry{Type: event, UserID: user, Success: true, Details: details})
 }
 
 func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
 	devices, err := auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
-		return s.records.Devices.List(ctx, a.ID, page)
+		return s.ports.Devices.List(ctx, a.ID, page)
 	})
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
 		keys = append(keys, auth.DeviceLockout(devices[i].ID))
 	}
 	for _, key := range keys {
-		err := s.records.Lockouts.Update(ctx, key, func(l *auth.Lockout) error {
+		err := s.ports.Lockouts.Update(ctx, key, func(l *auth.Lockout) error {
 			*l = auth.Lockout{}
 			return nil
 		})

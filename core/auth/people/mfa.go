@@ -11,9 +11,9 @@ import (
 // EnrolMFA gives a person an authenticator that counts once ActivateMFA activates it, within auth.EnrolmentTTL. It replaces one
 // that is not active. fault.Conflict when one is active, fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
-	secret, nonce := secrets.NewTOTPSecret(s.world.Entropy), secrets.NewNonce(s.world.Entropy)
+	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	err := s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
-		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.world.Clock.Now()})
+		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now()})
 	}})
 	return secret, err
 }
@@ -22,11 +22,11 @@ func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecr
 // with code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, or a person enrolled it
 // themself; fault.NotFound for an address without an account.
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
-	recovery := secrets.NewRecoveryCodes(s.world.Entropy)
+	recovery := secrets.NewRecoveryCodes(s.ports.Entropy)
 	err := s.do(ctx, email, act{
 		event: auth.CredentialChange, action: "mfa_activate", then: s.dropPending,
 		alter: func(a *auth.Account) error {
-			return s.secondFactor.Activate(a, code, recovery, "", s.world.Clock.Now())
+			return s.secondFactor.Activate(a, code, recovery, "", s.ports.Clock.Now())
 		},
 	})
 	if err != nil {
@@ -49,5 +49,5 @@ func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
 
 // dropPending ends the logins that wait for a second factor.
 func (s *Service) dropPending(ctx context.Context, a *auth.Account) error {
-	return s.records.Pending.RemoveAll(ctx, a.ID)
+	return s.ports.Pending.RemoveAll(ctx, a.ID)
 }

@@ -22,30 +22,27 @@ import (
 // maxName is the greatest length of a name in characters.
 const maxName = 200
 
-// Records are the stores that this package works on; all of one adapter, so that a transaction spans them.
-type Records struct {
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+type Ports struct {
 	Accounts    authstore.Accounts
 	Devices     authstore.Devices
 	Sessions    authstore.Sessions
 	Lockouts    authstore.Lockouts
 	Pending     authstore.PendingLogins
 	Transaction transaction.Runner
-}
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
 	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
+	Root      auth.RootSecret // the keys of this package are derived from it
 }
 
 // Service manages accounts. What it changes is in the audit log, with the operator as actor; what ends sessions counts on every
 // instance within sessioncache.MaxAge. It is safe for concurrent use.
 type Service struct {
-	records    Records
-	world      Surroundings
+	ports      Ports
 	lockoutKey auth.Key
 	rules      PasswordRules
 
@@ -53,17 +50,17 @@ type Service struct {
 }
 
 // New returns a service. It fails on a root secret that is too short.
-func New(r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
-	key, err := root.Derive(auth.LockoutPurpose)
+func New(p Ports) (*Service, error) {
+	key, err := p.Root.Derive(auth.LockoutPurpose)
 	if err != nil {
 		return nil, err
 	}
-	secondFactor, err := auth.NewSecondFactor(root)
+	secondFactor, err := auth.NewSecondFactor(p.Root)
 	if err != nil {
 		return nil, err
 	}
 	return &Service{
-		records: r, world: w, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
+		ports: p, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
 	}, nil
 }
 
@@ -89,13 +86,13 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	if err != nil {
 		return auth.Account{}, err
 	}
-	now := s.world.Clock.Now()
+	now := s.ports.Clock.Now()
 	a := auth.Account{
-		ID: secrets.NewUUID[auth.UserID](s.world.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
+		ID: secrets.NewUUID[auth.UserID](s.ports.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
 		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
 	}
-	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		if err := s.records.Accounts.Create(ctx, a); err != nil {
+	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.ports.Accounts.Create(ctx, a); err != nil {
 			return err
 		}
 		// In nobody's own log: it is before the person's first act.
@@ -112,7 +109,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 
 // ByEmail returns the account of an address, or fault.NotFound.
 func (s *Service) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
-	a, err := s.records.Accounts.ByEmail(ctx, email)
+	a, err := s.ports.Accounts.ByEmail(ctx, email)
 	if fault.Is(err, fault.NotFound) {
 		return auth.Account{}, auth.NoSuch("user")
 	}
@@ -121,14 +118,14 @@ func (s *Service) ByEmail(ctx context.Context, email auth.Email) (auth.Account, 
 
 // List returns accounts ordered by address, those after the given one, at most limit.
 func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
-	return s.records.Accounts.List(ctx, after, limit)
+	return s.ports.Accounts.List(ctx, after, limit)
 }
 
 func (s *Service) hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
 	if err := s.rules.Check("password", p); err != nil {
 		return "", err
 	}
-	return s.world.Passwords.Hash(ctx, p)
+	return s.ports.Passwords.Hash(ctx, p)
 }
 
 func checkName(s string) (string, error) {

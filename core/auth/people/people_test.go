@@ -28,7 +28,7 @@ func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 type world struct {
 	t       *testing.T
 	service *people.Service
-	records people.Records
+	ports   people.Ports
 	log     *records.AuditLog
 	cache   *memory.Sessions
 	clock   *clock
@@ -46,15 +46,15 @@ func newWorld(t *testing.T) *world {
 	db := records.New()
 	w := &world{
 		t: t, hasher: hasher, clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
-		records: people.Records{
+		ports: people.Ports{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), Sessions: records.NewSessions(db),
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
 		},
 	}
 	w.log, w.cache = records.NewAuditLog(db), memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
-	w.service, err = people.New(w.records, root, people.Surroundings{
-		Passwords: hasher, Cache: w.cache, Trail: audit.New(w.log, w.clock, dice{}), Clock: w.clock, Entropy: dice{},
-	})
+	w.ports.Passwords, w.ports.Cache, w.ports.Trail = hasher, w.cache, audit.New(w.log, w.clock, dice{})
+	w.ports.Clock, w.ports.Entropy, w.ports.Root = w.clock, dice{}, root
+	w.service, err = people.New(w.ports)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +82,10 @@ func (w *world) add() auth.Account {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, _, err := w.records.Devices.Ensure(ctx, auth.Device{ID: "d", UserID: a.ID, Identity: "d"}); err != nil {
+	if _, _, err := w.ports.Devices.Ensure(ctx, auth.Device{ID: "d", UserID: a.ID, Identity: "d"}); err != nil {
 		w.t.Fatal(err)
 	}
-	err = w.records.Sessions.Create(ctx, auth.Session{
+	err = w.ports.Sessions.Create(ctx, auth.Session{
 		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *world) state() auth.AccountState {
 
 func (w *world) endReason() auth.EndReason {
 	w.t.Helper()
-	s, err := w.records.Sessions.Get(context.Background(), "s")
+	s, err := w.ports.Sessions.Get(context.Background(), "s")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 	}
 	keys := []auth.LockoutKey{auth.EmailLockout(key, "anna@example.com"), auth.DeviceLockout("d")}
 	for _, k := range keys {
-		err := w.records.Lockouts.Update(ctx, k, func(l *auth.Lockout) error {
+		err := w.ports.Lockouts.Update(ctx, k, func(l *auth.Lockout) error {
 			l.Fail(auth.LockoutPolicy{Threshold: 1, Window: time.Hour, Duration: time.Hour}, w.clock.now)
 			return nil
 		})
@@ -210,7 +210,7 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
-		if l, err := w.records.Lockouts.Get(ctx, k); err != nil || l.Locked(w.clock.now) || len(l.Failures) != 0 {
+		if l, err := w.ports.Lockouts.Get(ctx, k); err != nil || l.Locked(w.clock.now) || len(l.Failures) != 0 {
 			t.Errorf("lockout %+v, error %v", l, err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestWhatAnOperatorDoesIsRecorded(t *testing.T) {
 		{"enable", auth.AccountChange, func() error { return w.service.Enable(ctx, email) }},
 		{"password", auth.CredentialChange, func() error { return w.service.SetPassword(ctx, email, w.password("Left Horse 8!")) }},
 	} {
-		living, err := w.records.Sessions.Get(ctx, "s")
+		living, err := w.ports.Sessions.Get(ctx, "s")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ type Replayer struct {
 // New returns a replayer that has seen nothing yet. The sources are asked for what events do not tell.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
 	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*person{}}
-	p.assessor = assess.New(c.Assess, assess.Sources{Past: past{p}, Geography: told{p}, Reputation: told{p}})
+	p.assessor = assess.New(c.Assess, assess.Ports{Past: past{p}, Geography: told{p}, Reputation: told{p}})
 	return p
 }
 

@@ -36,8 +36,8 @@ type Config struct {
 	Lockout time.Duration
 }
 
-// Records are the stores that are swept.
-type Records struct {
+// Ports are the stores that are swept.
+type Ports struct {
 	Audit         authstore.AuditLog
 	Sessions      authstore.SessionRetention
 	RefreshTokens authstore.RefreshTokens
@@ -50,14 +50,14 @@ type Records struct {
 // Sweeper removes what is past its time. Any number of them may work on the
 // same records.
 type Sweeper struct {
-	config  Config
-	records Records
-	clock   clock.Clock
+	config Config
+	ports  Ports
+	clock  clock.Clock
 }
 
 // New returns a sweeper.
-func New(c Config, r Records, now clock.Clock) *Sweeper {
-	return &Sweeper{config: c, records: r, clock: now}
+func New(c Config, p Ports, now clock.Clock) *Sweeper {
+	return &Sweeper{config: c, ports: p, clock: now}
 }
 
 // Kind names a kind of records that is swept.
@@ -97,15 +97,15 @@ type rule struct {
 // challenges to sessions, sessions to devices.
 func (s *Sweeper) rules() []rule {
 	list := []rule{
-		{RefreshTokens, afterwards, s.records.RefreshTokens.DeleteExpired},
-		{Challenges, afterwards, s.records.Challenges.DeleteExpired},
-		{PendingLogins, 0, s.records.Pending.DeleteExpired},
-		{Lockouts, s.config.Lockout, s.records.Lockouts.DeleteBefore},
+		{RefreshTokens, afterwards, s.ports.RefreshTokens.DeleteExpired},
+		{Challenges, afterwards, s.ports.Challenges.DeleteExpired},
+		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
+		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 	}
 	if s.config.Sessions > 0 {
 		list = append(list,
-			rule{Sessions, s.config.Sessions, s.records.Sessions.DeleteExpired},
-			rule{Devices, s.config.Sessions, s.records.Devices.DeleteUnused})
+			rule{Sessions, s.config.Sessions, s.ports.Sessions.DeleteExpired},
+			rule{Devices, s.config.Sessions, s.ports.Devices.DeleteUnused})
 	}
 	if s.config.Audit > 0 {
 		list = append(list, rule{AuditEvents, s.config.Audit, s.removeEvents})
@@ -143,7 +143,7 @@ func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 // only what is newer.
 func (s *Sweeper) countEvents(ctx context.Context, until time.Time) error {
 	for {
-		counted, err := s.records.Audit.CountHour(ctx, until)
+		counted, err := s.ports.Audit.CountHour(ctx, until)
 		if err != nil || !counted {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Sweeper) countEvents(ctx context.Context, until time.Time) error {
 
 func (s *Sweeper) removeEvents(ctx context.Context, before time.Time) (total int, err error) {
 	for {
-		n, err := s.records.Audit.DeleteBefore(ctx, before, auditBatch)
+		n, err := s.ports.Audit.DeleteBefore(ctx, before, auditBatch)
 		total += n
 		if err != nil || n < auditBatch {
 			return total, err

@@ -28,7 +28,7 @@ func (still) Now() time.Time { return noon }
 type world struct {
 	t       *testing.T
 	db      *records.Database
-	stores  retention.Records
+	stores  retention.Ports
 	devices *records.Devices
 }
 
@@ -36,7 +36,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := records.New()
 	w := &world{t: t, db: db, devices: records.NewDevices(db)}
-	w.stores = retention.Records{
+	w.stores = retention.Ports{
 		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
 		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: w.devices,
 	}

@@ -140,7 +140,7 @@ type world struct {
 	t       *testing.T
 	service *signin.Service
 	db      *records.Database
-	records signin.Records
+	ports   signin.Ports
 	clock   *clock
 	hasher  *hasher
 	cache   *cache
@@ -160,7 +160,7 @@ func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
 	w := &world{
 		t: t, db: db, clock: &clock{now: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
 		hasher: &hasher{present: "v1"}, cache: &cache{}, atlas: &atlas{}, log: records.NewAuditLog(db), dice: &dice{},
-		records: signin.Records{
+		ports: signin.Ports{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
 			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), History: records.NewSessions(db),
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
@@ -176,11 +176,10 @@ func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
 func (w *world) start(config signin.Config) {
 	w.t.Helper()
 	var err error
-	w.service, err = signin.New(config, w.records,
-		signin.Crypto{Passwords: w.hasher, Tokens: signer{}, Root: root()},
-		signin.Surroundings{
-			Geography: w.atlas, Reputation: w.atlas, Cache: w.cache, Trail: w.trail, Clock: w.clock, Entropy: w.dice,
-		})
+	p := w.ports
+	p.Passwords, p.Tokens, p.Root = w.hasher, signer{}, root()
+	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = w.atlas, w.atlas, w.cache, w.trail, w.clock, w.dice
+	w.service, err = signin.New(config, p)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -196,7 +195,7 @@ func (w *world) addAccount(email auth.Email) auth.UserID {
 		ID: auth.NewUUID[auth.UserID](random), Email: email, Name: "Anna", State: auth.AccountActive,
 		PasswordHash: w.hasher.hashOf("v1", secret(w.t, password)),
 	}
-	if err := w.records.Accounts.Create(context.Background(), a); err != nil {
+	if err := w.ports.Accounts.Create(context.Background(), a); err != nil {
 		w.t.Fatal(err)
 	}
 	return a.ID
@@ -248,7 +247,7 @@ func (w *world) refresh(s auth.RefreshSecret) (signin.Result, error) {
 
 func (w *world) session(id auth.SessionID) auth.Session {
 	w.t.Helper()
-	s, err := w.records.Sessions.Get(context.Background(), id)
+	s, err := w.ports.Sessions.Get(context.Background(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -280,7 +279,7 @@ func (w *world) confirm(id auth.SessionID, marks ...auth.TrustStatus) auth.Devic
 	w.t.Helper()
 	ctx := context.Background()
 	device := w.session(id).DeviceID
-	err := w.records.Devices.Update(ctx, device, func(d *auth.Device) error {
+	err := w.ports.Devices.Update(ctx, device, func(d *auth.Device) error {
 		d.Confirmed = true
 		for _, mark := range marks {
 			d.TrustStatus = mark
@@ -293,7 +292,7 @@ func (w *world) confirm(id auth.SessionID, marks ...auth.TrustStatus) auth.Devic
 	var random [32]byte
 	w.dice.Fill(random[:])
 	token := auth.NewSecret[auth.DeviceSecret](random)
-	err = w.records.DeviceTokens.Add(ctx, auth.DeviceToken{
+	err = w.ports.DeviceTokens.Add(ctx, auth.DeviceToken{
 		Hash: auth.HashSecret(token), DeviceID: device, IssuedAt: w.clock.Now(),
 	}, 5)
 	if err != nil {

@@ -13,7 +13,7 @@ type tokenID string
 
 // issue gives a new session its first pair of tokens.
 func (s *Service) issue(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
-	secret := secrets.NewSecret[auth.RefreshSecret](s.world.Entropy)
+	secret := secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
 	if err := s.remember(ctx, session, secret, now); err != nil {
 		return Result{}, err
 	}
@@ -22,7 +22,7 @@ func (s *Service) issue(ctx context.Context, session *auth.Session, now time.Tim
 
 // remember stores a generation of a session's refresh token.
 func (s *Service) remember(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) error {
-	return s.records.RefreshTokens.Add(ctx, auth.RefreshToken{
+	return s.ports.RefreshTokens.Add(ctx, auth.RefreshToken{
 		Hash: auth.HashSecret(secret), SessionID: session.ID, IssuedAt: now, ExpiresAt: session.ExpiresAt,
 	})
 }
@@ -33,8 +33,8 @@ func (s *Service) pair(ctx context.Context, session *auth.Session, secret auth.R
 	if expires.After(session.ExpiresAt) {
 		expires = session.ExpiresAt
 	}
-	token, err := s.crypto.Tokens.Sign(ctx, secrets.TokenClaims{
-		ID:     string(secrets.NewUUID[tokenID](s.world.Entropy)),
+	token, err := s.ports.Tokens.Sign(ctx, secrets.TokenClaims{
+		ID:     string(secrets.NewUUID[tokenID](s.ports.Entropy)),
 		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: expires,
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func (s *Service) enter(ctx context.Context, in Login, v *visitor) (Result, erro
 // recognise reads the account and the device. It reads as much for a person who is not known as for one who is.
 func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
 	v := visitor{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
-	account, err := s.records.Accounts.ByEmail(ctx, in.Email)
+	account, err := s.ports.Accounts.ByEmail(ctx, in.Email)
 	switch {
 	case err == nil && account.State != auth.AccountDisabled:
 		v.account, v.known = account, true
@@ -139,7 +139,7 @@ func (s *Service) identify(d auth.DeviceInfo, user auth.UserID) auth.DeviceIdent
 
 // meetAgain reads the device of a visitor, and whether it proves itself.
 func (s *Service) meetAgain(ctx context.Context, v *visitor, shown auth.DeviceSecret) (err error) {
-	v.device, err = s.records.Devices.Find(ctx, v.account.ID, v.identity)
+	v.device, err = s.ports.Devices.Find(ctx, v.account.ID, v.identity)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.
 	if secret == "" {
 		return false, nil
 	}
-	token, err := s.records.DeviceTokens.Find(ctx, auth.HashSecret(secret))
+	token, err := s.ports.DeviceTokens.Find(ctx, auth.HashSecret(secret))
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -168,9 +168,9 @@ func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.
 func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (stale bool, err error) {
 	var match bool
 	if v.known {
-		match, stale, err = s.crypto.Passwords.Verify(ctx, v.account.PasswordHash, p)
+		match, stale, err = s.ports.Passwords.Verify(ctx, v.account.PasswordHash, p)
 	} else {
-		err = s.crypto.Passwords.VerifyNone(ctx, p)
+		err = s.ports.Passwords.VerifyNone(ctx, p)
 	}
 	if err == nil && !match {
 		err = errCredentials()
@@ -182,11 +182,11 @@ func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (stal
 // succeeded, so that the time it takes says nothing about the password of a login that is refused. Whatever fails here is left to
 // the next login.
 func (s *Service) rehash(ctx context.Context, v *visitor, p auth.Password) {
-	renewed, err := s.crypto.Passwords.Hash(ctx, p)
+	renewed, err := s.ports.Passwords.Hash(ctx, p)
 	if err != nil {
 		return
 	}
-	_ = s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error { // the login is good without it
+	_ = s.ports.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error { // the login is good without it
 		if a.PasswordHash == v.account.PasswordHash {
 			a.PasswordHash = renewed
 		}
@@ -230,7 +230,7 @@ func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error)
 	if !isWrong(why) && !isLocked(why) {
 		return why
 	}
-	if err := s.world.Trail.Record(ctx, refusal(auth.LoginAttempt, from, v, codeOf(why))); err != nil {
+	if err := s.ports.Trail.Record(ctx, refusal(auth.LoginAttempt, from, v, codeOf(why))); err != nil {
 		return err
 	}
 	return why
@@ -239,7 +239,7 @@ func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error)
 // fail counts a failure and writes it, and the lock that it led to, to the audit log, in one transaction.
 func (s *Service) fail(ctx context.Context, from Visit, v *visitor, why error) error {
 	var filled, unrecorded bool
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
 		unrecorded = false // a retried transaction begins anew
 		if filled, err = s.guard.Fail(ctx, v.subject); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (s *Service) fail(ctx context.Context, from Visit, v *visitor, why error) e
 		if filled {
 			entries = append(entries, refusal(auth.SuspiciousActivity, from, v, auth.CodeAccountLocked))
 		}
-		err = s.world.Trail.Record(ctx, entries...)
+		err = s.ports.Trail.Record(ctx, entries...)
 		unrecorded = err != nil
 		return err
 	})
@@ -276,8 +276,8 @@ func refusal(kind auth.EventType, from Visit, v *visitor, reason fault.Code) aud
 // tell has the person told of what happened at a sign-in, after it is stored.
 func (s *Service) tell(k notices.Kind, from Visit, v *visitor) {
 	kind := clientOf(from.Device.UserAgent())
-	s.world.Notices.Tell(notices.Happening{
-		Kind: k, UserID: v.account.ID, At: s.world.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
+	s.ports.Notices.Tell(notices.Happening{
+		Kind: k, UserID: v.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
 	})
 }
 
@@ -292,8 +292,8 @@ func address(a netip.Addr) string {
 // complete makes the session, or lets the login wait for its second factor, and whatever goes with it, in one transaction.
 func (s *Service) complete(ctx context.Context, from Visit, v *visitor) (Result, error) {
 	var r Result
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		now := s.world.Clock.Now()
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		now := s.ports.Clock.Now()
 		v.fresh = false // a retried transaction begins anew
 		if err := s.admit(ctx, v); err != nil {
 			return err
@@ -338,7 +338,7 @@ var errHashChanged = errors.New("the password hash was changed")
 // errHashChanged when the verified hash was replaced, and then v has the new one.
 func (s *Service) admit(ctx context.Context, v *visitor) error {
 	locked := false
-	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
+	err := s.ports.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
 		switch {
 		case a.State == auth.AccountDisabled:
 			return errCredentials()
@@ -349,7 +349,7 @@ func (s *Service) admit(ctx context.Context, v *visitor) error {
 			v.account.PasswordHash = a.PasswordHash
 			return errHashChanged
 		}
-		a.ForgetReplaced(s.world.Clock.Now())
+		a.ForgetReplaced(s.ports.Clock.Now())
 		v.account.MFA = a.MFA
 		return nil
 	})

@@ -30,7 +30,7 @@ func TestFirstLogin(t *testing.T) {
 	if r.ExpiresIn != 15*time.Minute || s.ExpiresAt.Sub(s.CreatedAt) != 168*time.Hour || s.MaxExpiresAt.Sub(s.CreatedAt) != 720*time.Hour {
 		t.Errorf("expires in %s; session of %s, at most %s", r.ExpiresIn, s.ExpiresAt.Sub(s.CreatedAt), s.MaxExpiresAt.Sub(s.CreatedAt))
 	}
-	d, err := w.records.Devices.Get(context.Background(), s.DeviceID)
+	d, err := w.ports.Devices.Get(context.Background(), s.DeviceID)
 	if err != nil || d.TrustStatus != auth.DevicePending || d.Confirmed || d.Browser != "Chrome" || d.OS != "Linux" || d.Type != "desktop" {
 		t.Errorf("device %+v, error %v", d, err)
 	}
@@ -119,7 +119,7 @@ func TestRevokedDeviceIsANewOne(t *testing.T) {
 	w := newWorld(t)
 	first := w.session(w.login().SessionID)
 	token := w.confirm(first.ID, auth.DeviceTrusted)
-	err := w.records.Devices.Update(context.Background(), first.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil })
+	err := w.ports.Devices.Update(context.Background(), first.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestUnknownAndDisabledAnswerAlike(t *testing.T) {
 	w := newWorld(t)
 	disabled := auth.Email("gone@example.com")
 	id := w.addAccount(disabled)
-	err := w.records.Accounts.Update(context.Background(), id, func(a *auth.Account) error { a.State = auth.AccountDisabled; return nil })
+	err := w.ports.Accounts.Update(context.Background(), id, func(a *auth.Account) error { a.State = auth.AccountDisabled; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func (a again) Update(ctx context.Context, key auth.LockoutKey, change func(*aut
 
 func TestLockByAnotherInstanceIsToldOnceOnly(t *testing.T) {
 	w := newWorld(t)
-	w.records.Lockouts = again{w.records.Lockouts, w.clock.Now()}
+	w.ports.Lockouts = again{w.ports.Lockouts, w.clock.Now()}
 	config := signin.Defaults()
 	config.Lockout.Threshold = 1
 	w.start(config)
@@ -362,7 +362,7 @@ func TestFailureCountsWithoutItsEvents(t *testing.T) {
 func TestLockOfAnOperator(t *testing.T) {
 	w := newWorld(t)
 	first := w.login()
-	err := w.records.Accounts.Update(context.Background(), first.UserID, func(a *auth.Account) error { a.State = auth.AccountLocked; return nil })
+	err := w.ports.Accounts.Update(context.Background(), first.UserID, func(a *auth.Account) error { a.State = auth.AccountLocked; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestRehash(t *testing.T) {
 	w := newWorld(t)
 	w.hasher.present = "v2"
 	id := w.login().UserID
-	a, err := w.records.Accounts.Get(context.Background(), id)
+	a, err := w.ports.Accounts.Get(context.Background(), id)
 	if err != nil || !strings.HasPrefix(string(a.PasswordHash), "v2:") {
 		t.Errorf("hash %s, error %v; want it renewed", a.PasswordHash, err)
 	}
@@ -479,7 +479,7 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 	if got := w.factors()["geographicAnomaly"]; got != 0.0 {
 		t.Errorf("without a history: %v points, want 0", got)
 	}
-	err := w.records.Sessions.Update(context.Background(), first.SessionID, func(s *auth.Session) error {
+	err := w.ports.Sessions.Update(context.Background(), first.SessionID, func(s *auth.Session) error {
 		s.TrustLevel = auth.FullTrust
 		return nil
 	})

@@ -58,7 +58,7 @@ func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
 // disown returns the failure of a wrong answer, and lets it count for nobody where its login no longer waits: of two right
 // answers at once the second finds the login or its code taken, and is not a guess.
 func (s *Service) disown(ctx context.Context, in Answer, v *visitor, wrong error) error {
-	_, err := s.records.Pending.Find(ctx, in.UserID, v.identity)
+	_, err := s.ports.Pending.Find(ctx, in.UserID, v.identity)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		v.known, v.subject = false, ""
@@ -71,8 +71,8 @@ func (s *Service) disown(ctx context.Context, in Answer, v *visitor, wrong error
 // resume finds the login that an answer belongs to. Without one the person stays unknown, so that what a stranger sends is
 // neither told nor counted to anybody.
 func (s *Service) resume(ctx context.Context, in Answer, v *visitor) error {
-	p, err := s.records.Pending.Find(ctx, in.UserID, v.identity)
-	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.world.Clock.Now()) {
+	p, err := s.ports.Pending.Find(ctx, in.UserID, v.identity)
+	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.ports.Clock.Now()) {
 		return errMFA()
 	}
 	if err != nil {
@@ -91,12 +91,12 @@ func (s *Service) resume(ctx context.Context, in Answer, v *visitor) error {
 // completeMFA takes the code and makes the session, and whatever goes with it, in one transaction.
 func (s *Service) completeMFA(ctx context.Context, in Answer, v *visitor) (Result, error) {
 	var r Result
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		now := s.world.Clock.Now()
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		now := s.ports.Clock.Now()
 		if err := s.admitMFA(ctx, v, in.Code, now); err != nil {
 			return err
 		}
-		err := s.records.Pending.Take(ctx, in.UserID, v.identity)
+		err := s.ports.Pending.Take(ctx, in.UserID, v.identity)
 		if fault.Is(err, fault.NotFound) {
 			return errMFA() // another answer was faster
 		}
@@ -108,7 +108,7 @@ func (s *Service) completeMFA(ctx context.Context, in Answer, v *visitor) (Resul
 			return err
 		}
 		r.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-			Devices: s.records.Devices, Tokens: s.records.DeviceTokens, Entropy: s.world.Entropy,
+			Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
 		}, session.DeviceID, now)
 		return err
 	})
@@ -124,7 +124,7 @@ func (s *Service) completeMFA(ctx context.Context, in Answer, v *visitor) (Resul
 // admitMFA holds the account for the transaction and takes the code, so that of two answers with one code, on whatever
 // instances, one finds it taken.
 func (s *Service) admitMFA(ctx context.Context, v *visitor, code auth.OTP, now time.Time) error {
-	err := s.records.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
+	err := s.ports.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
 		switch a.State {
 		case auth.AccountDisabled:
 			return errMFA()
@@ -167,14 +167,14 @@ func (s *Service) pend(ctx context.Context, from Visit, v *visitor, now time.Tim
 	if err := s.guard.Check(ctx, v.subject); err != nil {
 		return err
 	}
-	err := s.records.Pending.Put(ctx, auth.PendingLogin{
+	err := s.ports.Pending.Put(ctx, auth.PendingLogin{
 		UserID: v.account.ID, DeviceIdentity: v.identity, Subject: v.subject, Proven: v.proven,
 		CreatedAt: now, ExpiresAt: now.Add(s.config.MFAPendingTTL),
 	})
 	if err != nil {
 		return err
 	}
-	return s.world.Trail.Record(ctx, audit.Entry{
+	return s.ports.Trail.Record(ctx, audit.Entry{
 		Type: auth.LoginAttempt, UserID: v.account.ID, Success: true, Details: map[string]any{
 			"ipAddress": address(from.Address), "deviceIdentity": string(v.identity), "mfaRequired": true,
 		},

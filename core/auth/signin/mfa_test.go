@@ -26,12 +26,12 @@ func (w *world) enrol() auth.UserID {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a, err := w.records.Accounts.ByEmail(context.Background(), anna)
+	a, err := w.ports.Accounts.ByEmail(context.Background(), anna)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	before := w.clock.Now().Add(-time.Hour)
-	err = w.records.Accounts.Update(context.Background(), a.ID, func(a *auth.Account) error {
+	err = w.ports.Accounts.Update(context.Background(), a.ID, func(a *auth.Account) error {
 		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
 			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{spare}, "", before))
 	})
@@ -68,7 +68,7 @@ func (w *world) loginMFA(user auth.UserID, changes ...func(*signin.Login)) signi
 
 func (w *world) update(user auth.UserID, change func(*auth.Account)) {
 	w.t.Helper()
-	err := w.records.Accounts.Update(context.Background(), user, func(a *auth.Account) error { change(a); return nil })
+	err := w.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error { change(a); return nil })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,11 +82,11 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	if r.TrustLevel != auth.LimitedTrust || s.RiskScore != 30 || r.AccessToken == "" || r.RefreshToken == "" {
 		t.Errorf("%+v with score %d, want LIMITED_TRUST and that of an unknown device", r, s.RiskScore)
 	}
-	d, err := w.records.Devices.Get(context.Background(), s.DeviceID)
+	d, err := w.ports.Devices.Get(context.Background(), s.DeviceID)
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, %v", d, err)
 	}
-	if token, err := w.records.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
+	if token, err := w.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
 		t.Errorf("device token %+v, %v", token, err)
 	}
 	w.clock.advance(time.Hour)
@@ -224,16 +224,16 @@ func TestProofOfARevokedDevice(t *testing.T) {
 	w.login(shows(token)) // waits for its code, with a token shown
 	w.clock.advance(time.Second)
 	device := w.session(first.SessionID).DeviceID
-	err := w.records.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
+	err := w.ports.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := w.records.Devices.Get(t.Context(), device)
+	old, err := w.ports.Devices.Get(t.Context(), device)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted, w.clock.Now()
-	if _, _, err := w.records.Devices.Ensure(t.Context(), old); err != nil {
+	if _, _, err := w.ports.Devices.Ensure(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	r, err := w.verify(user, w.code())

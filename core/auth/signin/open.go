@@ -27,7 +27,7 @@ func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Tim
 		return auth.Session{}, err
 	}
 	session := auth.Session{
-		ID:     secrets.NewUUID[auth.SessionID](s.world.Entropy),
+		ID:     secrets.NewUUID[auth.SessionID](s.ports.Entropy),
 		UserID: v.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
 		TrustLevel: verdict.Level,
 		RiskScore:  verdict.Score,
@@ -36,10 +36,10 @@ func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Tim
 		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
 		IPAddress:    from.Address,
 	}
-	if err := s.records.Sessions.Create(ctx, session); err != nil {
+	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, err
 	}
-	return session, s.world.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made, v.factor)...)
+	return session, s.ports.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made, v.factor)...)
 }
 
 // standing is what is known of a device for trust.
@@ -55,17 +55,17 @@ const maxRevocations = 3
 func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Device, bool, error) {
 	kind := clientOf(from.Device.UserAgent())
 	fresh := auth.Device{
-		ID:     secrets.NewUUID[auth.DeviceID](s.world.Entropy),
+		ID:     secrets.NewUUID[auth.DeviceID](s.ports.Entropy),
 		UserID: v.account.ID, Identity: v.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
 		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
 	}
 	for range maxRevocations {
-		device, made, err := s.records.Devices.Ensure(ctx, fresh)
+		device, made, err := s.ports.Devices.Ensure(ctx, fresh)
 		if err != nil || made {
 			return device, made, err
 		}
 		revoked := false
-		err = s.records.Devices.Update(ctx, device.ID, func(d *auth.Device) error {
+		err = s.ports.Devices.Update(ctx, device.ID, func(d *auth.Device) error {
 			if revoked = d.Revoked; revoked {
 				return nil
 			}

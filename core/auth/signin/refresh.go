@@ -27,16 +27,16 @@ import (
 // the session has expired.
 func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (Result, error) {
 	var x exchange
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		x = exchange{secret: secret, from: from, now: s.world.Clock.Now()} // a retried transaction begins anew
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		x = exchange{secret: secret, from: from, now: s.ports.Clock.Now()} // a retried transaction begins anew
 		return s.exchange(ctx, &x)
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	if x.replayed {
-		s.world.Cache.Drop(ctx, x.ended...)
-		s.world.Notices.Tell(notices.Happening{
+		s.ports.Cache.Drop(ctx, x.ended...)
+		s.ports.Notices.Tell(notices.Happening{
 			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
 		})
 		return Result{}, fault.New(fault.Forbidden, auth.CodeAccessDenied,
@@ -59,14 +59,14 @@ type exchange struct {
 
 // exchange spends the token, or deals with one that is spent. What a replay does must be stored, so it is no error here.
 func (s *Service) exchange(ctx context.Context, x *exchange) error {
-	token, err := s.records.RefreshTokens.Find(ctx, auth.HashSecret(x.secret))
+	token, err := s.ports.RefreshTokens.Find(ctx, auth.HashSecret(x.secret))
 	if fault.Is(err, fault.NotFound) {
 		return errRefreshToken()
 	}
 	if err != nil {
 		return err
 	}
-	err = s.records.RefreshTokens.Spend(ctx, token.Hash, x.now)
+	err = s.ports.RefreshTokens.Spend(ctx, token.Hash, x.now)
 	switch {
 	case fault.Is(err, fault.Conflict):
 		return s.repeated(ctx, x, token)
@@ -81,7 +81,7 @@ func (s *Service) exchange(ctx context.Context, x *exchange) error {
 // rotate lets the session slide and stores the next generation.
 func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) error {
 	var session auth.Session
-	err := s.records.Sessions.Update(ctx, id, func(stored *auth.Session) error {
+	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
 		if err := refreshable(stored, x.now); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) er
 // repeat can be given the same one although only hashes are stored; else it is random.
 func (s *Service) successor(secret auth.RefreshSecret) auth.RefreshSecret {
 	if s.config.RefreshReuseGrace == 0 {
-		return secrets.NewSecret[auth.RefreshSecret](s.world.Entropy)
+		return secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
 	}
 	sum := s.successorKey.Sum(string(secret))
 	return auth.RefreshSecret(base64.RawURLEncoding.EncodeToString(sum[:]))
@@ -122,7 +122,7 @@ func (s *Service) successor(secret auth.RefreshSecret) auth.RefreshSecret {
 
 // repeated deals with a token that is spent: a repeat within the grace, or a replay.
 func (s *Service) repeated(ctx context.Context, x *exchange, token auth.RefreshToken) error {
-	session, err := s.records.Sessions.Get(ctx, token.SessionID)
+	session, err := s.ports.Sessions.Get(ctx, token.SessionID)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Service) repeated(ctx context.Context, x *exchange, token auth.RefreshT
 // withinGrace answers a repeat with the successor that the first refresh got, while that is fresh and unspent.
 func (s *Service) withinGrace(ctx context.Context, x *exchange, session *auth.Session) (bool, error) {
 	successor := s.successor(x.secret)
-	next, err := s.records.RefreshTokens.Find(ctx, auth.HashSecret(successor))
+	next, err := s.ports.RefreshTokens.Find(ctx, auth.HashSecret(successor))
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -156,7 +156,7 @@ func (s *Service) withinGrace(ctx context.Context, x *exchange, session *auth.Se
 
 // replay ends all sessions of the person.
 func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session) error {
-	ended, err := s.records.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, x.now, auth.EndReplay)
+	ended, err := s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, x.now, auth.EndReplay)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session
 		return errRefreshToken() // another replay was faster
 	}
 	x.replayed, x.ended, x.session = true, ended, *session
-	return s.world.Trail.Record(ctx, audit.Entry{
+	return s.ports.Trail.Record(ctx, audit.Entry{
 		Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
 			"reason": "refresh_token_replay", "sessionId": string(session.ID), "sessionsInvalidated": len(ended),
 			"deviceIdentity": string(session.DeviceIdentity), "ipAddress": address(x.from),

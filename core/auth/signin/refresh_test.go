@@ -135,7 +135,7 @@ func TestRefreshNeverRaisesTrust(t *testing.T) {
 		w := newWorld(t, withGrace(time.Duration(rapid.IntRange(0, 20).Draw(rt, "grace"))*time.Second))
 		level := auth.TrustLevel(rapid.IntRange(int(auth.HighRisk), int(auth.FullTrust)).Draw(rt, "level"))
 		r := w.login()
-		err := w.records.Sessions.Update(context.Background(), r.SessionID, func(s *auth.Session) error {
+		err := w.ports.Sessions.Update(context.Background(), r.SessionID, func(s *auth.Session) error {
 			s.TrustLevel = level
 			return nil
 		})

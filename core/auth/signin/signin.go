@@ -78,28 +78,22 @@ func (c Config) Assess() assess.Config {
 	}
 }
 
-// Records are the stores that sign-in works on; all of one adapter, so that a transaction spans them.
-type Records struct {
+// Ports are the dependencies of sign-in. All stores belong to one adapter, so that a transaction spans them.
+type Ports struct {
 	Accounts      authstore.Accounts
 	Devices       authstore.Devices
 	DeviceTokens  authstore.DeviceTokens
 	Sessions      authstore.Sessions
 	RefreshTokens authstore.RefreshTokens
-	History       authstore.SessionHistory // asked only where Surroundings.Geography is configured
+	History       authstore.SessionHistory // asked only where Geography is configured
 	Lockouts      authstore.Lockouts
 	Pending       authstore.PendingLogins
 	Transaction   transaction.Runner
-}
 
-// Crypto are the ports to secrets.
-type Crypto struct {
 	Passwords secrets.PasswordHasher
 	Tokens    secrets.TokenSigner
 	Root      auth.RootSecret
-}
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
 	Geography  signals.Geography
 	Reputation signals.Reputation
 	Cache      sessioncache.Cache
@@ -111,10 +105,8 @@ type Surroundings struct {
 
 // Service begins, renews and ends sessions. It is safe for concurrent use.
 type Service struct {
-	config  Config
-	records Records
-	crypto  Crypto
-	world   Surroundings
+	config Config
+	ports  Ports
 
 	assessor     *assess.Assessor
 	gate         *gate
@@ -126,37 +118,37 @@ type Service struct {
 }
 
 // New returns a service. It fails on settings out of range and a root secret that is too short.
-func New(c Config, r Records, k Crypto, w Surroundings) (*Service, error) {
+func New(c Config, p Ports) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	lockoutKey, err := k.Root.Derive(auth.LockoutPurpose)
+	lockoutKey, err := p.Root.Derive(auth.LockoutPurpose)
 	if err != nil {
 		return nil, err
 	}
-	successorKey, err := k.Root.Derive("refresh successors")
+	successorKey, err := p.Root.Derive("refresh successors")
 	if err != nil {
 		return nil, err
 	}
-	identityKey, err := k.Root.Derive("device identities")
+	identityKey, err := p.Root.Derive("device identities")
 	if err != nil {
 		return nil, err
 	}
-	secondFactor, err := auth.NewSecondFactor(k.Root)
+	secondFactor, err := auth.NewSecondFactor(p.Root)
 	if err != nil {
 		return nil, err
 	}
 	return &Service{
-		config: c, records: r, crypto: k, world: w,
-		assessor: newAssessor(c, r, w), gate: newGate(), guard: lockout.New(c.Lockout, r.Lockouts, w.Clock),
+		config: c, ports: p,
+		assessor: newAssessor(c, p), gate: newGate(), guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
 		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey, identityKey: identityKey,
 	}, nil
 }
 
-func newAssessor(c Config, r Records, w Surroundings) *assess.Assessor {
-	return assess.New(c.Assess(), assess.Sources{
-		Past:      assess.Recorded{Trail: w.Trail, Sessions: r.Sessions, History: r.History, Geography: w.Geography},
-		Geography: w.Geography, Reputation: w.Reputation,
+func newAssessor(c Config, p Ports) *assess.Assessor {
+	return assess.New(c.Assess(), assess.Ports{
+		Past:      assess.Recorded{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
+		Geography: p.Geography, Reputation: p.Reputation,
 	})
 }
 

@@ -22,8 +22,8 @@ func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.Se
 // end ends a session of the caller's person, who gets a notice where that is another session than the caller's and took no more
 // than a password.
 func (s *Service) end(ctx context.Context, caller auth.Session, id auth.SessionID, reason auth.EndReason) error {
-	now := s.world.Clock.Now()
-	err := s.records.Sessions.Update(ctx, id, func(stored *auth.Session) error {
+	now := s.ports.Clock.Now()
+	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
 		return stored.EndFor(caller.UserID, now, reason)
 	})
 	if fault.Is(err, fault.NotFound) {
@@ -32,9 +32,9 @@ func (s *Service) end(ctx context.Context, caller auth.Session, id auth.SessionI
 	if err != nil {
 		return err
 	}
-	s.world.Cache.Drop(ctx, id)
+	s.ports.Cache.Drop(ctx, id)
 	if id != caller.ID && !caller.TrustLevel.Admits(auth.LimitedTrust) {
-		s.world.Notices.Tell(notices.Happening{
+		s.ports.Notices.Tell(notices.Happening{
 			Kind: notices.SessionEnded, UserID: caller.UserID, At: now, Address: caller.IPAddress, DeviceID: caller.DeviceID,
 		})
 	}

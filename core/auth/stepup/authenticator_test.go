@@ -23,7 +23,7 @@ func (w *world) enrol() {
 		w.t.Fatal(err)
 	}
 	before := w.clock.Now().Add(-time.Hour)
-	err = w.records.Accounts.Update(context.Background(), user, func(a *auth.Account) error {
+	err = w.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error {
 		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
 			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{"aaaaa-bbbbb"}, "", before))
 	})

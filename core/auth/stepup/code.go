@@ -17,7 +17,7 @@ func (s *Service) newCode() auth.OTP {
 	const fair = math.MaxUint32 - math.MaxUint32%codes
 	for {
 		var random [4]byte
-		s.world.Entropy.Fill(random[:])
+		s.ports.Entropy.Fill(random[:])
 		if n := binary.BigEndian.Uint32(random[:]); n < fair {
 			return auth.OTP(fmt.Sprintf("%06d", n%codes))
 		}

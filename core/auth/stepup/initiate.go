@@ -35,16 +35,16 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		return Pending{}, err
 	}
 	c := auth.Challenge{
-		ID:        secrets.NewUUID[auth.ChallengeID](s.world.Entropy),
+		ID:        secrets.NewUUID[auth.ChallengeID](s.ports.Entropy),
 		SessionID: session.ID, UserID: session.UserID, Method: method, State: auth.ChallengeOpen,
 	}
 	code := s.renew(&c)
-	c.CreatedAt = s.world.Clock.Now()
-	err = s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		if err := s.records.Challenges.Create(ctx, c); err != nil {
+	c.CreatedAt = s.ports.Clock.Now()
+	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.ports.Challenges.Create(ctx, c); err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
+		return s.ports.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
 	})
 	if err != nil {
 		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
@@ -60,7 +60,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 
 // renew gives a challenge a new code, unless its code is the authenticator's, and its full time.
 func (s *Service) renew(c *auth.Challenge) auth.OTP {
-	c.ExpiresAt = s.world.Clock.Now().Add(s.config.CodeTTL)
+	c.ExpiresAt = s.ports.Clock.Now().Add(s.config.CodeTTL)
 	if c.Method == auth.AuthenticatorApp {
 		return ""
 	}
@@ -84,16 +84,16 @@ func (r route) message(code auth.OTP, expiresAt time.Time) courier.Message {
 
 // route finds the way for a method, or says why there is none.
 func (s *Service) route(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (route, error) {
-	account, err := s.records.Accounts.Get(ctx, user)
+	account, err := s.ports.Accounts.Get(ctx, user)
 	if err != nil {
 		return route{}, err
 	}
 	var r route
 	switch method {
 	case auth.EmailOTP:
-		r = route{s.world.Couriers.Email, courier.Email, string(account.Email)}
+		r = route{s.ports.Couriers.Email, courier.Email, string(account.Email)}
 	case auth.SMSOTP:
-		r = route{s.world.Couriers.SMS, courier.SMS, account.Phone}
+		r = route{s.ports.Couriers.SMS, courier.SMS, account.Phone}
 	case auth.AuthenticatorApp:
 		if !account.MFA.Active {
 			return route{}, errMethod("needs an enrolled authenticator")
@@ -117,12 +117,12 @@ func errMethod(problem string) error {
 
 // try counts one code sent to a person.
 func (s *Service) try(ctx context.Context, user auth.UserID) (throttle.Verdict, error) {
-	v, err := s.world.Throttle.Try(ctx, throttle.StepUpUser, string(user))
+	v, err := s.ports.Throttle.Try(ctx, throttle.StepUpUser, string(user))
 	if err != nil {
 		return throttle.Verdict{}, err
 	}
 	if !v.Allowed && !v.Unlimited {
-		return v, errUsedUp("too many codes were requested", v.Limit, v.RetryAfter(s.world.Clock.Now()))
+		return v, errUsedUp("too many codes were requested", v.Limit, v.RetryAfter(s.ports.Clock.Now()))
 	}
 	return v, nil
 }
@@ -132,7 +132,7 @@ func (s *Service) giveBack(ctx context.Context, user auth.UserID, v throttle.Ver
 	if v.Unlimited {
 		return nil
 	}
-	return s.world.Throttle.GiveBack(context.WithoutCancel(ctx), throttle.StepUpUser, string(user), v)
+	return s.ports.Throttle.GiveBack(context.WithoutCancel(ctx), throttle.StepUpUser, string(user), v)
 }
 
 // deliver sends a code, outside of any transaction. One that cannot be sent makes the challenge void, unless another resend has
@@ -145,8 +145,8 @@ func (s *Service) deliver(
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		err := s.records.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.ports.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
 			if stored.State == auth.ChallengeOpen && bytes.Equal(stored.CodeHash, c.CodeHash) {
 				stored.CodeHash, stored.Standby = stored.Standby, nil
 				if len(stored.CodeHash) == 0 {
@@ -158,7 +158,7 @@ func (s *Service) deliver(
 		if err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, event(session, c.ID, false, map[string]any{
+		return s.ports.Trail.Record(ctx, event(session, c.ID, false, map[string]any{
 			"action": ActionDeliver, "method": string(c.Method), "reason": ReasonUndelivered,
 		}))
 	})

@@ -48,7 +48,7 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 // confirmDelivery notes that a resent code was delivered. Where another resend has replaced it meanwhile, it stands by for the
 // case that the newer code cannot be delivered, or takes the place of one that could not be.
 func (s *Service) confirmDelivery(ctx context.Context, c *auth.Challenge) error {
-	return s.records.Challenges.Update(context.WithoutCancel(ctx), c.ID, func(stored *auth.Challenge) error {
+	return s.ports.Challenges.Update(context.WithoutCancel(ctx), c.ID, func(stored *auth.Challenge) error {
 		switch {
 		case bytes.Equal(stored.CodeHash, c.CodeHash):
 			stored.Standby = nil
@@ -63,7 +63,7 @@ func (s *Service) confirmDelivery(ctx context.Context, c *auth.Challenge) error 
 
 // resendable reads a challenge that may get a new code, and its session.
 func (s *Service) resendable(ctx context.Context, id auth.ChallengeID) (auth.Challenge, auth.Session, error) {
-	c, err := s.records.Challenges.Get(ctx, id)
+	c, err := s.ports.Challenges.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return auth.Challenge{}, auth.Session{}, auth.NoSuch("challenge")
 	}
@@ -73,8 +73,8 @@ func (s *Service) resendable(ctx context.Context, id auth.ChallengeID) (auth.Cha
 	if err := s.open(&c); err != nil {
 		return auth.Challenge{}, auth.Session{}, err
 	}
-	session, err := s.records.Sessions.Get(ctx, c.SessionID)
-	if err == nil && !session.Active(s.world.Clock.Now()) {
+	session, err := s.ports.Sessions.Get(ctx, c.SessionID)
+	if err == nil && !session.Active(s.ports.Clock.Now()) {
 		err = auth.NoSuch("challenge")
 	}
 	return c, session, err
@@ -82,7 +82,7 @@ func (s *Service) resendable(ctx context.Context, id auth.ChallengeID) (auth.Cha
 
 // open tells whether a challenge may get a new code.
 func (s *Service) open(c *auth.Challenge) error {
-	now := s.world.Clock.Now()
+	now := s.ports.Clock.Now()
 	switch {
 	case c.State != auth.ChallengeOpen, !now.Before(c.ExpiresAt):
 		return auth.NoSuch("challenge")
@@ -95,8 +95,8 @@ func (s *Service) open(c *auth.Challenge) error {
 // replace stores a new code in the place of the old one.
 func (s *Service) replace(ctx context.Context, c *auth.Challenge, session *auth.Session) (auth.OTP, error) {
 	var code auth.OTP
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		err := s.records.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		err := s.ports.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
 			if err := s.open(stored); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (s *Service) replace(ctx context.Context, c *auth.Challenge, session *auth.
 		if err != nil {
 			return err
 		}
-		return s.world.Trail.Record(ctx, event(session, c.ID, true, map[string]any{
+		return s.ports.Trail.Record(ctx, event(session, c.ID, true, map[string]any{
 			"action": ActionResend, "method": string(c.Method),
 		}))
 	})

@@ -27,14 +27,22 @@ type Config struct {
 // Defaults returns the default settings (contract A-42).
 func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
 
-// Records are the stores that step-up works on; all of one adapter, so that a transaction spans them.
-type Records struct {
+// Ports are the dependencies of the step-up service. All stores belong to one adapter, so that a transaction spans them.
+type Ports struct {
 	Accounts     authstore.Accounts
 	Sessions     authstore.Sessions
 	Devices      authstore.Devices
 	DeviceTokens authstore.DeviceTokens
 	Challenges   authstore.Challenges
 	Transaction  transaction.Runner
+
+	Couriers Couriers
+	Throttle throttle.Throttle
+	Cache    sessioncache.Cache
+	Trail    *audit.Trail
+	Clock    clock.Clock
+	Entropy  secrets.Entropy
+	Root     auth.RootSecret // the keys of this package are derived from it
 }
 
 // Couriers deliver codes by channel. One that is nil is not set up: its method is refused.
@@ -43,40 +51,29 @@ type Couriers struct {
 	SMS   courier.Courier
 }
 
-// Surroundings are the ports to the rest of the world.
-type Surroundings struct {
-	Couriers Couriers
-	Throttle throttle.Throttle
-	Cache    sessioncache.Cache
-	Trail    *audit.Trail
-	Clock    clock.Clock
-	Entropy  secrets.Entropy
-}
-
 // Service issues and verifies challenges. It is safe for concurrent use.
 type Service struct {
-	config  Config
-	records Records
-	world   Surroundings
+	config Config
+	ports  Ports
 
 	codeKey      auth.Key
 	secondFactor auth.SecondFactor
 }
 
 // New returns a service. It fails on settings out of range and a root secret that is too short.
-func New(c Config, r Records, root auth.RootSecret, w Surroundings) (*Service, error) {
+func New(c Config, p Ports) (*Service, error) {
 	if c.CodeTTL <= 0 || c.Attempts < 1 {
 		return nil, errors.New("step-up needs a positive CodeTTL and one of Attempts or more")
 	}
-	codeKey, err := root.Derive("one-time codes")
+	codeKey, err := p.Root.Derive("one-time codes")
 	if err != nil {
 		return nil, err
 	}
-	secondFactor, err := auth.NewSecondFactor(root)
+	secondFactor, err := auth.NewSecondFactor(p.Root)
 	if err != nil {
 		return nil, err
 	}
-	return &Service{config: c, records: r, world: w, codeKey: codeKey, secondFactor: secondFactor}, nil
+	return &Service{config: c, ports: p, codeKey: codeKey, secondFactor: secondFactor}, nil
 }
 
 // Pending is a challenge as its person sees it.

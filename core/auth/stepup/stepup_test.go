@@ -129,7 +129,7 @@ func (c *cache) Drop(_ context.Context, ids ...auth.SessionID) {
 type world struct {
 	t        *testing.T
 	service  *stepup.Service
-	records  stepup.Records
+	ports    stepup.Ports
 	clock    *clock
 	mail     *mailbox
 	throttle *turnstile
@@ -143,28 +143,28 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, clock: &clock{now: now}, mail: &mailbox{}, throttle: &turnstile{reset: now.Add(time.Hour)}, cache: &cache{},
 		log: records.NewAuditLog(db),
-		records: stepup.Records{
+		ports: stepup.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Devices: records.NewDevices(db),
 			DeviceTokens: records.NewDeviceTokens(db), Challenges: records.NewChallenges(db), Transaction: db,
 		},
 	}
 	entropy := &dice{}
 	var err error
-	w.service, err = stepup.New(stepup.Defaults(), w.records, auth.RootSecret(strings.Repeat("r", 32)), stepup.Surroundings{
-		Couriers: stepup.Couriers{Email: w.mail, SMS: w.mail}, Throttle: w.throttle, Cache: w.cache,
-		Trail: audit.New(w.log, w.clock, entropy), Clock: w.clock, Entropy: entropy,
-	})
+	w.ports.Couriers, w.ports.Throttle, w.ports.Cache = stepup.Couriers{Email: w.mail, SMS: w.mail}, w.throttle, w.cache
+	w.ports.Trail, w.ports.Clock, w.ports.Entropy = audit.New(w.log, w.clock, entropy), w.clock, entropy
+	w.ports.Root = auth.RootSecret(strings.Repeat("r", 32))
+	w.service, err = stepup.New(stepup.Defaults(), w.ports)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
 	err = errors.Join(
-		w.records.Accounts.Create(ctx, auth.Account{ID: user, Email: "anna@example.com", State: auth.AccountActive}),
+		w.ports.Accounts.Create(ctx, auth.Account{ID: user, Email: "anna@example.com", State: auth.AccountActive}),
 		func() error {
-			_, _, err := w.records.Devices.Ensure(ctx, auth.Device{ID: device, UserID: user, Identity: "d"})
+			_, _, err := w.ports.Devices.Ensure(ctx, auth.Device{ID: device, UserID: user, Identity: "d"})
 			return err
 		}(),
-		w.records.Sessions.Create(ctx, auth.Session{
+		w.ports.Sessions.Create(ctx, auth.Session{
 			ID: session, UserID: user, DeviceID: device, DeviceIdentity: "d", TrustLevel: auth.Unverified, CreatedAt: now,
 			ExpiresAt: now.Add(time.Hour), MaxExpiresAt: now.Add(time.Hour),
 		}),
@@ -177,7 +177,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) session() auth.Session {
 	w.t.Helper()
-	s, err := w.records.Sessions.Get(context.Background(), session)
+	s, err := w.ports.Sessions.Get(context.Background(), session)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestRightCode(t *testing.T) {
 	if err != nil || passed.TrustLevel != auth.FullTrust || w.session().TrustLevel != auth.FullTrust {
 		t.Fatalf("passed %+v, error %v, session at %s", passed, err, w.session().TrustLevel)
 	}
-	d, err := w.records.Devices.Get(context.Background(), device)
+	d, err := w.ports.Devices.Get(context.Background(), device)
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, error %v; want it confirmed", d, err)
 	}
-	token, err := w.records.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
+	token, err := w.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
 	if err != nil || token.DeviceID != device {
 		t.Errorf("device token %v, error %v", token, err)
 	}
@@ -346,7 +346,7 @@ func TestChallengesThatCannotBeVerified(t *testing.T) {
 	_, err = w.service.Resend(context.Background(), p.ID)
 	wantFault(t, "resend for an expired challenge", err, fault.NotFound, auth.CodeNotFound)
 	p = w.initiate()
-	err = w.records.Sessions.Update(context.Background(), session, func(s *auth.Session) error {
+	err = w.ports.Sessions.Update(context.Background(), session, func(s *auth.Session) error {
 		s.EndedAt = w.clock.Now()
 		return nil
 	})
@@ -496,7 +496,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 			t.Errorf("%q is in the audit log or in an error", s)
 		}
 	}
-	c, err := w.records.Challenges.Get(context.Background(), p.ID)
+	c, err := w.ports.Challenges.Get(context.Background(), p.ID)
 	if err != nil || strings.Contains(string(c.CodeHash), string(w.mail.code())) || len(c.CodeHash) != 32 {
 		t.Errorf("code hash of %d bytes, error %v", len(c.CodeHash), err)
 	}

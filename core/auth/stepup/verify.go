@@ -26,8 +26,8 @@ type Passed struct {
 // concurrent guesses get no more tries than others (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
 	var t trial
-	err := s.records.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		t = trial{now: s.world.Clock.Now(), id: id, code: code} // a retried transaction begins anew
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		t = trial{now: s.ports.Clock.Now(), id: id, code: code} // a retried transaction begins anew
 		return s.attempt(ctx, &t)
 	})
 	switch {
@@ -36,7 +36,7 @@ func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP
 	case t.refusal != nil:
 		return Passed{}, t.refusal
 	}
-	s.world.Cache.Drop(ctx, t.session.ID)
+	s.ports.Cache.Drop(ctx, t.session.ID)
 	return t.passed, nil
 }
 
@@ -56,7 +56,7 @@ type trial struct {
 // attempt takes one try.
 func (s *Service) attempt(ctx context.Context, t *trial) error {
 	right := false
-	err := s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+	err := s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
 			t.refusal, t.reason = errChallenge(), ReasonClosed
@@ -89,14 +89,14 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 // authenticate takes a code of the person's authenticator, which is good once, here or at a login,
 // and passes the challenge. Recovery codes are for logins only (contract A-19).
 func (s *Service) authenticate(ctx context.Context, t *trial) (right bool, err error) {
-	err = s.records.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
+	err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
 		right, err = s.secondFactor.TakeTOTP(a, t.code, t.now)
 		return err
 	})
 	if err != nil || !right {
 		return false, err
 	}
-	return true, s.records.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+	return true, s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		c.Attempts--
 		count(c, true)
 		return nil
@@ -115,17 +115,17 @@ func count(c *auth.Challenge, right bool) {
 // raise gives the session and its device what the right code brings. It changes the device before the session, as devices does,
 // so that neither waits for the other.
 func (s *Service) raise(ctx context.Context, t *trial) error {
-	session, err := s.records.Sessions.Get(ctx, t.challenge.SessionID)
+	session, err := s.ports.Sessions.Get(ctx, t.challenge.SessionID)
 	if err != nil {
 		return err
 	}
 	t.passed.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-		Devices: s.records.Devices, Tokens: s.records.DeviceTokens, Entropy: s.world.Entropy,
+		Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
 	}, session.DeviceID, t.now)
 	if err != nil {
 		return err
 	}
-	err = s.records.Sessions.Update(ctx, t.challenge.SessionID, func(stored *auth.Session) error {
+	err = s.ports.Sessions.Update(ctx, t.challenge.SessionID, func(stored *auth.Session) error {
 		if !stored.Active(t.now) {
 			return errChallenge()
 		}
@@ -137,7 +137,7 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.passed.TrustLevel = auth.FullTrust
-	return s.world.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
+	return s.ports.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
 		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
 	}))
 }
@@ -145,7 +145,7 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 // miss stores a try that failed: a wrong code, or any code when the challenge is closed or no try is left.
 func (s *Service) miss(ctx context.Context, t *trial) error {
 	var err error
-	if t.session, err = s.records.Sessions.Get(ctx, t.challenge.SessionID); err != nil {
+	if t.session, err = s.ports.Sessions.Get(ctx, t.challenge.SessionID); err != nil {
 		return err
 	}
 	if !t.session.Active(t.now) {
@@ -157,7 +157,7 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 		})
 	}
 	if t.refusal != nil {
-		return s.world.Trail.Record(ctx, tell(t.reason))
+		return s.ports.Trail.Record(ctx, tell(t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
@@ -168,7 +168,7 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 		used.Type = auth.SuspiciousActivity
 		entries = append(entries, used)
 	}
-	return s.world.Trail.Record(ctx, entries...)
+	return s.ports.Trail.Record(ctx, entries...)
 }
 
 func errChallenge() error {
