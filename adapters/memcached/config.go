@@ -32,8 +32,8 @@ type Config struct {
 	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of authorities that memcached's certificate is checked against, besides the system's"`
 	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
 
-	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which all counter stores share (contract
-	// L-26).
+	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which all counter stores share
+	// (contract L-26).
 	Timeout time.Duration
 
 	// resolver looks up MEMSTORE_SRV; nil is the system's. Tests give their own.

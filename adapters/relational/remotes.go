@@ -15,8 +15,8 @@ import (
 )
 
 // claiming returns the versions whose addresses the server must own after the changes and need not
-// have owned before: those with another document, and those that leave the status deleted (contract
-// It is called before the changes are stored.
+// have owned before: those with another document, and those that leave the status deleted
+// (contract R-32). It is called before the changes are stored.
 func (s *Servers) claiming(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
 	if !s.uniqueURLs {
 		return nil, nil

@@ -117,8 +117,8 @@ func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 }
 
 // setExhausted sets the limit's headers to the limit that is used up, which need not be the one
-// that every request counts against: nothing remains until the caller may try again (contract
-// The detail "limit" has the size of that limit.
+// that every request counts against: nothing remains until the caller may try again
+// (contract A-53). The detail "limit" has the size of that limit.
 func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
 	if limit, ok := f.Details["limit"].(uint64); ok {
 		c.Set(headerLimit, strconv.FormatUint(limit, 10))

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// maxDocument is the most bytes of one document, the same as of a request of the API (contract
-// O-8).
+// maxDocument is the most bytes of one document, the same as of a request of the API
+// (contract O-8).
 const maxDocument = 1 << 20
 
 func newRegistry(p process) *cobra.Command {

@@ -15,8 +15,8 @@ type SealedSecret []byte
 // AccountState tells whether a person may sign in.
 type AccountState string
 
-// The states of an account. A lock leaves living sessions alone; disabling ends them (contract
-//
+// The states of an account. A lock leaves living sessions alone; disabling ends them
+// (contract A-13).
 const (
 	AccountActive   AccountState = "active"
 	AccountLocked   AccountState = "locked" // by an operator, until unlocked

@@ -47,8 +47,8 @@ func ParseUUID[ID ~string](field, s string) (ID, error) {
 	return ID(strings.ToLower(s)), nil
 }
 
-// InvalidField returns the failure of one field of a request, which details.fields names (contract
-//
+// InvalidField returns the failure of one field of a request, which details.fields names
+// (contract A-3).
 func InvalidField(code fault.Code, field, problem string) *fault.Error {
 	return InvalidFields(code, map[string]string{field: problem})
 }

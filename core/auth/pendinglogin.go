@@ -2,8 +2,8 @@ package auth
 
 import "time"
 
-// PendingLogin is a login whose password was right and that waits for its second factor (contract
-// There is at most one for a person and a device identity.
+// PendingLogin is a login whose password was right and that waits for its second factor
+// (contract A-18). There is at most one for a person and a device identity.
 type PendingLogin struct {
 	UserID         UserID
 	DeviceIdentity DeviceIdentity

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// RecoveryCodes is how many recovery codes come with an activated authenticator (contract
-	//
+	// RecoveryCodes is how many recovery codes come with an activated authenticator
+	// (contract A-19).
 	RecoveryCodes = 10
 	// recoveryLength is the length of one without its hyphen: 50 bits.
 	recoveryLength = 10

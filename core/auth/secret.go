@@ -147,8 +147,8 @@ func EmailLockout(k Key, email Email) LockoutKey {
 	return LockoutKey("email:" + hex.EncodeToString(sum[:]))
 }
 
-// DeviceLockout returns the subject of failed sign-ins on a device that proves itself (contract
-//
+// DeviceLockout returns the subject of failed sign-ins on a device that proves itself
+// (contract A-16).
 func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + string(device)) }
 
 // ActsLockout returns the subject of what a person who is signed in gets wrong: the present password, codes of the

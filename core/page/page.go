@@ -1,6 +1,6 @@
 // Package page seals and opens the cursors of paged listings. A cursor is opaque to callers and
-// authenticated: one that was changed, or made by another deployment, does not open (contract
-// The package does not know what a cursor contains.
+// authenticated: one that was changed, or made by another deployment, does not open
+// (contract R-13). The package does not know what a cursor contains.
 package page
 
 import (

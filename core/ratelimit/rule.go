@@ -34,8 +34,8 @@ type Rule struct {
 	Name     Name   // empty for none
 
 	Domain Domain
-	// Path is the rule's name in statistics: key_value of each level, joined by dots (contract
-	// L-44).
+	// Path is the rule's name in statistics: key_value of each level, joined by dots
+	// (contract L-44).
 	Path string
 	// Levels is the key_value of each level by itself.
 	Levels []string

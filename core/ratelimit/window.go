@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MaxKey is the greatest length of a counter's key, in bytes; a longer one is hashed (contract
-// L-22).
+// MaxKey is the greatest length of a counter's key, in bytes; a longer one is hashed
+// (contract L-22).
 const MaxKey = 200
 
 // MaxPrefix is the greatest length of a prefix, in bytes: it leaves room for
@@ -66,8 +66,8 @@ func ValidPrefix(prefix string) bool {
 
 // AppendKey appends the key of a counter to dst. No two counters have the same key: each text is
 // written after its length, and the key ends with the lengths of window and prefix. A key over
-// MaxKey bytes, or with bytes that a store refuses, becomes the prefix and a SHA-256 sum (contract
-// L-22).
+// MaxKey bytes, or with bytes that a store refuses, becomes the prefix and a SHA-256 sum
+// (contract L-22).
 //
 // It allocates nothing when dst has room.
 func AppendKey(dst []byte, c Counter) []byte {

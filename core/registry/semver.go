@@ -12,8 +12,8 @@ type semver struct {
 	prerelease []string
 }
 
-// parseSemver splits a semantic version, with or without a lower-case "v" before it (contract
-//
+// parseSemver splits a semantic version, with or without a lower-case "v" before it
+// (contract R-21).
 func parseSemver(s string) (semver, bool) {
 	s = strings.TrimPrefix(s, "v")
 	s, build, hasBuild := strings.Cut(s, "+")

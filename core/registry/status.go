@@ -67,8 +67,8 @@ func ParseStatusUpdateBody(body []byte) (StatusUpdateBody, error) {
 	return StatusUpdateBody{root}, err
 }
 
-// Update checks the body against its rules. Everything wrong with it is fault.Invalid (contract
-//
+// Update checks the body against its rules. Everything wrong with it is fault.Invalid
+// (contract R-30).
 func (b StatusUpdateBody) Update() (StatusUpdate, error) {
 	var r report
 	object(statusUpdateShape)(&r, place{}, &b.root)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// row is one refusal: a request and its answer. try checks that answers have the fields of contract
-//
+// row is one refusal: a request and its answer. try checks that answers have the fields of
+// contract A-2.
 type row struct {
 	name, method, path string
 	as                 *person // whose access token is sent; nil for none

@@ -147,6 +147,6 @@ func pathValue(c *fiber.Ctx, param string) (string, error) {
 	return strings.Clone(value), nil
 }
 
-// isText reports whether a value can be stored and searched for: valid UTF-8 without NUL (contract
-// O-11).
+// isText reports whether a value can be stored and searched for: valid UTF-8 without NUL
+// (contract O-11).
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -133,8 +133,8 @@ func (r required) HoldsForAll(histories ...browse.History) bool {
 	return r.Holds(sums...)
 }
 
-// optional reads a write that may be switched off: then 501 comes before all other checks (contract
-//
+// optional reads a write that may be switched off: then 501 comes before all other checks
+// (contract R-6).
 func (a *API) optional(c *fiber.Ctx) (publish.Request, error) {
 	if a.config.WritesOff {
 		return publish.Request{}, nil

@@ -1,5 +1,5 @@
-// Package risk scores a sign-in: signals become points, points a score from 0 to 100 (contract
-// It is pure, and knows neither where signals come from nor what a score leads to.
+// Package risk scores a sign-in: signals become points, points a score from 0 to 100
+// (contract A-28). It is pure, and knows neither where signals come from nor what a score leads to.
 package risk
 
 import (

@@ -147,8 +147,8 @@ func (s *Service) meetAgain(ctx context.Context, v *visitor, shown auth.DeviceSe
 	return err
 }
 
-// proves reports whether a device token is one of the device, or no token is required (contract
-// A-37, DEVICE_BINDING).
+// proves reports whether a device token is one of the device, or no token is required
+// (contract A-37, DEVICE_BINDING).
 func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
 	if s.config.DeviceBinding == trust.BindingOff {
 		return true, nil

@@ -53,8 +53,8 @@ type Device struct {
 // Assured tells whether the device is trusted in the full sense: confirmed, marked and proven.
 func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
 
-// Cap returns the highest level that a session on the device may have, whatever its score (contract
-//
+// Cap returns the highest level that a session on the device may have, whatever its score
+// (contract A-32).
 func Cap(d Device, b Binding) auth.TrustLevel {
 	switch {
 	case !d.Confirmed:

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// FailureMode says what is answered when the counter store fails (KVSTORE_FAILURE_MODE, contract
-// L-29).
+// FailureMode says what is answered when the counter store fails (KVSTORE_FAILURE_MODE,
+// contract L-29).
 type FailureMode uint8
 
 // The failure modes.

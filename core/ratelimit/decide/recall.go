@@ -7,7 +7,7 @@ import (
 )
 
 // recall takes the counters out of the batch that the process remembers as over their limit
-// (contract L-24). A remembered counter is counted again if its limit has changed since.
+// (contract L-24). A remembered counter is counted again if its limit was raised since.
 //
 // Two kinds of request are counted whole or not at all: one that gives hits back, since a counter
 // may no longer be over after that, and, under contract L-10, one of which only some counters are
@@ -81,8 +81,8 @@ func (d *Decider) remember(w *work) {
 	}
 }
 
-// looksAtZero reports whether a descriptor adds no hits to a limit of zero: that is over (contract
-// L-4), although no count shows it.
+// looksAtZero reports whether a descriptor adds no hits to a limit of zero: that is over
+// (contract L-4), although no count shows it.
 func (w *work) looksAtZero() bool {
 	for i := range w.hits {
 		if w.hits[i].Limit == 0 && w.hits[i].Addend <= 0 {

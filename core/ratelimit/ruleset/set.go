@@ -31,8 +31,8 @@ type level struct {
 // Match returns the rule that the entries land on, or nil when there is none: an unknown domain, a
 // path that leads nowhere, or one whose end has no limit (contract L-1). It goes down one level for
 // each entry, and at a level to the exact value, else to the first wildcard of the file that
-// matches, else to the key alone (contract L-2). It never tries what it did not choose (contract
-// L-13).
+// matches, else to the key alone (contract L-2). It never tries what it did not choose
+// (contract L-13).
 //
 // It allocates nothing, and its cost does not grow with the number of rules.
 func (s *Set) Match(domain ratelimit.Domain, entries []ratelimit.Entry) *ratelimit.Rule {

@@ -125,8 +125,8 @@ func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, er
 // publication time stay.
 //
 // Errors as of Publish, and between permission and rules: fault.Invalid when the body names another
-// server or version than the target, fault.NotFound when that is missing or deleted (contract
-// R-26), then fault.Stale.
+// server or version than the target, fault.NotFound when that is missing or deleted
+// (contract R-26), then fault.Stale.
 func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errOff("updating")
