@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/accept"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
@@ -68,7 +68,7 @@ type Server struct {
 // Open takes the address of the listener; the cleanup gives it up. Nothing is
 // answered before Serve.
 func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
-	o := accept.Options{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
+	o := httpconn.ListenerOptions{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
 	s, cleanup, err := listen(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), routes(d), o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)
@@ -77,13 +77,13 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 }
 
 // listen takes an address for a handler; the cleanup gives it up.
-func listen(ctx context.Context, address string, h http.Handler, o accept.Options) (*Server, func(), error) {
+func listen(ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions) (*Server, func(), error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Refusal = accept.TooManyConnections
-	l = accept.New(l, o)
+	o.Refusal = httpconn.TooManyConnections
+	l = httpconn.NewListener(l, o)
 	s := &Server{listener: l, http: &http.Server{
 		Handler:           named(h),
 		ReadHeaderTimeout: readTimeout,

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/accept"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // PrometheusConfig is what an operator may set of a listener for Prometheus
@@ -58,7 +58,7 @@ func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Dependencies) (*S
 			return
 		}
 		d.Metrics.ServeHTTP(w, r)
-	}), accept.Options{Name: "prometheus", Max: maxScrapers, Metrics: d.Registerer, Log: d.Log})
+	}), httpconn.ListenerOptions{Name: "prometheus", Max: maxScrapers, Metrics: d.Registerer, Log: d.Log})
 	if err != nil {
 		return nil, nil, fmt.Errorf("PROMETHEUS_ADDR: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/clienttls"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 const (
@@ -89,11 +89,11 @@ func nodeName(host string, port uint16) string {
 }
 
 // tlsFiles are the files of TLS.
-func (c Config) tlsFiles() clienttls.Files {
-	return clienttls.Files{
-		Cert:    clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
-		Key:     clienttls.File{Setting: "MEMSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
-		CA:      clienttls.File{Setting: "MEMSTORE_TLS_CACERT", Path: c.TLSCACert},
+func (c Config) tlsFiles() tlsfiles.ClientFiles {
+	return tlsfiles.ClientFiles{
+		Cert:    tlsfiles.ClientFile{Setting: "MEMSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
+		Key:     tlsfiles.ClientFile{Setting: "MEMSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
+		CA:      tlsfiles.ClientFile{Setting: "MEMSTORE_TLS_CACERT", Path: c.TLSCACert},
 		AnyHost: c.TLSSkipVerification,
 	}
 }

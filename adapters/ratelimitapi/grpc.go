@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // The bounds of a call.
@@ -54,7 +54,7 @@ func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		certfiles.ShowExpiry(d.Metrics, "grpc", identity)
+		tlsfiles.ShowExpiry(d.Metrics, "grpc", identity)
 		options = append(options, grpc.Creds(credentials.NewTLS(identity)))
 	}
 	server := grpc.NewServer(options...)

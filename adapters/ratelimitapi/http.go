@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/tollgate-dev/tollgate/adapters/framing"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
@@ -84,7 +84,7 @@ func (w *web) handle(c *fasthttp.RequestCtx) {
 		}
 	}()
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
-	if err := framing.Check(&c.Request.Header); err != nil {
+	if err := httpconn.CheckFraming(&c.Request.Header); err != nil {
 		c.SetConnectionClose() // nobody knows where the next request begins
 		writeError(c, http.StatusBadRequest, "malformed request: "+err.Error())
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/adapters/accept"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // Dependencies is what the listeners need of the rest of the service.
@@ -65,9 +65,9 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	if err != nil {
 		return nil, nil, errors.Join(err, grpcAt.Close())
 	}
-	grpcAt = accept.New(grpcAt, accept.Options{Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log})
-	httpAt = accept.New(httpAt, accept.Options{
-		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: accept.TooManyConnections, Metrics: d.Metrics, Log: d.Log,
+	grpcAt = httpconn.NewListener(grpcAt, httpconn.ListenerOptions{Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log})
+	httpAt = httpconn.NewListener(httpAt, httpconn.ListenerOptions{
+		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: httpconn.TooManyConnections, Metrics: d.Metrics, Log: d.Log,
 	})
 	web := newHTTP(service, d.Health, d.Tracing)
 	web.Concurrency = c.HTTP.MaxConnections + spareWorkers

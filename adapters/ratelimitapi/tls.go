@@ -9,12 +9,12 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // follow returns the listener's configuration, which follows its files.
 func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
-	return certfiles.Follow(log, c.load, c.Cert, c.Key, c.ClientCA)
+	return tlsfiles.FollowFiles(log, c.load, c.Cert, c.Key, c.ClientCA)
 }
 
 func (c TLSConfig) load() (*tls.Config, error) {

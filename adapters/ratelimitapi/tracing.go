@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/adapters/traceheader"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -104,7 +104,7 @@ func (t Tracing) web(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			next(c)
 			return
 		}
-		ctx := t.Propagator.Extract(context.Background(), traceheader.Of(&c.Request.Header))
+		ctx := t.Propagator.Extract(context.Background(), httpconn.NewTraceCarrier(&c.Request.Header))
 		ctx, span := t.Tracer.Start(ctx, "HTTP "+jsonPath, jsonSpan...)
 		defer span.End()
 		c.SetUserValue(spanContext{}, ctx)

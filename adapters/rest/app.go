@@ -18,7 +18,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valyala/fasthttp"
 
-	"github.com/tollgate-dev/tollgate/adapters/framing"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -240,7 +240,7 @@ func (s *Server) greet(c *fiber.Ctx) {
 // Whatever refuses that, its connection is closed: nobody knows where the next
 // request on it begins.
 func (s *Server) admit(c *fiber.Ctx) error {
-	malformed := framing.Check(&c.Request().Header)
+	malformed := httpconn.CheckFraming(&c.Request().Header)
 	if malformed != nil {
 		c.Context().SetConnectionClose()
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/accept"
-	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // Listen takes the address of the listener for Serve, which closes it. It
@@ -27,13 +27,13 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	if err != nil {
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
-	o := accept.Options{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefused(metrics)}
+	o := httpconn.ListenerOptions{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefused(metrics)}
 	if secure == nil {
-		o.Refusal = accept.TooManyConnections
+		o.Refusal = httpconn.TooManyConnections
 	}
-	l = accept.New(l, o)
+	l = httpconn.NewListener(l, o)
 	if secure != nil {
-		certfiles.ShowExpiry(metrics, "api", secure)
+		tlsfiles.ShowExpiry(metrics, "api", secure)
 		return tls.NewListener(l, secure), nil
 	}
 	return l, nil
@@ -54,7 +54,7 @@ func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
-	return certfiles.Follow(log, c.load, c.Cert, c.Key)
+	return tlsfiles.FollowFiles(log, c.load, c.Cert, c.Key)
 }
 
 func (c TLSConfig) load() (*tls.Config, error) {

@@ -13,7 +13,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tollgate-dev/tollgate/adapters/traceheader"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // Tracing makes a span of each request. The zero value makes none, and then
@@ -32,7 +32,7 @@ func (t Tracing) around(c *fiber.Ctx) error {
 	if slices.Contains(untraced, c.Path()) {
 		return c.Next()
 	}
-	ctx := t.Propagator.Extract(c.UserContext(), traceheader.Of(&c.Request().Header))
+	ctx := t.Propagator.Extract(c.UserContext(), httpconn.NewTraceCarrier(&c.Request().Header))
 	ctx, span := t.Tracer.Start(ctx, "HTTP", trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 	c.SetUserContext(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/tollgate-dev/tollgate/adapters/clienttls"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 const (
@@ -98,11 +98,11 @@ func (c Config) multiplex() int {
 }
 
 // tlsFiles are the files of TLS.
-func (c Config) tlsFiles() clienttls.Files {
-	return clienttls.Files{
-		Cert:    clienttls.File{Setting: "KVSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
-		Key:     clienttls.File{Setting: "KVSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
-		CA:      clienttls.File{Setting: "KVSTORE_TLS_CACERT", Path: c.TLSCACert},
+func (c Config) tlsFiles() tlsfiles.ClientFiles {
+	return tlsfiles.ClientFiles{
+		Cert:    tlsfiles.ClientFile{Setting: "KVSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},
+		Key:     tlsfiles.ClientFile{Setting: "KVSTORE_TLS_CLIENT_KEY", Path: c.TLSClientKey},
+		CA:      tlsfiles.ClientFile{Setting: "KVSTORE_TLS_CACERT", Path: c.TLSCACert},
 		AnyHost: c.TLSSkipVerification,
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/tollgate-dev/tollgate/adapters/clienttls"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // credentials returns how connections are secured, after a first look at the
@@ -45,10 +45,10 @@ func (f following) Clone() credentials.TransportCredentials {
 }
 
 func (c TLSConfig) load() (*tls.Config, error) {
-	t, err := clienttls.Files{
-		Cert: clienttls.File{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", Path: c.Cert},
-		Key:  clienttls.File{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", Path: c.Key},
-		CA:   clienttls.File{Setting: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT", Path: c.CACert},
+	t, err := tlsfiles.ClientFiles{
+		Cert: tlsfiles.ClientFile{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", Path: c.Cert},
+		Key:  tlsfiles.ClientFile{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", Path: c.Key},
+		CA:   tlsfiles.ClientFile{Setting: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT", Path: c.CACert},
 	}.Config()
 	if err != nil {
 		return nil, err

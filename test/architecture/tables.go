@@ -72,10 +72,7 @@ var drivingAdapters = []string{
 }
 
 // sharedParts are what several adapters need of connections, of files and of waiting.
-var sharedParts = []string{
-	"adapters/accept", "adapters/boundedfile", "adapters/certfiles", "adapters/clienttls", "adapters/filewatch", "adapters/framing",
-	"adapters/pause", "adapters/traceheader",
-}
+var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/pause"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

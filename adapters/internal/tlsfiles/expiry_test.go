@@ -1,4 +1,4 @@
-package certfiles_test
+package tlsfiles_test
 
 import (
 	"crypto/ecdsa"
@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus/hooks/test"
 
-	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // goodUntil returns a certificate.
@@ -46,13 +46,13 @@ func TestShowExpiry(t *testing.T) {
 	f := &files{dir: t.TempDir()}
 	f.put(t, "cert", "first")
 	log, _ := test.NewNullLogger()
-	c, err := certfiles.Follow(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil }, f.path("cert"))
+	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil }, f.path("cert"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := prometheus.NewRegistry()
-	certfiles.ShowExpiry(r, "api", c)
-	certfiles.ShowExpiry(r, "grpc", &tls.Config{
+	tlsfiles.ShowExpiry(r, "api", c)
+	tlsfiles.ShowExpiry(r, "grpc", &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return renewed, nil },
 	})

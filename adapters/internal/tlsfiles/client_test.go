@@ -1,4 +1,4 @@
-package clienttls
+package tlsfiles
 
 import (
 	"crypto/ecdsa"
@@ -47,7 +47,7 @@ func TestAuthoritiesAreAddedToTheSystems(t *testing.T) {
 	// The system's authorities are read once in a process, and here first.
 	t.Setenv("SSL_CERT_FILE", write("system.pem", system))
 	t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "none"))
-	c, err := Files{CA: File{"CA", write("own.pem", own)}}.Config()
+	c, err := ClientFiles{CA: ClientFile{"CA", write("own.pem", own)}}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}

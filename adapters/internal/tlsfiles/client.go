@@ -1,7 +1,4 @@
-// Package clienttls makes the TLS settings of connections that the service
-// opens to others, from files that an operator names. Listeners have theirs
-// from adapters/certfiles.
-package clienttls
+package tlsfiles
 
 import (
 	"crypto/tls"
@@ -14,26 +11,24 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// File is a file, and the setting that names it.
-type File struct {
+// ClientFile is a file and the setting that names it.
+type ClientFile struct {
 	Setting string
-	Path    string // empty for none
+	Path    string // empty if the setting is not set
 }
 
-// Files are what a connection is secured with.
-type Files struct {
-	// Cert and Key are shown to the server; without a certificate none is.
-	Cert, Key File
-	// CA holds authorities that may vouch for the server, in PEM, besides those
-	// of the system.
-	CA File
-	// AnyHost takes any server that the authorities vouch for, whatever its
-	// name.
+// ClientFiles are the TLS files of a connection that the service opens.
+type ClientFiles struct {
+	// Cert and Key are the client certificate, if any.
+	Cert, Key ClientFile
+	// CA holds certificate authorities in PEM, which are trusted in addition to those of the system.
+	CA ClientFile
+	// AnyHost accepts a valid certificate for any server name.
 	AnyHost bool
 }
 
-// Config reads the files. Its errors begin with the setting at fault.
-func (f Files) Config() (*tls.Config, error) {
+// Config reads the files. An error begins with the name of the setting.
+func (f ClientFiles) Config() (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.Cert.Path != "" {
 		pair, err := tls.LoadX509KeyPair(f.Cert.Path, f.Key.Path)
@@ -71,7 +66,7 @@ func systemAuthorities() *x509.CertPool {
 // Follow reads the files, and returns a function that reads them again for each
 // new connection, so that renewed ones are used without a restart. While they
 // cannot be read, which is logged once, it returns what was read last.
-func (f Files) Follow(log *logrus.Entry) (current func() *tls.Config, err error) {
+func (f ClientFiles) Follow(log *logrus.Entry) (current func() *tls.Config, err error) {
 	last, err := f.Config()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,4 @@
-// Package accept accepts the connections of a listener: it goes on after errors that pass, such as a process that has used up
-// its file descriptors, and it refuses connections beyond a bound. What is said on a connection is not its business.
-package accept
+package httpconn
 
 import (
 	"errors"
@@ -32,8 +30,8 @@ const refusalTime = time.Second
 const TooManyConnections = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n" +
 	"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n" + `{"error":"too many connections"}`
 
-// Options describe a listener.
-type Options struct {
+// ListenerOptions configure a listener.
+type ListenerOptions struct {
 	// Name is the listener's name in metrics and logs.
 	Name string
 	// Max is how many connections may be open at once; further ones are closed at once. 0 means no bound.
@@ -50,7 +48,7 @@ type Options struct {
 // Listener accepts connections. Its Accept is called by one goroutine.
 type Listener struct {
 	net.Listener
-	options Options
+	options ListenerOptions
 	open    atomic.Int64
 	refused prometheus.Counter
 	failed  prometheus.Counter
@@ -64,7 +62,7 @@ type Listener struct {
 }
 
 // New returns a listener that accepts the connections of l.
-func New(l net.Listener, o Options) *Listener {
+func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	a := &Listener{Listener: l, options: o, refused: o.Refused, ended: make(chan struct{})}
 	labels := prometheus.Labels{"listener": o.Name}
 	a.failed = prometheus.NewCounter(prometheus.CounterOpts{
@@ -97,7 +95,7 @@ func (a *Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := a.Listener.Accept()
 		switch {
-		case err != nil && !Temporary(err):
+		case err != nil && !IsTemporary(err):
 			return nil, err
 		case err != nil:
 			a.note(err)
@@ -152,7 +150,7 @@ func (a *Listener) refuse(c net.Conn) {
 // Temporary reports whether accepting may succeed later although err was returned now. accept(2) also returns errors of the
 // network and of the connection itself, which differ by system, so all errors of the system count except those that say that
 // this is no listening socket.
-func Temporary(err error) bool {
+func IsTemporary(err error) bool {
 	if errors.Is(err, net.ErrClosed) {
 		return false
 	}

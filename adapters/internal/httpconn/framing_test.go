@@ -1,4 +1,4 @@
-package framing_test
+package httpconn_test
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/tollgate-dev/tollgate/adapters/framing"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // check returns what is wrong with the first request of a text, with "unread"
@@ -19,7 +19,7 @@ func check(text string) string {
 	if h.Read(bufio.NewReaderSize(strings.NewReader(text), 16<<10)) != nil {
 		return "unread"
 	}
-	if err := framing.Check(&h); err != nil {
+	if err := httpconn.CheckFraming(&h); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -88,7 +88,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var ours fasthttp.RequestHeader
-		if ours.Read(bufio.NewReaderSize(bytes.NewReader(text), 16<<10)) != nil || framing.Check(&ours) != nil {
+		if ours.Read(bufio.NewReaderSize(bytes.NewReader(text), 16<<10)) != nil || httpconn.CheckFraming(&ours) != nil {
 			return
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
@@ -112,7 +112,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := framing.Check(&h); err != nil {
+		if err := httpconn.CheckFraming(&h); err != nil {
 			b.Fatal(err)
 		}
 	}

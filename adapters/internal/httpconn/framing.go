@@ -1,9 +1,4 @@
-// Package framing refuses requests that two readers of HTTP may take
-// differently: where one ends, whom it is for, what a header says. A proxy in
-// front reads them first, and what slips through between its reading and ours
-// is request smuggling (RFC 9112, 11.2). The server library reads leniently;
-// this is what it leaves out. It knows no path and no body.
-package framing
+package httpconn
 
 import (
 	"bytes"
@@ -13,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What is wrong with a header, each a sentence for the caller.
+// The errors of CheckFraming. Their texts are sent to the client.
 var (
 	errVersion       = errors.New("the version is neither HTTP/1.0 nor HTTP/1.1")
 	errTarget        = errors.New("the target has a space or a control character")
@@ -29,10 +24,12 @@ var (
 	errCodingVersion = errors.New("HTTP/1.0 has no transfer encoding")
 )
 
-// Check returns nil for a header that everybody reads alike. After an error the
-// connection is to be closed, since nobody knows where the next request begins.
-// The error's text may be shown to the caller.
-func Check(h *fasthttp.RequestHeader) error {
+// CheckFraming returns an error for a request header that two HTTP parsers may read differently: its length,
+// its host or the value of a field. A proxy in front of the service parses it first, and a difference between
+// both parsers allows request smuggling (RFC 9112, section 11.2). The server library is lenient; this function
+// checks what the library does not. After an error the caller must close the connection, because the start of
+// the next request is unknown. The text of the error may be sent to the client.
+func CheckFraming(h *fasthttp.RequestHeader) error {
 	version := h.Protocol()
 	if !bytes.Equal(version, protocol11) && !bytes.Equal(version, protocol10) {
 		return errVersion

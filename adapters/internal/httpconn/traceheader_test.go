@@ -1,4 +1,4 @@
-package traceheader_test
+package httpconn_test
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tollgate-dev/tollgate/adapters/traceheader"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // TestCarrier wants what propagators look for found: one field, a field on several lines, and nothing in an empty header.
@@ -18,7 +18,7 @@ func TestCarrier(t *testing.T) {
 	h.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	h.Add("Baggage", "a=1")
 	h.Add("Baggage", "b=2")
-	carrier := traceheader.Of(&h)
+	carrier := httpconn.NewTraceCarrier(&h)
 	ctx := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}).Extract(t.Context(), carrier)
 	if got := trace.SpanContextFromContext(ctx).TraceID().String(); got != "4bf92f3577b34da6a3ce929d0e0e4736" {
 		t.Errorf("trace %s", got)
@@ -39,14 +39,14 @@ func TestCarrier(t *testing.T) {
 		}
 	}
 	var empty fasthttp.RequestHeader
-	if ctx := (propagation.TraceContext{}).Extract(t.Context(), traceheader.Of(&empty)); trace.SpanContextFromContext(ctx).IsValid() {
+	if ctx := (propagation.TraceContext{}).Extract(t.Context(), httpconn.NewTraceCarrier(&empty)); trace.SpanContextFromContext(ctx).IsValid() {
 		t.Error("an empty header has a trace")
 	}
 }
 
 func TestSet(t *testing.T) {
 	var h fasthttp.RequestHeader
-	traceheader.Of(&h).Set("Traceparent", "x")
+	httpconn.NewTraceCarrier(&h).Set("Traceparent", "x")
 	if got := string(h.Peek("traceparent")); got != "x" {
 		t.Errorf("set to %q", got)
 	}

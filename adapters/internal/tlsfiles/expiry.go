@@ -1,4 +1,4 @@
-package certfiles
+package tlsfiles
 
 import (
 	"crypto/tls"
@@ -7,10 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ShowExpiry adds the metric that tells until when the certificates are good
-// that a new connection gets from a configuration of Follow, in Unix seconds.
-// It looks at the files as a handshake does, so a renewed certificate shows
-// without a connection. A listener has a name of its own.
+// ShowExpiry registers the metric of when the certificates of a configuration of [FollowFiles] expire, in
+// Unix seconds. It checks the files like a handshake does, so that a renewed certificate shows before the
+// next connection. Each listener needs its own name.
 func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "tollgate_certificate_expiry_timestamp_seconds",
@@ -19,11 +18,10 @@ func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 	}, func() float64 { return float64(expiry(of).Unix()) }))
 }
 
-// expiry is that of the certificate that expires first, none of which there is
-// no listener with.
+// expiry returns when the first of the certificates expires. A listener has at least one.
 func expiry(of *tls.Config) time.Time {
 	present, err := of.GetConfigForClient(nil)
-	if err != nil { // Follow gives none
+	if err != nil { // FollowFiles returns none
 		return time.Time{}
 	}
 	var first time.Time

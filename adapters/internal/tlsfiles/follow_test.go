@@ -1,4 +1,4 @@
-package certfiles_test
+package tlsfiles_test
 
 import (
 	"crypto/tls"
@@ -11,7 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/sirupsen/logrus/hooks/test"
 
-	"github.com/tollgate-dev/tollgate/adapters/certfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
 // files are a folder's, and what is made of them: a configuration named after
@@ -45,7 +45,7 @@ func (f *files) load() (*tls.Config, error) {
 // follow returns what tells the name of the configuration in use.
 func (f *files) follow(t *testing.T, log *logrus.Logger) func() string {
 	t.Helper()
-	c, err := certfiles.Follow(log.WithField("part", "test"), f.load, f.path("cert"), f.path("key"))
+	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), f.load, f.path("cert"), f.path("key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (f *files) follow(t *testing.T, log *logrus.Logger) func() string {
 func TestFollow(t *testing.T) {
 	f := &files{dir: t.TempDir()}
 	log, logged := test.NewNullLogger()
-	if _, err := certfiles.Follow(log.WithField("part", "test"), f.load, f.path("cert")); err == nil {
+	if _, err := tlsfiles.FollowFiles(log.WithField("part", "test"), f.load, f.path("cert")); err == nil {
 		t.Error("no error without a file")
 	}
 	f.put(t, "cert", "first")

@@ -1,4 +1,4 @@
-package accept_test
+package httpconn_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/accept"
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // faulty is a listener that fails before it accepts.
@@ -64,7 +64,7 @@ func TestAcceptGoesOn(t *testing.T) {
 	log := logrus.New()
 	log.SetOutput(&lines)
 	inner, metrics := listen(t), prometheus.NewRegistry()
-	l := accept.New(&faulty{inner, failures}, accept.Options{Name: "test", Metrics: metrics, Log: logrus.NewEntry(log)})
+	l := httpconn.NewListener(&faulty{inner, failures}, httpconn.ListenerOptions{Name: "test", Metrics: metrics, Log: logrus.NewEntry(log)})
 	dial(t, inner)
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAcceptEnds(t *testing.T) {
 	for i := range many {
 		many[i] = syscall.EMFILE
 	}
-	closing := accept.New(&faulty{listen(t), many}, accept.Options{Name: "test"})
+	closing := httpconn.NewListener(&faulty{listen(t), many}, httpconn.ListenerOptions{Name: "test"})
 	time.AfterFunc(50*time.Millisecond, func() { _ = closing.Close() })
 	done := make(chan error, 1)
 	go func() {
@@ -103,7 +103,7 @@ func TestAcceptEnds(t *testing.T) {
 		t.Error("a closed listener goes on")
 	}
 	for _, never := range []error{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK} {
-		l := accept.New(&faulty{listen(t), []error{never}}, accept.Options{Name: "test"})
+		l := httpconn.NewListener(&faulty{listen(t), []error{never}}, httpconn.ListenerOptions{Name: "test"})
 		if _, err := l.Accept(); !errors.Is(err, never) {
 			t.Errorf("%v: got %v", never, err)
 		}
@@ -114,7 +114,7 @@ func TestAcceptEnds(t *testing.T) {
 func TestAcceptBound(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	inner := listen(t)
-	l := accept.New(inner, accept.Options{Name: "test", Max: 1, Refusal: accept.TooManyConnections, Metrics: metrics})
+	l := httpconn.NewListener(inner, httpconn.ListenerOptions{Name: "test", Max: 1, Refusal: httpconn.TooManyConnections, Metrics: metrics})
 	accepted := make(chan net.Conn)
 	go func() {
 		for {
@@ -129,7 +129,7 @@ func TestAcceptBound(t *testing.T) {
 	first := <-accepted
 	for range 3 {
 		answer, err := io.ReadAll(dial(t, inner))
-		if err != nil || string(answer) != accept.TooManyConnections {
+		if err != nil || string(answer) != httpconn.TooManyConnections {
 			t.Errorf("refused with %q, %v", answer, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestAcceptBound(t *testing.T) {
 	_ = first.Close() // makes room only once
 	dial(t, inner)
 	<-accepted
-	if answer, err := io.ReadAll(dial(t, inner)); err != nil || string(answer) != accept.TooManyConnections {
+	if answer, err := io.ReadAll(dial(t, inner)); err != nil || string(answer) != httpconn.TooManyConnections {
 		t.Errorf("refused with %q, %v", answer, err)
 	}
 	got := samples(t, metrics)

@@ -1,8 +1,4 @@
-// Package certfiles keeps the TLS configuration of a listener in step with the
-// files that it is made of, so that a renewed certificate counts without a
-// restart. What the files are and what is made of them is the listener's
-// business.
-package certfiles
+package tlsfiles
 
 import (
 	"crypto/tls"
@@ -15,14 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/filewatch"
 )
 
-// Follow returns a configuration that gives each connection what load makes of
-// the files as they are. Each handshake looks whether they have changed, which
-// costs little beside a handshake and misses no change on any file system; a
-// symbolic link that points elsewhere is one. While the changed files do not
-// load, which is logged once a change, what was loaded last stays in use.
+// FollowFiles returns a configuration that calls load again when one of the files has changed, so that a
+// renewed certificate is used without a restart. Each handshake checks the files, which is cheap compared
+// with the handshake and works on every file system; a symbolic link with a new target is a change. If load
+// fails for changed files, the error is logged once per change and the last good configuration stays in use.
 //
-// The error is that of the first load. Later loads come one at a time.
-func Follow(log *logrus.Entry, load func() (*tls.Config, error), files ...string) (*tls.Config, error) {
+// FollowFiles returns the error of the first load. Calls of load do not overlap.
+func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), files ...string) (*tls.Config, error) {
 	f := &follower{log: log, load: load, files: files, seen: look(files)}
 	var err error
 	if f.loaded, err = load(); err != nil {
