@@ -175,7 +175,7 @@ func (w *web) healthcheck(c *fasthttp.RequestCtx) {
 
 // unreadable answers requests that cannot be read.
 func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
-	refuseRest(c.Conn())
+	httpconn.Linger(c.Conn())
 	nameRequest(c)
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	var small *fasthttp.ErrSmallBuffer

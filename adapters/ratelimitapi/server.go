@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -33,9 +32,9 @@ type Dependencies struct {
 type Server struct {
 	grpc     *grpc.Server
 	http     *fasthttp.Server
-	grpcAt   *listener
-	httpAt   *listener
 	shutdown chan struct{} // closed when Shutdown has been called
+
+	grpcConns, httpConns *httpconn.Connections
 }
 
 // spareWorkers is how many more connections than the bound the HTTP library
@@ -71,22 +70,24 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	})
 	web := newHTTP(service, d.Health, d.Tracing)
 	web.Concurrency = c.HTTP.MaxConnections + spareWorkers
-	s := &Server{grpc: server, http: web, grpcAt: newListener(grpcAt), httpAt: newListener(httpAt), shutdown: make(chan struct{})}
+	s := &Server{grpc: server, http: web, shutdown: make(chan struct{})}
+	s.grpcConns = httpconn.TrackConnections(grpcAt, httpconn.FirstByte)
+	s.httpConns = httpconn.TrackConnections(httpAt, httpconn.FirstHeader)
 	return s, s.close, nil
 }
 
 // GRPCAddr returns where the gRPC listener is.
-func (s *Server) GRPCAddr() net.Addr { return s.grpcAt.Addr() }
+func (s *Server) GRPCAddr() net.Addr { return s.grpcConns.Addr() }
 
 // HTTPAddr returns where the HTTP listener is.
-func (s *Server) HTTPAddr() net.Addr { return s.httpAt.Addr() }
+func (s *Server) HTTPAddr() net.Addr { return s.httpConns.Addr() }
 
 // Serve answers on both listeners until Shutdown, and returns nil then. When
 // one fails, it returns why, and the other is closed.
 func (s *Server) Serve() error {
 	ended := make(chan error, 2)
-	go func() { ended <- named("rate limit gRPC", s.grpc.Serve(s.grpcAt)) }()
-	go func() { ended <- named("rate limit HTTP", s.http.Serve(patientListener{s.httpAt})) }()
+	go func() { ended <- named("rate limit gRPC", s.grpc.Serve(s.grpcConns)) }()
+	go func() { ended <- named("rate limit HTTP", s.http.Serve(s.httpConns)) }()
 	first := <-ended
 	select {
 	case <-s.shutdown:
@@ -113,8 +114,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	default:
 		close(s.shutdown)
 	}
-	patience := time.AfterFunc(silence, func() { s.grpcAt.closeSilent(); s.httpAt.closeSilent() })
-	defer patience.Stop()
+	finished := make(chan struct{})
+	defer close(finished)
+	go s.grpcConns.CloseUnused(finished)
+	go s.httpConns.CloseUnused(finished)
 	web := make(chan error, 1)
 	go func() { web <- s.http.ShutdownWithContext(ctx) }()
 	calls := make(chan struct{})
@@ -137,10 +140,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // close ends everything at once. The connections go first: gRPC's Stop waits for
 // those that have not yet said that they speak HTTP/2.
 func (s *Server) close() {
-	_ = s.grpcAt.Close() // closed already when it was served
-	_ = s.httpAt.Close() // likewise
-	s.grpcAt.closeAll()
-	s.httpAt.closeAll()
+	_ = s.grpcConns.Close() // closed already when it was served
+	_ = s.httpConns.Close() // likewise
+	s.grpcConns.CloseAll()
+	s.httpConns.CloseAll()
 	s.grpc.Stop()
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -83,7 +84,7 @@ type Server struct {
 	v6Bits   int    // how much of an IPv6 address is a client's own
 	hsts     string // Strict-Transport-Security of answers over TLS; empty for none
 	log      *logrus.Entry
-	unused   unusedConns
+	conns    atomic.Pointer[httpconn.Connections] // set by Serve
 	meter    *meter
 }
 
@@ -176,7 +177,9 @@ func (s *Server) adjustServer() {
 
 // Serve answers on the listener, which Listen returned, until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.app.Listener(listener{l, &s.unused}); err != nil {
+	conns := httpconn.TrackConnections(l, httpconn.FirstHeader)
+	s.conns.Store(conns)
+	if err := s.app.Listener(conns); err != nil {
 		return fmt.Errorf("serve API: %w", err)
 	}
 	return nil
@@ -191,7 +194,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.app.Shutdown()
 		close(finished)
 	}()
-	go s.unused.closeUntil(finished)
+	if conns := s.conns.Load(); conns != nil {
+		go conns.CloseUnused(finished)
+	}
 	select {
 	case <-finished:
 		if err != nil {
@@ -265,7 +270,7 @@ func (s *Server) serverFault(c *fiber.Ctx, err error) error {
 		return nil
 	}
 	defer s.answered(c, time.Now())
-	linger(c.Context().Conn())
+	httpconn.Linger(c.Context().Conn())
 	s.greet(c)
 	if limit := s.count(c); limit != nil {
 		err = limit

@@ -61,7 +61,7 @@ type Listener struct {
 	unlogged int // failures since the last log line
 }
 
-// New returns a listener that accepts the connections of l.
+// NewListener returns a listener that accepts the connections of l.
 func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	a := &Listener{Listener: l, options: o, refused: o.Refused, ended: make(chan struct{})}
 	labels := prometheus.Labels{"listener": o.Name}
@@ -147,7 +147,7 @@ func (a *Listener) refuse(c net.Conn) {
 	_ = c.Close() // the connection was not used
 }
 
-// Temporary reports whether accepting may succeed later although err was returned now. accept(2) also returns errors of the
+// IsTemporary reports whether accepting may succeed later although err was returned now. accept(2) also returns errors of the
 // network and of the connection itself, which differ by system, so all errors of the system count except those that say that
 // this is no listening socket.
 func IsTemporary(err error) bool {

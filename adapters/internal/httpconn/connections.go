@@ -1,0 +1,204 @@
+package httpconn
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How much a connection still reads when it is closed in the middle of a request.
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 16 << 20
+)
+
+// How a shutdown treats connections without a request.
+const (
+	unusedGrace    = 500 * time.Millisecond // a request that is on its way arrives within it
+	unusedInterval = 100 * time.Millisecond // how often the others are closed
+)
+
+// A FirstRequest says when a connection counts as used.
+type FirstRequest uint8
+
+// Kinds of FirstRequest.
+const (
+	FirstHeader FirstRequest = iota // when a whole HTTP/1 request header has arrived
+	FirstByte                       // when the client has sent anything
+)
+
+// Connections is a listener that tracks its open connections. Port probes, browsers and connection pools
+// open connections on which no request is ever sent; a server that shuts down would wait for them as for
+// calls in flight.
+//
+// A connection marked by [Linger] reads the rest of a request before it is closed. A connection that is closed
+// with unread bytes is reset, and a client that is still sending may then never read the response.
+type Connections struct {
+	net.Listener
+	first FirstRequest
+
+	mu     sync.Mutex
+	open   map[*trackedConn]struct{}
+	closed bool // by CloseAll
+}
+
+// TrackConnections returns a listener that accepts the connections of l.
+func TrackConnections(l net.Listener, first FirstRequest) *Connections {
+	return &Connections{Listener: l, first: first, open: map[*trackedConn]struct{}{}}
+}
+
+// Accept returns the next connection. After CloseAll the connection is closed already.
+func (l *Connections) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &trackedConn{Conn: accepted, owner: l}
+	if !l.add(c) {
+		_ = accepted.Close() // the server notices
+	}
+	if secured, ok := accepted.(*tls.Conn); ok {
+		return &secureConn{trackedConn: c, tls: secured}, nil
+	}
+	return c, nil
+}
+
+// add tracks a connection. It returns false after CloseAll.
+func (l *Connections) add(c *trackedConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+func (l *Connections) remove(c *trackedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+}
+
+// CloseUnused closes, after half a second, connections on which no request has arrived, again and again
+// until finished is closed.
+func (l *Connections) CloseUnused(finished <-chan struct{}) {
+	grace := time.NewTimer(unusedGrace)
+	defer grace.Stop()
+	select {
+	case <-finished:
+		return
+	case <-grace.C:
+	}
+	ticker := time.NewTicker(unusedInterval)
+	defer ticker.Stop()
+	for {
+		l.closeUnused()
+		select {
+		case <-finished:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (l *Connections) closeUnused() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if !c.used.Load() {
+			_ = c.Conn.Close() // the server notices and closes the rest
+		}
+	}
+}
+
+// CloseAll closes all connections, and those that are accepted later.
+func (l *Connections) CloseAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for c := range l.open {
+		_ = c.Conn.Close() // likewise
+	}
+}
+
+// Linger makes a connection of [Connections] read what the client still sends when it is closed, for at
+// most two seconds and 16 MiB. Other connections are left as they are.
+func Linger(c net.Conn) {
+	if l, ok := c.(interface{ linger() }); ok {
+		l.linger()
+	}
+}
+
+type trackedConn struct {
+	net.Conn
+	owner   *Connections
+	used    atomic.Bool
+	lingers atomic.Bool
+	header  headerEnd // only Read uses it
+}
+
+// Read implements net.Conn.
+func (c *trackedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.used.Load() && (c.owner.first == FirstByte || c.header.find(p[:n])) {
+		c.used.Store(true)
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *trackedConn) Close() error {
+	c.owner.remove(c)
+	if c.lingers.Load() {
+		c.readRest()
+	}
+	return c.Conn.Close()
+}
+
+func (c *trackedConn) linger() { c.lingers.Store(true) }
+
+func (c *trackedConn) readRest() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the bytes and the error do not matter
+}
+
+// secureConn is a connection over TLS. The HTTP library recognizes it by its methods.
+type secureConn struct {
+	*trackedConn
+	tls *tls.Conn
+}
+
+// Handshake completes the handshake before the first request is read. The server has set the deadline of
+// a request for it.
+func (c *secureConn) Handshake() error {
+	return c.tls.HandshakeContext(context.Background())
+}
+
+// ConnectionState returns the state of the TLS connection.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// headerEnd finds the end of the first request header in what a connection reads.
+type headerEnd struct {
+	tail []byte // the last bytes read, in which the end may begin
+}
+
+var endOfHeader = []byte("\r\n\r\n")
+
+// find reports whether the header ends in the bytes that were read next.
+func (h *headerEnd) find(read []byte) bool {
+	h.tail = append(h.tail, read...)
+	found := bytes.Contains(h.tail, endOfHeader)
+	if keep := len(endOfHeader) - 1; len(h.tail) > keep {
+		h.tail = append(h.tail[:0], h.tail[len(h.tail)-keep:]...)
+	}
+	return found
+}
