@@ -8,6 +8,12 @@ import (
 	"github.com/uptrace/bun"
 )
 
+// FarRows is how many rows a page looks at, at most.
+const FarRows = farRows
+
+// AskIndexes has small registries searched as large ones are.
+func (s *Servers) AskIndexes() { s.near = 0 }
+
 // MigrateTo applies the first n migrations, for tests of databases that an
 // older program left.
 func (d *DB) MigrateTo(ctx context.Context, n int) ([]string, error) { return d.migrateTo(ctx, n) }
@@ -52,7 +58,47 @@ func (d *DB) plan(ctx context.Context, text string) (string, error) {
 	if d.dialect.Name == SQLite {
 		explain = "EXPLAIN QUERY PLAN "
 	}
-	rows, err := d.writer.DB.QueryContext(ctx, explain+text)
+	return planOf(d.writer.DB.QueryContext(ctx, explain+text))
+}
+
+// Executions runs reads in a transaction and returns, by their texts, the plans of PostgreSQL for each of their queries with what was
+// read by each step: one that is made for the values, or one that is good for any values.
+func (d *DB) Executions(ctx context.Context, generic bool, reads func(ctx context.Context) error) (map[string]string, error) {
+	seen := &queries{}
+	watched := &DB{reader: d.reader, writer: d.writer.WithQueryHook(seen), dialect: d.dialect}
+	err := watched.Atomically(ctx, func(ctx context.Context) error {
+		return reads(context.WithValue(ctx, carrier{d}, watched.carried(ctx)))
+	})
+	plans := make(map[string]string, len(seen.events))
+	for _, e := range seen.events {
+		if err == nil && strings.Contains(e.Query, "SELECT") {
+			plans[e.Query], err = d.execution(ctx, generic, e)
+		}
+	}
+	return plans, err
+}
+
+func (d *DB) execution(ctx context.Context, generic bool, e *bun.QueryEvent) (string, error) {
+	conn, err := d.writer.DB.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }() // what it is told ends with this function
+	mode := "force_custom_plan"
+	if generic {
+		mode = "force_generic_plan"
+	}
+	for _, statement := range []string{"SET plan_cache_mode = " + mode, "PREPARE execution AS " + d.dialect.placeholders(e.QueryTemplate)} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return "", err
+		}
+	}
+	defer func() { _, _ = conn.ExecContext(ctx, "DEALLOCATE execution; RESET plan_cache_mode") }() // the next one would fail
+	values := d.writer.QueryGen().FormatQuery(strings.Repeat(", ?", len(e.QueryArgs)), e.QueryArgs...)
+	return planOf(conn.QueryContext(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE execution ("+strings.TrimPrefix(values, ", ")+")"))
+}
+
+func planOf(rows *sql.Rows, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -77,11 +123,14 @@ func (d *DB) plan(ctx context.Context, text string) (string, error) {
 	return strings.Join(lines, "\n"), rows.Err()
 }
 
-// queries keeps the texts of the queries that Bun runs.
-type queries struct{ texts []string }
+// queries keeps the queries that Bun runs.
+type queries struct {
+	texts  []string
+	events []*bun.QueryEvent
+}
 
 func (*queries) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
 func (q *queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
-	q.texts = append(q.texts, e.Query)
+	q.texts, q.events = append(q.texts, e.Query), append(q.events, e)
 }

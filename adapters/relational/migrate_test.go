@@ -108,8 +108,12 @@ func migrateFrom(t *testing.T, db *relational.DB, all []string, k int, kind stri
 	if k > 0 {
 		requirePublished(t, db)
 	}
-	if _, err := relational.NewServers(db, relational.Config{}).List(t.Context(), serverstore.Query{Limit: 1, Search: "abc"}); err != nil {
-		t.Error(err)
+	servers := relational.NewServers(db, relational.Config{})
+	servers.AskIndexes()
+	for search, want := range map[string]int{"abc": 0, "D": 1, "/o": 1, "ld": 1, "e/old": 1} {
+		if p, err := servers.List(t.Context(), serverstore.Query{Limit: 1, Search: search}); err != nil || len(p.Records) != min(k, want) {
+			t.Errorf("a search for %q finds %d (%v)", search, len(p.Records), err)
+		}
 	}
 	if got, err := relational.NewMethods(db).List(t.Context()); err != nil || len(got) != 35 {
 		t.Errorf("there are %d methods (%v)", len(got), err)

@@ -31,6 +31,20 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestServersByIndexes has even the first rows looked up by indexes.
+func TestServersByIndexes(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			serverstoretest.Run(t, func(t *testing.T) serverstoretest.Opened {
+				db := open(t)
+				servers := relational.NewServers(db, relational.Config{RemoteURLUnique: true})
+				servers.AskIndexes()
+				return serverstoretest.Opened{Reader: servers, Writer: servers, Free: relational.NewServers(db, relational.Config{}), Runner: db}
+			})
+		})
+	}
+}
+
 func TestTransactions(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {

@@ -3,10 +3,7 @@ package relational
 import (
 	"context"
 	"database/sql"
-	"math"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -22,6 +19,7 @@ type Config struct {
 type Servers struct {
 	db         *DB
 	uniqueURLs bool
+	near       int // nearRows, fewer in tests
 }
 
 var (
@@ -31,43 +29,34 @@ var (
 
 // NewServers returns the store of servers.
 func NewServers(db *DB, c Config) *Servers {
-	return &Servers{db: db, uniqueURLs: c.RemoteURLUnique}
+	return &Servers{db: db, uniqueURLs: c.RemoteURLUnique, near: nearRows}
 }
 
 // List answers serverstore.Reader.
 func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
-	found, err := s.search(ctx, q)
-	if err != nil {
-		return serverstore.Page{}, err
+	if q.Search == "" && q.UpdatedSince.IsZero() {
+		return s.list(ctx, q, condition{})
 	}
-	// A page needs no more names than it has rows, as long as each has one. Its
-	// last row is the one that tells whether there are more.
-	names := q.Limit + 2
-	p, err := s.list(ctx, q, found.first(names))
-	if err != nil || !found.byName || p.More {
-		return p, err
-	}
-	if more, err := s.exceeds(ctx, found.rows, found.args, names); err != nil || !more {
-		return p, err
-	}
-	return s.list(ctx, q, found.first(math.MaxInt32))
+	return s.sifted(ctx, q)
 }
 
-// list returns the page of a listing whose names meet a condition.
+// list returns the page of the rows of a listing that meet a condition.
 func (s *Servers) list(ctx context.Context, q serverstore.Query, c condition) (serverstore.Page, error) {
-	w, err := s.selection(ctx, q)
-	if err != nil {
-		return serverstore.Page{}, err
-	}
+	all := s.selection(q)
+	fixed := c.text == "" || s.planned()
 	if c.text != "" {
-		w.and(c.text, c.args...)
+		all = all.and(c.text, c.args...)
 	}
-	// At most one version of a name is latest, so that its order is the name's.
-	order := " ORDER BY v.name, v.version"
+	return s.page(ctx, query{all.text + order(q), all.args, fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
+}
+
+// order returns the order of a listing. At most one version of a name is
+// latest, so that its order is the name's.
+func order(q serverstore.Query) string {
 	if q.LatestOnly {
-		order = " ORDER BY v.name"
+		return " ORDER BY v.name"
 	}
-	return s.page(ctx, query{w.String() + order, w.args, w.fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
+	return " ORDER BY v.name, v.version"
 }
 
 // someVersions is how many versions of a server are made room for at first.
@@ -111,9 +100,14 @@ func (s *Servers) Version(ctx context.Context, name registry.Name, version regis
 	return s.one(ctx, visible("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
 }
 
-// Latest answers serverstore.Reader.
+// Latest answers serverstore.Reader. It looks at the status by itself: with that
+// in the query, databases choose an index of all versions that are not deleted.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
-	return s.one(ctx, visible("v.name = ? AND v.is_latest", deleted), name.String())
+	r, err := s.one(ctx, "v.name = ? AND v.is_latest", name.String())
+	if err == nil && !deleted && r.Status == registry.StatusDeleted {
+		return registry.Record{}, errNoVersion()
+	}
+	return r, err
 }
 
 func visible(condition string, deleted bool) string {
@@ -129,58 +123,12 @@ func (s *Servers) one(ctx context.Context, condition string, args ...any) (regis
 		return registry.Record{}, err
 	}
 	if len(found.Records) == 0 {
-		return registry.Record{}, fault.New(fault.NotFound, "", "no such version of a server")
+		return registry.Record{}, errNoVersion()
 	}
 	return found.Records[0], nil
 }
 
-// selection is the condition of a listing with its arguments.
-type selection struct {
-	strings.Builder
-	args  []any
-	fixed bool // no value decides by which index the rows are found
-}
-
-func (w *selection) and(condition string, args ...any) {
-	if w.Len() > 0 {
-		w.WriteString(" AND ")
-	}
-	w.WriteString(condition)
-	w.args = append(w.args, args...)
-}
-
-// selection returns the condition that selects the page. It begins where the
-// page does, also at the start, so that the order comes from an index.
-func (s *Servers) selection(ctx context.Context, q serverstore.Query) (*selection, error) {
-	w := &selection{args: make([]any, 0, 8), fixed: s.planned() || q.Search == "" && q.UpdatedSince.IsZero()}
-	w.and("(v.name, v.version) > (?, ?)", q.AfterName, q.AfterVersion)
-	if q.LatestOnly {
-		w.and("v.is_latest")
-	}
-	if !q.Deleted {
-		w.and("v.status <> 'deleted'")
-	}
-	if q.Version != (registry.Version{}) {
-		w.and("v.version = ?", q.Version.String())
-	}
-	if !q.UpdatedSince.IsZero() {
-		moment := s.db.argument(q.UpdatedSince)
-		condition, err := s.since(ctx, moment)
-		if err != nil {
-			return nil, err
-		}
-		w.and(condition, moment)
-	}
-	return w, nil
-}
-
-// few is up to how many rows are looked up and sorted rather than found while
-// walking in order. PostgreSQL estimates by itself how many there are; SQLite
-// has no idea, and would go the wrong way on a large registry.
-const few = 2000
-
-// minTrigram is the shortest text that SQLite's index of trigrams finds.
-const minTrigram = 3
+func errNoVersion() error { return fault.New(fault.NotFound, "", "no such version of a server") }
 
 // condition is a condition with its arguments.
 type condition struct {
@@ -188,79 +136,43 @@ type condition struct {
 	args []any
 }
 
-// search is how the names are found that have a text in them.
-type search struct {
-	byName bool      // the names are looked up first, with rows
-	rows   string    // FROM and WHERE of the names
-	args   []any     // of rows
-	walk   condition // where they are not: what to ask of each name, empty = nothing
+// and returns the condition with another one.
+func (c condition) and(text string, args ...any) condition {
+	if c.text != "" {
+		text = c.text + " AND " + text
+	}
+	return condition{text, append(slices.Clip(c.args), args...)}
 }
 
-// first returns the condition that a version's name is among the first n that
-// were found.
-func (f search) first(n int) condition {
-	if !f.byName {
-		return f.walk
+// selection returns the condition that selects the rows of a listing without
+// what they are sifted by: an index has those rows, and no others, in order. It
+// begins where the page does, also at the start, so that the order comes from
+// that index.
+func (s *Servers) selection(q serverstore.Query) condition {
+	c := condition{"(v.name, v.version) > (?, ?)", append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
+	switch {
+	case q.LatestOnly && !q.Deleted:
+		c.text += " AND " + s.livingLatest()
+	case q.LatestOnly:
+		c.text += " AND v.is_latest"
+	case !q.Deleted:
+		c.text += " AND v.status <> 'deleted'"
 	}
-	return condition{
-		"v.name IN (SELECT name FROM (SELECT servers.name AS name " + f.rows + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
-		append(slices.Clone(f.args), n),
+	if q.Version != (registry.Version{}) {
+		c.text += " AND v.version = ?"
+		c.args = append(c.args, q.Version.String())
 	}
+	return c
 }
 
-// search returns how to find the names that have the text in them, its letters
-// in any case.
-func (s *Servers) search(ctx context.Context, q serverstore.Query) (search, error) {
-	if q.Search == "" {
-		return search{}, nil
-	}
-	pattern := "%" + likeEscaper.Replace(q.Search) + "%"
+// livingLatest returns the condition that a version is latest and not deleted,
+// in the words of the index of those, from which the database does not conclude
+// the condition of the index of all latest versions.
+func (s *Servers) livingLatest() string {
 	if s.db.dialect.Name == PostgreSQL {
-		return search{
-			byName: true, args: []any{pattern, q.AfterName},
-			rows: `FROM servers WHERE lower(servers.name) LIKE lower(? COLLATE "C") ESCAPE '\' AND servers.name >= ?`,
-		}, nil
+		return "CASE WHEN v.is_latest THEN v.status <> 'deleted' END"
 	}
-	walk := condition{`v.name LIKE ? ESCAPE '\'`, []any{pattern}}
-	f := search{byName: true, walk: walk, args: []any{pattern, q.AfterName}, rows: `FROM servers WHERE servers.name LIKE ? ESCAPE '\' AND servers.name >= ?`}
-	candidates, args := f.rows, f.args
-	if utf8.RuneCountInString(q.Search) >= minTrigram {
-		phrase := `"` + strings.ReplaceAll(q.Search, `"`, `""`) + `"`
-		candidates, args = "FROM server_parts WHERE server_parts MATCH ?", []any{phrase}
-		// The index finds the names that have the phrase in them and no others, so
-		// none is compared again. A cross join, in SQLite, is one whose order stays
-		// as it is written.
-		f.rows = `FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid
-			WHERE server_parts MATCH ? AND servers.name >= ?`
-		f.args = []any{phrase, q.AfterName}
-	}
-	many, err := s.exceeds(ctx, candidates, args, few)
-	f.byName = !many
-	return f, err
-}
-
-// likeEscaper makes the signs of LIKE plain.
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// since returns the condition, of one argument, that a version was updated
-// after a moment.
-func (s *Servers) since(ctx context.Context, moment any) (condition string, err error) {
-	if s.db.dialect.Name == PostgreSQL {
-		return "v.updated_at > ?", nil
-	}
-	many, err := s.exceeds(ctx, "FROM versions WHERE updated_at > ?", []any{moment}, few)
-	if many {
-		return "+v.updated_at > ?", err // the sign keeps the index of updates out
-	}
-	return "v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", err
-}
-
-// exceeds tells whether there are more than n rows.
-func (s *Servers) exceeds(ctx context.Context, rows string, args []any, n int) (bool, error) {
-	found, err := s.db.number(ctx, query{
-		"SELECT count(*) FROM (SELECT 1 " + rows + " LIMIT CAST(? AS bigint)) AS found", append(slices.Clone(args), n+1), s.planned(),
-	})
-	return found > n, err
+	return "v.is_latest = 1 AND v.status IS NOT 'deleted'"
 }
 
 // planned tells that the database plans a query by its text alone, whatever its

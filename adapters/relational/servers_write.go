@@ -137,7 +137,7 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 			return err
 		}
 		if changed != int64(len(batch)) {
-			return fault.New(fault.NotFound, "", "no such version of a server")
+			return errNoVersion()
 		}
 	}
 	return nil

@@ -61,7 +61,22 @@ type Change struct {
 // is any, and no store holds more than the bound and one document.
 type Page struct {
 	Records []registry.Record
-	More    bool // there are records behind the last one
+	More    bool // there may be records behind the page
+	// EndName and EndVersion are where a page of a listing ends that a store ends
+	// early, perhaps without any record, since it would have to look at too many
+	// others: a search, or a listing of updates, on a store of thousands of
+	// servers. Empty = the page ends with its last record.
+	EndName, EndVersion string
+}
+
+// End returns where the next page of a listing begins: behind this name and
+// version. There must be one.
+func (p Page) End() (name, version string) {
+	if p.EndName != "" {
+		return p.EndName, p.EndVersion
+	}
+	last := p.Records[len(p.Records)-1]
+	return last.Name.String(), last.Version.String()
 }
 
 // Query selects a page of the listing (contract R-11).

@@ -97,7 +97,7 @@ func TestPageSaysWhatIsInTheDocument(t *testing.T) {
 	text = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")
 	text = html.UnescapeString(strings.Join(strings.Fields(text), " "))
 	for _, want := range []string{
-		"limit query integer Most entries of a page. Where documents are large it ends early; only an answer without nextCursor is the last. 1 to 100; default 30",
+		"limit query integer Most entries of a page. Where documents are large it ends early, and a search or a list of updates does so when 10,000 entries have been looked at, perhaps with none; only an answer without nextCursor is the last. 1 to 100; default 30",
 		"name required string Reverse-DNS namespace, a slash and the server's name 3 to 200 characters; pattern ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$; such as com.example/weather",
 		"packages array of Package How to install the server",
 		"repository Repository Where the source is",

@@ -38,7 +38,8 @@ const pageBytes = 4 << 20
 
 // List returns a page of the versions that the query selects, ordered by name,
 // then version, both bytewise. It has fewer than the limit where documents are
-// large; only NextCursor tells whether it is the last. A parameter that breaks
+// large, and fewer, or none, where the store would have to look at too many others
+// for more; only NextCursor tells whether it is the last. A parameter that breaks
 // a rule is fault.Invalid, and the sentence names it.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	limit, err := parseLimit(q.Limit)
@@ -59,8 +60,8 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil || !found.More {
 		return Page{Records: found.Records}, err
 	}
-	last := found.Records[len(found.Records)-1]
-	next := position{from.filters, last.Name.String(), last.Version.String()}
+	name, version := found.End()
+	next := position{from.filters, name, version}
 	return Page{found.Records, b.cursors.Seal(next.bytes())}, nil
 }
 

@@ -167,6 +167,34 @@ func TestImpossibleSearch(t *testing.T) {
 	}
 }
 
+// TestPagesThatAStoreEndsEarly wants a cursor behind where the store ended, also of a page without records.
+func TestPagesThatAStoreEndsEarly(t *testing.T) {
+	t.Parallel()
+	store := &endingEarly{}
+	b := browse.New(store, page.NewSealer(key))
+	p, err := b.List(t.Context(), browse.Query{Search: "late"})
+	if err != nil || len(p.Records) > 0 || p.NextCursor == "" {
+		t.Fatalf("%v, %q, %v, want no records and a cursor", p.Records, p.NextCursor, err)
+	}
+	if p, err = b.List(t.Context(), browse.Query{Cursor: p.NextCursor}); err != nil || p.NextCursor != "" {
+		t.Errorf("the next page has the cursor %q, %v", p.NextCursor, err)
+	}
+	if q := store.query; q.Search != "late" || q.AfterName != "com.example/m" || q.AfterVersion != "1.0.0" {
+		t.Errorf("the store is asked for %+v", q)
+	}
+}
+
+// endingEarly is a store whose first page has no record.
+type endingEarly struct{ asked }
+
+func (e *endingEarly) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
+	e.query = q
+	if q.AfterName == "" {
+		return serverstore.Page{More: true, EndName: "com.example/m", EndVersion: "1.0.0"}, nil
+	}
+	return serverstore.Page{}, nil
+}
+
 // TestFarTimesStayNearForStores wants no store to meet a time that it may not
 // know, and no time to count as none.
 func TestFarTimesStayNearForStores(t *testing.T) {

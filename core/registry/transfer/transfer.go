@@ -99,7 +99,6 @@ func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (
 		if !page.More {
 			return n, nil
 		}
-		last := page.Records[len(page.Records)-1]
-		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
+		q.AfterName, q.AfterVersion = page.End()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
@@ -99,8 +100,7 @@ func (o opened) walk(t *testing.T, q serverstore.Query, size int) []string {
 		if !page.More {
 			return all
 		}
-		last := page.Records[len(page.Records)-1]
-		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
+		q.AfterName, q.AfterVersion = page.End()
 	}
 }
 
@@ -225,6 +225,18 @@ func search(t *testing.T, o opened) {
 		"R_":                {"com.example/Weather_Report@1.0.0"},
 		"rxr":               {"com.example/weatherXreport@1.0.0"},
 		"o":                 append(slices.Clone(weather), "org.other/tool@1.0.0"),
+		"L":                 append(slices.Clone(weather), "org.other/tool@1.0.0"),
+		"x":                 weather,
+		"/t":                {"org.other/tool@1.0.0"},
+		"OL":                {"org.other/tool@1.0.0"},
+		"rt":                {"com.example/Weather_Report@1.0.0", "com.example/weatherXreport@1.0.0"},
+		"xr":                {"com.example/weatherXreport@1.0.0"},
+		"zz":                nil,
+		"q":                 nil,
+		"lo":                nil,
+		"\x01":              nil,
+		"r\x01":             nil,
+		"er\x01\x01":        nil,
 		"%":                 nil,
 		"w%r":               nil,
 		"weather%":          nil,
@@ -245,6 +257,74 @@ func search(t *testing.T, o opened) {
 	for text, want := range cases {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) { o.lists(t, serverstore.Query{Search: text}, want...) })
 	}
+}
+
+// changingStatus deletes and restores versions, with the latest flag moving as the
+// core moves it, and without, and wants each listing to follow.
+func changingStatus(t *testing.T, o opened) {
+	t.Helper()
+	old, last := release(t, "com.example/weather", "1.0.0", 0), latest(release(t, "com.example/weather", "2.0.0", 1))
+	other := latest(release(t, "com.example/tool", "1.0.0", 2))
+	o.saved(t, published(old), published(last))
+	o.saved(t, published(other))
+	gone := func(r registry.Release) registry.Release { return status(r, registry.StatusDeleted, "gone", 5) }
+	flagged := func(r registry.Release, is bool) registry.Release {
+		r.Latest = is
+		return r
+	}
+	const one, two, tool = "com.example/weather@1.0.0", "com.example/weather@2.0.0", "com.example/tool@1.0.0"
+	for _, step := range []struct {
+		changes                    []registry.Release
+		listed, latest, withLatest []string
+	}{
+		{nil, []string{tool, one, two}, []string{tool, two}, []string{tool, two}},
+		{[]registry.Release{gone(last)}, []string{tool, one}, []string{tool}, []string{tool, two}}, // the flag stays: the store leaves it to the core
+		{[]registry.Release{flagged(gone(last), false), flagged(old, true)}, []string{tool, one}, []string{tool, one}, []string{tool, one}},
+		{[]registry.Release{gone(flagged(old, true))}, []string{tool}, []string{tool}, []string{tool, one}},
+		{[]registry.Release{status(flagged(last, true), registry.StatusDeprecated, "old", 6), gone(old)}, []string{tool, two}, []string{tool, two}, []string{tool, two}},
+		{[]registry.Release{old, last}, []string{tool, one, two}, []string{tool, two}, []string{tool, two}},
+	} {
+		var changes []serverstore.Change
+		for _, r := range step.changes {
+			changes = append(changes, state(r))
+		}
+		if changes != nil {
+			o.saved(t, changes...)
+		}
+		o.lists(t, serverstore.Query{}, step.listed...)
+		o.lists(t, serverstore.Query{Deleted: true}, tool, one, two)
+		o.lists(t, serverstore.Query{LatestOnly: true}, step.latest...)
+		o.lists(t, serverstore.Query{LatestOnly: true, Deleted: true}, step.withLatest...)
+		for _, search := range []string{"h", "EA", "weather"} {
+			o.lists(t, serverstore.Query{Search: search}, of(step.listed, "weather")...)
+			o.lists(t, serverstore.Query{Search: search, Deleted: true}, one, two)
+			o.lists(t, serverstore.Query{Search: search, LatestOnly: true}, of(step.latest, "weather")...)
+			o.lists(t, serverstore.Query{Search: search, Version: version(t, "2.0.0")}, of(of(step.listed, "weather"), "@2.0.0")...)
+		}
+		o.lists(t, serverstore.Query{Version: version(t, "2.0.0")}, of(step.listed, "@2.0.0")...)
+		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got, reversed(of(step.listed, "weather"))) {
+			t.Errorf("the versions are %q after %v", got, step.changes)
+		}
+		record, err := o.Reader.Latest(t.Context(), old.Name, false)
+		if want := of(step.latest, "weather"); fault.Is(err, fault.NotFound) != (want == nil) || err == nil && !slices.Equal(keys([]registry.Record{record}), want) {
+			t.Errorf("the latest version is %v, %v, want %q", record.Release, err, want)
+		}
+	}
+}
+
+// of returns the keys that have a text in them.
+func of(keys []string, text string) (some []string) {
+	for _, k := range keys {
+		if strings.Contains(k, text) {
+			some = append(some, k)
+		}
+	}
+	return some
+}
+
+func reversed(keys []string) []string {
+	slices.Reverse(keys)
+	return keys
 }
 
 func updatedSince(t *testing.T, o opened) {

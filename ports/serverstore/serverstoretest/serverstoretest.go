@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"an exact version":               exactVersion,
 		"latest only":                    latestOnly,
 		"filters together":               filtersTogether,
+		"listings follow the status":     changingStatus,
 
 		"a version exists once":                existsOnce,
 		"one version is latest":                oneLatest,
