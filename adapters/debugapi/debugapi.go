@@ -24,10 +24,10 @@ import (
 
 // Config is what an operator may set of the debug listener.
 type Config struct {
-	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address the debug listener listens on"`
-	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port the debug listener listens on; 0 takes a free one"`
+	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address that the debug listener listens on"`
+	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port that the debug listener listens on; 0 = any free port"`
 
-	MaxConnections int `env:"DEBUG_MAX_CONNECTIONS" envDefault:"1000" desc:"most connections of the debug listener at once; further ones are answered 503 and closed"`
+	MaxConnections int `env:"DEBUG_MAX_CONNECTIONS" envDefault:"1000" desc:"maximum number of open connections of the debug listener; further connections get 503 and are closed"`
 }
 
 // Validate names the first setting that is out of range.

@@ -15,12 +15,12 @@ import (
 // PrometheusConfig is what an operator may set of a listener for Prometheus
 // alone. The debug listener has the same page, always.
 type PrometheusConfig struct {
-	Enabled bool   `env:"USE_PROMETHEUS" envDefault:"false" desc:"listen for Prometheus at PROMETHEUS_ADDR too; the debug listener answers it in any case"`
-	Address string `env:"PROMETHEUS_ADDR" envDefault:":9090" desc:"address the listener for Prometheus listens on, host:port; port 0 takes a free one"`
-	Path    string `env:"PROMETHEUS_PATH" envDefault:"/metrics" desc:"path that the listener for Prometheus answers"`
+	Enabled bool   `env:"USE_PROMETHEUS" envDefault:"false" desc:"add a listener for Prometheus at PROMETHEUS_ADDR; the debug listener serves metrics in any case"`
+	Address string `env:"PROMETHEUS_ADDR" envDefault:":9090" desc:"address that the listener for Prometheus listens on, host:port; port 0 = any free port"`
+	Path    string `env:"PROMETHEUS_PATH" envDefault:"/metrics" desc:"path of the metrics on the listener for Prometheus"`
 
-	Mapper       string `readBy:"ratelimit" env:"PROMETHEUS_MAPPER_YAML" desc:"file that says how statistics of rate limits are named for Prometheus, in the form of the statsd exporter; read at start; default: names and labels of their own"`
-	Milliseconds bool   `readBy:"ratelimit" env:"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS" envDefault:"false" desc:"ratelimit_service_response_time_seconds is in milliseconds, as in older versions of the Envoy rate limit service; without a meaning with PROMETHEUS_MAPPER_YAML"`
+	Mapper       string `readBy:"ratelimit" env:"PROMETHEUS_MAPPER_YAML" desc:"file with the Prometheus names of rate limit statistics, in the form of the statsd exporter; read at start; default: the service's own names and labels"`
+	Milliseconds bool   `readBy:"ratelimit" env:"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS" envDefault:"false" desc:"report ratelimit_service_response_time_seconds in milliseconds, as older versions of the Envoy rate limit service do; no effect with PROMETHEUS_MAPPER_YAML"`
 }
 
 // Validate names the first setting that is malformed.

@@ -10,7 +10,7 @@ import (
 
 // Config names the lists (contract A-30).
 type Config struct {
-	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with an address or CIDR a line, # begins a comment, as listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a bare path is listed; read again when they change"`
+	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with one address or CIDR per line, # starts a comment, in the form listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a path without a class is listed; reloaded on change"`
 }
 
 // list is one file and the class of what stands in it.

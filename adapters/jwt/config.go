@@ -9,9 +9,9 @@ import (
 // Config holds the settings of access tokens (contract A-22). DataDir is the service's own folder,
 // which another setting names.
 type Config struct {
-	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"the issuer that access tokens name"`
-	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"the audience that access tokens are for"`
-	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last by name signs, all verify; empty: a key is made in DATA_DIR/keys"`
+	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"issuer (iss) of access tokens"`
+	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"audience (aud) of access tokens"`
+	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last file by name signs, all verify; default: a key is created in DATA_DIR/keys"`
 	DataDir  string `env:"-"`
 	// TokenLife is how long an access token is good, which another setting names. A key counts longer than that after it was last
 	// announced.

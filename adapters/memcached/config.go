@@ -20,16 +20,16 @@ const (
 
 // Config holds how to reach the nodes (contract L-39).
 type Config struct {
-	HostPort   []string      `env:"MEMSTORE_HOST_PORT" desc:"the nodes of memcached, each host:port, the same list on all instances; excludes MEMSTORE_SRV"`
-	SRV        string        `env:"MEMSTORE_SRV" desc:"SRV record that names the nodes of memcached, such as _memcache._tcp.example.org; excludes MEMSTORE_HOST_PORT"`
+	HostPort   []string      `env:"MEMSTORE_HOST_PORT" desc:"the memcached nodes, each host:port, the same list on all instances; not together with MEMSTORE_SRV"`
+	SRV        string        `env:"MEMSTORE_SRV" desc:"SRV record that lists the memcached nodes, for example _memcache._tcp.example.org; not together with MEMSTORE_HOST_PORT"`
 	SRVRefresh time.Duration `env:"MEMSTORE_SRV_REFRESH" envDefault:"0" desc:"how often MEMSTORE_SRV is looked up again; 0 = once"`
 
-	MaxIdleConns int `env:"MEMSTORE_MAX_IDLE_CONNS" envDefault:"2" desc:"how many connections are kept to each node of memcached, 1 to 64; all calls share them"`
+	MaxIdleConns int `env:"MEMSTORE_MAX_IDLE_CONNS" envDefault:"2" desc:"number of connections that are kept to each memcached node, 1 to 64; all calls share them"`
 
-	TLS                 bool   `env:"MEMSTORE_TLS" envDefault:"false" desc:"speak TLS to memcached"`
+	TLS                 bool   `env:"MEMSTORE_TLS" envDefault:"false" desc:"use TLS to memcached"`
 	TLSClientCert       string `env:"MEMSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
 	TLSClientKey        string `env:"MEMSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
-	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of authorities that memcached's certificate is checked against, besides the system's"`
+	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of CA certificates for checking memcached's certificate, in addition to the system's"`
 	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
 
 	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which all counter stores share

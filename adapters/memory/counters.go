@@ -24,11 +24,11 @@ const (
 // Config is the settings of the stores in the process.
 type Config struct {
 	// MaxCounters bounds the counters, and so the memory: up to 200 bytes each.
-	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"how many counters the process keeps at most, of the rate limit service and, apart from them, of the API's own limits; when full, one that is not over its limit goes, of the unit that takes most room"`
+	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"maximum number of counters in the process, for the rate limit service and, separately, for the API's own limits; when full, a new counter replaces one that is not over its limit, of the unit with the most counters"`
 	// MaxSessions bounds the session copies.
-	MaxSessions int `readBy:"api" env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"how many session copies the process keeps at most"`
+	MaxSessions int `readBy:"api" env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"maximum number of session copies in the process"`
 	// OverLimitBytes bounds what is remembered of counters that are over their limit; 0 remembers nothing.
-	OverLimitBytes int64 `env:"LOCAL_CACHE_SIZE_IN_BYTES" envDefault:"0" desc:"bytes of memory for keys that are over their limit, which are then answered without the counter store until their window ends; 0 for none"`
+	OverLimitBytes int64 `env:"LOCAL_CACHE_SIZE_IN_BYTES" envDefault:"0" desc:"bytes of memory for the local cache of keys that are over their limit, which are answered without the counter store until their window ends; 0 = no cache"`
 }
 
 // Validate tells which setting is out of its range.

@@ -26,13 +26,13 @@ type Config struct {
 	ServiceName  string  `env:"TRACING_SERVICE_NAME" envDefault:"RateLimit" desc:"service.name of the spans"`
 	Namespace    string  `env:"TRACING_SERVICE_NAMESPACE" desc:"service.namespace of the spans"`
 	InstanceID   string  `env:"TRACING_SERVICE_INSTANCE_ID" desc:"service.instance.id of the spans; default: a random UUID"`
-	SamplingRate float64 `env:"TRACING_SAMPLING_RATE" envDefault:"1" desc:"part of the traces begun here that is sent, 0 to 1; one that a caller began follows the caller"`
+	SamplingRate float64 `env:"TRACING_SAMPLING_RATE" envDefault:"1" desc:"fraction, 0 to 1, of the traces that begin in this service; for a trace that a caller began, the caller decides"`
 
 	Endpoint       string   `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"URL of the collector; default: http://localhost:4318, or port 4317 for grpc"`
-	TracesEndpoint string   `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" desc:"URL that spans are sent to, taken as it is; default: OTEL_EXPORTER_OTLP_ENDPOINT, for http with /v1/traces"`
+	TracesEndpoint string   `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" desc:"URL that spans are sent to, used unchanged; default: OTEL_EXPORTER_OTLP_ENDPOINT, for http with /v1/traces"`
 	Headers        string   `env:"OTEL_EXPORTER_OTLP_HEADERS" secret:"true" desc:"headers sent to the collector: name=value,…, percent-encoded"`
-	TracesHeaders  string   `env:"OTEL_EXPORTER_OTLP_TRACES_HEADERS" secret:"true" desc:"the same for spans alone, instead of OTEL_EXPORTER_OTLP_HEADERS"`
-	Propagators    []string `env:"OTEL_PROPAGATORS" desc:"forms of the trace context: tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace or none; default: take W3C and both B3 forms, pass W3C on"`
+	TracesHeaders  string   `env:"OTEL_EXPORTER_OTLP_TRACES_HEADERS" secret:"true" desc:"headers for spans only, instead of OTEL_EXPORTER_OTLP_HEADERS"`
+	Propagators    []string `env:"OTEL_PROPAGATORS" desc:"forms of the trace context: tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace or none; default: accept W3C and both B3 forms, pass on W3C"`
 }
 
 // Validate names the first setting that is malformed. The standard variables

@@ -18,22 +18,22 @@ type Config struct {
 	// Dir is the folder of the plugin binaries and of their manifest. Where it is empty the
 	// composition root sets it to `plugins` next to the executable (contract O-7). A folder that
 	// does not exist has no plugins.
-	Dir string `env:"PLUGIN_DIR" desc:"folder of the plugin binaries and their manifest; default: plugins beside the program"`
+	Dir string `env:"PLUGIN_DIR" desc:"folder of the plugin binaries and their manifest; default: the folder plugins next to the program"`
 	// StartTimeout bounds a plugin's start, from the process to its first healthy answer; above 0.
-	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long a plugin's start may take"`
+	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long the start of a plugin may take"`
 	// CallTimeout bounds one call, waiting for a first start included; above 0.
-	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call of a plugin may take"`
+	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call to a plugin may take"`
 	// HealthInterval is the pause between two health checks of a running plugin; above 0.
-	HealthInterval time.Duration `env:"PLUGIN_HEALTH_INTERVAL" envDefault:"5s" desc:"pause between two looks at a running plugin"`
+	HealthInterval time.Duration `env:"PLUGIN_HEALTH_INTERVAL" envDefault:"5s" desc:"interval between health checks of a running plugin"`
 	// HealthTimeout bounds a health check; a plugin that does not answer within it is killed. A call that takes longer than
 	// this also has its plugin checked at once. Above 0.
-	HealthTimeout time.Duration `env:"PLUGIN_HEALTH_TIMEOUT" envDefault:"2s" desc:"how long a plugin may take to say that it is well; longer, and it is killed"`
+	HealthTimeout time.Duration `env:"PLUGIN_HEALTH_TIMEOUT" envDefault:"2s" desc:"how long a plugin may take to answer a health check; after that it is killed"`
 	// RestartDelayMin is the pause before the first restart of a plugin that failed; it doubles at each further failure.
 	// Above 0.
-	RestartDelayMin time.Duration `env:"PLUGIN_RESTART_DELAY_MIN" envDefault:"100ms" desc:"pause before a failed plugin is started again; doubles at each failure"`
+	RestartDelayMin time.Duration `env:"PLUGIN_RESTART_DELAY_MIN" envDefault:"100ms" desc:"delay before a failed plugin is started again; doubles at each failure"`
 	// RestartDelayMax is the longest such pause, and the time after which a plugin that runs is thought sound again; at least
 	// RestartDelayMin.
-	RestartDelayMax time.Duration `env:"PLUGIN_RESTART_DELAY_MAX" envDefault:"30s" desc:"the longest such pause"`
+	RestartDelayMax time.Duration `env:"PLUGIN_RESTART_DELAY_MAX" envDefault:"30s" desc:"longest delay before a failed plugin is started again"`
 	// Env gives plugins, by name, the variables that they may see, each as KEY=VALUE. The manifest adds to them and wins over
 	// them; of the service's own environment nothing else is passed on.
 	Env map[string][]string `env:"-"`

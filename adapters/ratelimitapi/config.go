@@ -19,17 +19,17 @@ type Config struct {
 	Headers HeaderConfig
 	Health  HealthConfig
 	// DynamicMetadata puts metadata into answers (contract L-18).
-	DynamicMetadata bool `env:"RESPONSE_DYNAMIC_METADATA" envDefault:"false" desc:"tell in the dynamic metadata of answers what was asked, the metadata of rules that were not exceeded, and quota descriptors that were"`
+	DynamicMetadata bool `env:"RESPONSE_DYNAMIC_METADATA" envDefault:"false" desc:"return in the dynamic metadata of responses the request, the metadata of rules that were not exceeded, and the quota descriptors that were exceeded"`
 }
 
 // GRPCConfig holds the settings of the gRPC listener (contract L-31, L-32).
 type GRPCConfig struct {
-	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address the rate limit gRPC service listens on"`
-	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port the rate limit gRPC service listens on; 0 takes a free one"`
-	MaxConnections        int           `env:"GRPC_MAX_CONNECTIONS" envDefault:"10000" desc:"most connections of the gRPC listener at once; further ones are closed at once"`
+	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address that the rate limit gRPC service listens on"`
+	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port that the rate limit gRPC service listens on; 0 = any free port"`
+	MaxConnections        int           `env:"GRPC_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the gRPC listener; further connections are closed at once"`
 	Socket                string        `env:"GRPC_UDS" desc:"path of a Unix socket to listen on instead of GRPC_HOST and GRPC_PORT"`
-	MaxConnectionAge      time.Duration `env:"GRPC_MAX_CONNECTION_AGE" desc:"age after which a connection is told to go away, plus or minus 10%; 0 for never"`
-	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection that was told to go away may stay; 0 for ever"`
+	MaxConnectionAge      time.Duration `env:"GRPC_MAX_CONNECTION_AGE" desc:"age, plus or minus 10%, after which a connection gets GOAWAY; 0 = never"`
+	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection may stay open after GOAWAY; 0 = forever"`
 }
 
 // TLSConfig holds the settings of TLS on the gRPC listener (contract L-32).
@@ -37,21 +37,21 @@ type TLSConfig struct {
 	Enabled   bool   `env:"GRPC_SERVER_USE_TLS" envDefault:"false" desc:"serve gRPC over TLS"`
 	Cert      string `env:"GRPC_SERVER_TLS_CERT" desc:"file with the certificate chain of the gRPC listener; reloaded on change"`
 	Key       string `env:"GRPC_SERVER_TLS_KEY" desc:"file with the private key of the gRPC listener; reloaded on change"`
-	ClientCA  string `env:"GRPC_CLIENT_TLS_CACERT" desc:"file with the authorities of client certificates, which are then required; reloaded on change"`
-	ClientSAN string `env:"GRPC_CLIENT_TLS_SAN" desc:"DNS name that client certificates must bear"`
+	ClientCA  string `env:"GRPC_CLIENT_TLS_CACERT" desc:"file with the CA certificates for client certificates, which are then required; reloaded on change"`
+	ClientSAN string `env:"GRPC_CLIENT_TLS_SAN" desc:"DNS name that client certificates must contain"`
 }
 
 // HTTPConfig is the settings of the HTTP listener.
 type HTTPConfig struct {
-	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address the rate limit HTTP endpoint listens on"`
-	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port the rate limit HTTP endpoint listens on; 0 takes a free one"`
+	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address that the rate limit HTTP endpoint listens on"`
+	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port that the rate limit HTTP endpoint listens on; 0 = any free port"`
 
-	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"most connections of the rate limit HTTP listener at once; further ones are answered 503 and closed"`
+	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the rate limit HTTP listener; further connections get 503 and are closed"`
 }
 
 // HeaderConfig is the settings of the response headers.
 type HeaderConfig struct {
-	Enabled   bool   `env:"LIMIT_RESPONSE_HEADERS_ENABLED" envDefault:"false" desc:"add headers with limit, remaining hits and seconds until reset to answers"`
+	Enabled   bool   `env:"LIMIT_RESPONSE_HEADERS_ENABLED" envDefault:"false" desc:"add headers with limit, remaining hits and seconds until reset to responses"`
 	Limit     string `env:"LIMIT_LIMIT_HEADER" envDefault:"RateLimit-Limit" desc:"name of the header with the limit"`
 	Remaining string `env:"LIMIT_REMAINING_HEADER" envDefault:"RateLimit-Remaining" desc:"name of the header with the remaining hits"`
 	Reset     string `env:"LIMIT_RESET_HEADER" envDefault:"RateLimit-Reset" desc:"name of the header with the seconds until reset"`
@@ -59,7 +59,7 @@ type HeaderConfig struct {
 
 // HealthConfig says what health depends on besides the counter store.
 type HealthConfig struct {
-	ForceStart    bool `env:"FORCE_START_WITHOUT_INITIAL_CONFIG" envDefault:"false" desc:"be healthy also before a first rate limit configuration is in force"`
+	ForceStart    bool `env:"FORCE_START_WITHOUT_INITIAL_CONFIG" envDefault:"false" desc:"be healthy even before a first rate limit configuration is in force"`
 	AtLeastOneSet bool `env:"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED" envDefault:"false" desc:"be healthy only with at least one rate limit domain loaded"`
 }
 

@@ -7,11 +7,11 @@ import (
 
 // Config names the folder of the files (contract L-33).
 type Config struct {
-	Root           string `env:"RUNTIME_ROOT" envDefault:"/srv/runtime_data/current" desc:"the root of the rate limit configuration, often a symbolic link that is swapped"`
+	Root           string `env:"RUNTIME_ROOT" envDefault:"/srv/runtime_data/current" desc:"root of the rate limit configuration, often a symbolic link that is replaced on a change"`
 	Subdirectory   string `env:"RUNTIME_SUBDIRECTORY" desc:"a folder below RUNTIME_ROOT"`
 	AppDirectory   string `env:"RUNTIME_APPDIRECTORY" envDefault:"config" desc:"the folder with the YAML files, below the other two"`
-	IgnoreDotFiles bool   `env:"RUNTIME_IGNOREDOTFILES" envDefault:"false" desc:"leave out files and folders whose name begins with a dot"`
-	WatchRoot      bool   `env:"RUNTIME_WATCH_ROOT" envDefault:"true" desc:"watch for a swap of the root, besides changes of the files; false watches the files only"`
+	IgnoreDotFiles bool   `env:"RUNTIME_IGNOREDOTFILES" envDefault:"false" desc:"ignore files and folders whose names begin with a dot"`
+	WatchRoot      bool   `env:"RUNTIME_WATCH_ROOT" envDefault:"true" desc:"watch for a replaced RUNTIME_ROOT, in addition to changed files; false = watch only the files"`
 }
 
 // Validate tells which setting is wrong.

@@ -14,12 +14,12 @@ import (
 // Config is what an operator may set of sending statistics.
 type Config struct {
 	Daemon         bool          `env:"USE_METRICSD" envDefault:"true" desc:"send statistics to a metrics daemon (statsd); false writes them to standard output, unless USE_TAGGED_METRICSD or USE_PROMETHEUS is true"`
-	Tagged         bool          `env:"USE_TAGGED_METRICSD" envDefault:"false" desc:"send statistics in the tagged form (DogStatsD), whatever USE_METRICSD says"`
+	Tagged         bool          `env:"USE_TAGGED_METRICSD" envDefault:"false" desc:"send statistics in the tagged form (DogStatsD), regardless of USE_METRICSD"`
 	Host           string        `env:"METRICSD_HOST" envDefault:"localhost" desc:"host of the metrics daemon"`
 	Port           int           `env:"METRICSD_PORT" envDefault:"8125" desc:"port of the metrics daemon"`
-	Protocol       string        `env:"METRICSD_PROTOCOL" envDefault:"udp" desc:"how statistics go to the metrics daemon: udp or tcp. The default is tcp where the daemon is named by USE_STATSD, STATSD_HOST or STATSD_PORT, the names of the Envoy rate limit service; USE_TAGGED_METRICSD always uses udp"`
+	Protocol       string        `env:"METRICSD_PROTOCOL" envDefault:"udp" desc:"protocol to the metrics daemon: udp or tcp. The default is tcp if the daemon is set by USE_STATSD, STATSD_HOST or STATSD_PORT, the names of the Envoy rate limit service; USE_TAGGED_METRICSD always uses udp"`
 	FlushInterval  time.Duration `env:"STATS_FLUSH_INTERVAL" envDefault:"10s" desc:"how often statistics are sent, 10ms to 30m"`
-	ExtraTags      []string      `env:"EXTRA_TAGS" desc:"tags of all statistics that are sent or written, as k1:v1,k2:v2"`
+	ExtraTags      []string      `env:"EXTRA_TAGS" desc:"tags of all statistics that are sent or written, in the form k1:v1,k2:v2"`
 	MogrifierNames []string      `env:"TAGGED_METRICSD_MOGRIFIERS" desc:"names of mogrifiers, first match wins; each has TAGGED_METRICSD_MOGRIFIER_<NAME>_PATTERN, _NAME and _TAGS"`
 	Entity         string        `env:"DD_ENTITY_ID" desc:"tag dd.internal.entity_id of the tagged form: the pod, whose tags Datadog then adds"`
 	Env            string        `env:"DD_ENV" desc:"tag env of the tagged form"`

@@ -37,41 +37,41 @@ const DefaultTimeout = 500 * time.Millisecond
 
 // Config holds how to reach the store (contract L-40).
 type Config struct {
-	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the store: host:port, a socket's path, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated, each host:port or a URL; unset: in the process"`
-	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for a socket's path"`
+	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the counter store: host:port, the path of a socket, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated, each host:port or a URL; default: in the process"`
+	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for the path of a socket"`
 	Type       Topology `env:"KVSTORE_TYPE" envDefault:"single" desc:"single, sentinel or cluster"`
 
 	Auth         string `env:"KVSTORE_AUTH" secret:"true" desc:"<PASSWORD> or <USERNAME>:<PASSWORD>"`
-	SentinelAuth string `env:"KVSTORE_SENTINEL_AUTH" secret:"true" desc:"the same, for the sentinels"`
+	SentinelAuth string `env:"KVSTORE_SENTINEL_AUTH" secret:"true" desc:"<PASSWORD> or <USERNAME>:<PASSWORD> of the sentinels"`
 
-	TLS                 bool   `env:"KVSTORE_TLS" envDefault:"false" desc:"speak TLS to the store"`
+	TLS                 bool   `env:"KVSTORE_TLS" envDefault:"false" desc:"use TLS to the store"`
 	TLSClientCert       string `env:"KVSTORE_TLS_CLIENT_CERT" desc:"file of the client certificate"`
 	TLSClientKey        string `env:"KVSTORE_TLS_CLIENT_KEY" desc:"file of the client certificate's key"`
-	TLSCACert           string `env:"KVSTORE_TLS_CACERT" desc:"file of authorities that the store's certificate is checked against, besides the system's"`
+	TLSCACert           string `env:"KVSTORE_TLS_CACERT" desc:"file of CA certificates for checking the store's certificate, in addition to the system's"`
 	TLSSkipVerification bool   `env:"KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in the store's certificate"`
 
 	Timeout time.Duration `env:"KVSTORE_TIMEOUT" envDefault:"500ms" desc:"how long a call waits for the store"`
 
-	PoolSize       int           `env:"KVSTORE_POOL_SIZE" envDefault:"10" desc:"how many connections to a node at most; commands share them, so no more are made than there are cores"`
-	PipelineWindow time.Duration `env:"KVSTORE_PIPELINE_WINDOW" envDefault:"0" desc:"how long to gather commands before sending them; 0 sends what there is at once"`
-	PipelineLimit  int           `env:"KVSTORE_PIPELINE_LIMIT" envDefault:"0" desc:"how many commands of one request to send at a time; 0 is no limit"`
+	PoolSize       int           `env:"KVSTORE_POOL_SIZE" envDefault:"10" desc:"maximum number of connections to a node; commands share connections, so the service opens at most one per core"`
+	PipelineWindow time.Duration `env:"KVSTORE_PIPELINE_WINDOW" envDefault:"0" desc:"how long to collect commands before sending them; 0 = send at once"`
+	PipelineLimit  int           `env:"KVSTORE_PIPELINE_LIMIT" envDefault:"0" desc:"how many commands of one request to send at a time; 0 = no limit"`
 
 	// HealthNeedsConnection is read by whoever reports health; Client.Connected is what it asks then.
-	HealthNeedsConnection bool `env:"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION" envDefault:"false" desc:"report unhealthy without a live connection to the store"`
+	HealthNeedsConnection bool `env:"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION" envDefault:"false" desc:"report unhealthy if there is no working connection to the store"`
 
 	prefix string // of the variables' names, when not KVSTORE_
 }
 
 // PerSecondConfig holds how to reach a second store, for per-second limits only (contract L-41).
 type PerSecondConfig struct {
-	Enabled        bool          `env:"KVSTORE_PERSECOND" envDefault:"false" desc:"count per-second limits in a store of their own"`
+	Enabled        bool          `env:"KVSTORE_PERSECOND" envDefault:"false" desc:"count per-second limits in a separate store"`
 	URL            string        `env:"KVSTORE_PERSECOND_URL" secret:"true" desc:"as KVSTORE_URL"`
 	SocketType     string        `env:"KVSTORE_PERSECOND_SOCKET_TYPE" envDefault:"tcp" desc:"as KVSTORE_SOCKET_TYPE"`
 	Type           Topology      `env:"KVSTORE_PERSECOND_TYPE" envDefault:"single" desc:"as KVSTORE_TYPE"`
 	Auth           string        `env:"KVSTORE_PERSECOND_AUTH" secret:"true" desc:"as KVSTORE_AUTH"`
 	SentinelAuth   string        `env:"KVSTORE_PERSECOND_SENTINEL_AUTH" secret:"true" desc:"as KVSTORE_SENTINEL_AUTH"`
 	TLS            bool          `env:"KVSTORE_PERSECOND_TLS" envDefault:"false" desc:"as KVSTORE_TLS; the files are the same"`
-	Timeout        time.Duration `env:"KVSTORE_PERSECOND_TIMEOUT" desc:"as KVSTORE_TIMEOUT, which counts where this is unset"`
+	Timeout        time.Duration `env:"KVSTORE_PERSECOND_TIMEOUT" desc:"as KVSTORE_TIMEOUT; default: the value of KVSTORE_TIMEOUT"`
 	PoolSize       int           `env:"KVSTORE_PERSECOND_POOL_SIZE" envDefault:"10" desc:"as KVSTORE_POOL_SIZE"`
 	PipelineWindow time.Duration `env:"KVSTORE_PERSECOND_PIPELINE_WINDOW" envDefault:"0" desc:"as KVSTORE_PIPELINE_WINDOW"`
 	PipelineLimit  int           `env:"KVSTORE_PERSECOND_PIPELINE_LIMIT" envDefault:"0" desc:"as KVSTORE_PIPELINE_LIMIT"`

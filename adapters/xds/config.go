@@ -20,33 +20,33 @@ type Config struct {
 	Node          NodeConfig
 	TLS           TLSConfig
 	Headers       string `env:"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS" secret:"true" desc:"headers for the management server, key:value, comma separated"`
-	MaxMessage    int    `env:"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES" envDefault:"0" desc:"largest message taken from the management server; 0 is 16 MiB"`
+	MaxMessage    int    `env:"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES" envDefault:"0" desc:"largest accepted message from the management server; 0 = 16 MiB"`
 	Backoff       BackoffConfig
 }
 
 // NodeConfig is who the service says it is.
 type NodeConfig struct {
-	ID       string `env:"CONFIG_GRPC_XDS_NODE_ID" envDefault:"default" desc:"node id that the management server knows this service by"`
+	ID       string `env:"CONFIG_GRPC_XDS_NODE_ID" envDefault:"default" desc:"node id under which the management server knows this service"`
 	Metadata string `env:"CONFIG_GRPC_XDS_NODE_METADATA" desc:"node metadata for the management server: key=value, comma separated, or a JSON object"`
 }
 
 // TLSConfig is TLS towards the management server. The files are read for each
 // connection, so that renewed ones are taken.
 type TLSConfig struct {
-	Enabled bool   `env:"CONFIG_GRPC_XDS_SERVER_USE_TLS" envDefault:"false" desc:"speak TLS to the management server"`
+	Enabled bool   `env:"CONFIG_GRPC_XDS_SERVER_USE_TLS" envDefault:"false" desc:"use TLS to the management server"`
 	Cert    string `env:"CONFIG_GRPC_XDS_CLIENT_TLS_CERT" desc:"file of the client certificate for the management server"`
 	Key     string `env:"CONFIG_GRPC_XDS_CLIENT_TLS_KEY" desc:"file of the client certificate's key"`
-	CACert  string `env:"CONFIG_GRPC_XDS_SERVER_TLS_CACERT" desc:"file of authorities that the management server's certificate is checked against, besides the system's"`
-	SAN     string `env:"CONFIG_GRPC_XDS_SERVER_TLS_SAN" desc:"name that the management server's certificate must bear, instead of its host's"`
+	CACert  string `env:"CONFIG_GRPC_XDS_SERVER_TLS_CACERT" desc:"file of CA certificates for checking the management server's certificate, in addition to the system's"`
+	SAN     string `env:"CONFIG_GRPC_XDS_SERVER_TLS_SAN" desc:"name that the management server's certificate must contain, instead of its host"`
 }
 
 // BackoffConfig is how long to wait after a stream of the management server has
 // ended, longer each time until it delivers again.
 type BackoffConfig struct {
 	Initial      time.Duration `env:"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL" envDefault:"10s" desc:"first wait after the management server ended the stream"`
-	Max          time.Duration `env:"XDS_CLIENT_BACKOFF_MAX_INTERVAL" envDefault:"60s" desc:"longest such wait, before jitter"`
-	RandomFactor float64       `env:"XDS_CLIENT_BACKOFF_RANDOM_FACTOR" envDefault:"0.5" desc:"part of a wait that jitter adds or takes away at most, 0 to 1"`
-	Jitter       bool          `env:"XDS_CLIENT_BACKOFF_JITTER" envDefault:"true" desc:"vary the waits at random"`
+	Max          time.Duration `env:"XDS_CLIENT_BACKOFF_MAX_INTERVAL" envDefault:"60s" desc:"longest wait after the management server ended the stream, before jitter"`
+	RandomFactor float64       `env:"XDS_CLIENT_BACKOFF_RANDOM_FACTOR" envDefault:"0.5" desc:"maximum fraction of a wait that jitter adds or removes, 0 to 1"`
+	Jitter       bool          `env:"XDS_CLIENT_BACKOFF_JITTER" envDefault:"true" desc:"vary the waits randomly"`
 }
 
 // Bounds of the settings.

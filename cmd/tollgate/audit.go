@@ -18,7 +18,7 @@ import (
 const defaultEvents = 100
 
 func newAudit(p process) *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "What happened, and who did it"}
+	c := &cobra.Command{Use: "audit", Short: "Search the record of what happened, and who did it"}
 	c.AddCommand(newAuditSearch(p))
 	return c
 }
@@ -34,23 +34,25 @@ func newAuditSearch(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search",
 		Short: "Search the audit log",
-		Long: "Search the audit log, newest first: events of one person, or of everybody.\n\n" +
-			"A time is RFC 3339, a date, both UTC where nothing else is said, or a duration\n" +
-			"back from now such as 36h. Events are written as they are read, so that any\n" +
-			"number of them can be taken out (--limit 0). jsonl is one JSON object a line.",
+		Long: "Search the audit log, newest events first: events of one person, or of\n" +
+			"everybody.\n\n" +
+			"A time is RFC 3339, a date, or a duration back from now, for example 36h. Times\n" +
+			"and dates without a zone are UTC. Events are printed while they are read, so\n" +
+			"you can export any number of them (--limit 0). jsonl is one JSON object per\n" +
+			"line.",
 		Example: "  tollgate audit search --email ada@example.com --since 24h\n" +
 			"  tollgate audit search --type SUSPICIOUS_ACTIVITY --since 2026-01-01 --limit 20\n" +
 			"  tollgate audit search --limit 0 --output jsonl | gzip > audit.jsonl.gz",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person; without it and --user: everybody")
+	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person; default: everybody, unless --user is given")
 	c.Flags().StringVar(&f.user, "user", "", "id of the person")
 	c.Flags().StringVar(&f.event, "type", "", "events of this type only")
 	c.Flags().StringVar(&f.since, "since", "", "events at this time or after it")
 	c.Flags().StringVar(&f.until, "until", "", "events before this time")
-	c.Flags().IntVar(&f.limit, "limit", defaultEvents, "how many events at most; 0: all")
+	c.Flags().IntVar(&f.limit, "limit", defaultEvents, "maximum number of events; 0 = all")
 	offer(c, "type", texts(auth.EventTypes())...)
-	o := addForms(c, "how to print: table, json or jsonl", "table", "json", "jsonl")
+	o := addForms(c, "output format: table, json or jsonl", "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		q, err := f.query(time.Now())
 		if err != nil {

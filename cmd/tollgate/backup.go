@@ -13,11 +13,11 @@ func newBackup(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the SQLite database into a file while the service runs",
-		Long: "Copy the SQLite database, as it is at one moment, into FILE, which must not be\n" +
-			"there unless --force is given. The service goes on reading and writing meanwhile.\n" +
-			"FILE is a database that takes the place of tollgate.db in DATA_DIR to restore it;\n" +
-			"it holds password hashes and sealed secrets, and only its owner may read it.\n" +
-			"PostgreSQL is backed up by pg_dump.",
+		Long: "Copy the SQLite database, as it is at one moment, to FILE. FILE must not exist\n" +
+			"unless --force is given. The service continues to read and write meanwhile. To\n" +
+			"restore, replace tollgate.db in DATA_DIR with FILE. FILE contains password\n" +
+			"hashes and encrypted secrets, and only its owner may read it. For PostgreSQL\n" +
+			"use pg_dump.",
 		Example: "  tollgate backup tollgate-backup.db",
 		Args:    cobra.ExactArgs(1),
 	}

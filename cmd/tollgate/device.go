@@ -11,7 +11,7 @@ import (
 )
 
 func newDevice(p process) *cobra.Command {
-	c := &cobra.Command{Use: "device", Short: "What people sign in from"}
+	c := &cobra.Command{Use: "device", Short: "Manage the devices that people sign in from"}
 	c.AddCommand(newDeviceList(p), newDeviceRevoke(p))
 	return c
 }
@@ -20,7 +20,7 @@ func newDeviceList(p process) *cobra.Command {
 	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
-		Long:    "List the devices of a person, revoked ones too, last seen first.",
+		Long:    "List the devices of a person, including revoked ones, last seen first.",
 		Example: "  tollgate device list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
@@ -64,8 +64,9 @@ func newDeviceRevoke(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke --email E ID",
 		Short: "Revoke a device of a person and end its sessions",
-		Long: "Revoke a device of a person: its sessions end, on every instance within a second,\n" +
-			"and it is no longer known at the next login. Revoking it again ends none.",
+		Long: "Revoke a device of a person: its sessions end, on every instance within a\n" +
+			"second, and the service does not recognise it at the next login. Revoking a\n" +
+			"revoked device is a no-op.",
 		Example: "  tollgate device revoke --email ada@example.com 7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -14,7 +14,7 @@ import (
 const grantPage = 500
 
 func newGrant(p process) *cobra.Command {
-	c := &cobra.Command{Use: "grant", Short: "Who may change which servers"}
+	c := &cobra.Command{Use: "grant", Short: "Manage who may change which servers"}
 	c.AddCommand(newGrantAdd(p), newGrantRemove(p), newGrantList(p))
 	return c
 }
@@ -58,13 +58,13 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 }
 
 func newGrantAdd(p process) *cobra.Command {
-	return newGrantChange(p, "add", "Let a person publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+	return newGrantChange(p, "add", "Allow a person to publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
 		return op.Permit.Give(c.Context(), g)
 	})
 }
 
 func newGrantRemove(p process) *cobra.Command {
-	return newGrantChange(p, "remove", "Take a grant back", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+	return newGrantChange(p, "remove", "Remove a grant", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
 		return notFound(op.Permit.TakeBack(c.Context(), g), "there is no such grant")
 	})
 }
@@ -99,12 +99,12 @@ func newGrantChange(p process, use, short string, do func(*cobra.Command, *wirin
 func newGrantList(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list [--email E]",
-		Short:   "List the grants of everybody or of one person",
+		Short:   "List the grants of all people or of one person",
 		Example: "  tollgate grant list --output json\n  tollgate grant list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}
 	var email string
-	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; without it, all grants")
+	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; default: all grants")
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {

@@ -35,22 +35,23 @@ func newHealth(p process) *cobra.Command {
 	var h health
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask whether a service is ready",
-		Long: "Ask the service that the settings describe, on this machine, whether it is ready,\n" +
-			"for the healthcheck of a container, which has no shell. Ends with 0 when it is, and\n" +
-			"with 1 when it is not, does not answer in time, or is draining.\n\n" +
-			"The address is that of HOST and PORT, over TLS where TLS_CERT is set; on its own\n" +
-			"machine the service's certificate is not checked. --url asks another: a path is\n" +
-			"taken as it is, and without one /ready is asked. The rate limit service alone has\n" +
-			"no API, and answers at its own address.",
+		Short: "Check whether a service is ready",
+		Long: "Check whether the service on this machine is ready. The command is meant for\n" +
+			"the health check of a container, which has no shell. It exits with 0 if the\n" +
+			"service is ready, and with 1 if it is not, does not answer in time, or is\n" +
+			"draining.\n\n" +
+			"The address is that of HOST and PORT, over TLS if TLS_CERT is set; the command\n" +
+			"does not check the certificate of the service on its own machine. --url checks\n" +
+			"another address: with a path it checks that path, without one /ready. The rate\n" +
+			"limit service alone has no API, and answers at its own address.",
 		Example: "  tollgate health\n" +
 			"  tollgate health --url https://tollgate.example.com --timeout 2s\n" +
 			"  tollgate health --url http://localhost:8080/healthcheck",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&h.url, "url", "", "address to ask; else the one of the settings")
-	c.Flags().StringVar(&h.caFile, "ca-cert", "", "file of the authorities that the certificate of --url is checked against; else the system's")
-	c.Flags().DurationVar(&h.timeout, "timeout", healthPatience, "how long the answer may take")
+	c.Flags().StringVar(&h.url, "url", "", "address to check; default: the one of the settings")
+	c.Flags().StringVar(&h.caFile, "ca-cert", "", "file of CA certificates for checking the certificate of --url; default: the system's")
+	c.Flags().DurationVar(&h.timeout, "timeout", healthPatience, "how long the response may take")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		target, err := h.target(p)
 		if err != nil {

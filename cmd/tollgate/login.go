@@ -33,10 +33,12 @@ func newLogin(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login",
 		Short: "Sign in at a service, to publish there",
-		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and its like. On a terminal it asks for what no flag\n" +
-			"says. Elsewhere nothing is asked for: with --step-up email or sms the code is sent and the command ends with 3, and\n" +
-			"'tollgate login --code CODE' brings the code.\n\n" +
-			"Tokens are kept in a file that only you can read, $" + credentialsVariable + " or tollgate/credentials.json in your\n" +
+		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and similar commands. On a terminal the command prompts\n" +
+			"for everything that you do not give as a flag. Without a terminal it never prompts: with --step-up email or sms it\n" +
+			"requests the code and exits with 3, and you enter the code with 'tollgate login --code CODE'.\n\n" +
+			"Tokens are stored in a file that only you can read, $TOLLGATE_CREDENTIALS or tollgate/credentials.json in your\n" +
+			"configuration folder, and renewed when they expire. The file also identifies this machine, so that the service\n" +
+			"recognises the device at a later login." + credentialsVariable + " or tollgate/credentials.json in your\n" +
 			"folder of settings, and renewed when they run out. The file also remembers this machine, so that a later login comes\n" +
 			"from a device that the service knows.",
 		Example: "  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
@@ -46,12 +48,12 @@ func newLogin(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	a := addAddress(c)
-	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; else the one of the last sign-in")
+	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: the one of the last sign-in")
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
-	c.Flags().StringVar(&l.method, "step-up", "", "raise the session's trust by a code: email, sms, app or none")
-	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: of --step-up app, or of one that was begun before")
-	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for logins to come")
+	c.Flags().StringVar(&l.method, "step-up", "", "raise the session's trust level with a code: email, sms, app or none")
+	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: with --step-up app, or for a step-up that was started before")
+	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for later logins")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
 		if err := l.check(); err != nil {
@@ -245,9 +247,9 @@ func (l *login) begin(ctx context.Context, who *account.Account) error {
 func newLogout(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
-		Short: "End the session that login began",
-		Long: "End the session at the service and forget its tokens. The machine stays known to the service. Where the service\n" +
-			"cannot be reached the tokens are forgotten all the same, and the command ends with 1.",
+		Short: "End the session that login started",
+		Long: "End the session at the service and delete its tokens from this machine. The service still recognises the machine\n" +
+			"afterwards. If the service cannot be reached, the tokens are deleted too, and the command exits with 1.",
 		Example: "  tollgate logout",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -16,7 +16,7 @@ import (
 )
 
 func newMethods(p process) *cobra.Command {
-	c := &cobra.Command{Use: "methods", Short: "What the open-data methods listing shows"}
+	c := &cobra.Command{Use: "methods", Short: "Manage the open-data methods listing"}
 	c.AddCommand(newMethodsList(p), newMethodsAdd(p), newMethodsRemove(p), newMethodsImport(p))
 	return c
 }
@@ -26,7 +26,7 @@ func newMethodsList(p process) *cobra.Command {
 		Use:   "list",
 		Short: "List all methods",
 		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
-			"'tollgate methods import' takes.",
+			"'tollgate methods import' reads.",
 		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
 		Args:    cobra.NoArgs,
 	}
@@ -48,17 +48,17 @@ func newMethodsAdd(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add --id N --path P --service-id N --service NAME [--parameter P]...",
 		Short: "Add a method",
-		Long: "Add a method. The next request of the listing shows it.\n\n" +
-			"The path is a template below the API root, with each parameter in braces. The\n" +
-			"parameters are those of the path, also where --parameter does not name them.",
+		Long: "Add a method. The next request for the listing shows it.\n\n" +
+			"The path is a template below the API root, with each parameter in braces. All\n" +
+			"parameters of the path are parameters of the method, even without --parameter.",
 		Example: "  tollgate methods add --id 1400 --path '/parking/{lot}.{format}' --service-id 271 --service parking",
 		Args:    cobra.NoArgs,
 	}
 	o := addOutput(c)
 	c.Flags().IntVar((*int)(&m.ID), "id", 0, "id of the method")
-	c.Flags().StringVar(&m.Path, "path", "", "template such as /parking/{lot}.{format}")
+	c.Flags().StringVar(&m.Path, "path", "", "template, for example /parking/{lot}.{format}")
 	addService(c, &m.ServiceID, &m.ServiceName)
-	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; once for each")
+	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; repeat the flag for each parameter")
 	required(c, "id", "path", "service-id", "service")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		checked, err := catalogue.NewMethod(m)
@@ -83,7 +83,7 @@ func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
 func newMethodsRemove(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove ID",
-		Short:   "Take a method out of the listing",
+		Short:   "Remove a method from the listing",
 		Example: "  tollgate methods remove 1400",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -103,21 +103,23 @@ func newMethodsImport(p process) *cobra.Command {
 	var d methodfile.Defaults
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take methods in from a list or an OpenAPI document",
-		Long: "Take methods in from FILE, or for - from standard input; JSON or YAML. All are\n" +
-			"taken, or, when one is wrong, none. A method whose id is here already is replaced.\n\n" +
-			"FILE holds a list as 'tollgate methods list --output json' prints it, or an\n" +
-			"OpenAPI document, of which each path becomes a method. Its id is x-method-id of\n" +
-			"the path or its operation; paths without one are counted from --first-id on. Its\n" +
-			"service is x-service-id and x-service-name, else the operation's first tag with\n" +
-			"the x-service-id of that tag, else --service-id and --service.",
+		Short: "Import methods from a list or an OpenAPI document",
+		Long: "Import methods from FILE, or for - from standard input; JSON or YAML. The\n" +
+			"command imports all methods, or, if one is wrong, no method. A method whose id\n" +
+			"exists already is replaced.\n\n" +
+			"FILE contains a list in the form that 'tollgate methods list --output json'\n" +
+			"prints, or an OpenAPI document, in which each path becomes a method. Its id is\n" +
+			"x-method-id of the path or its operation; paths without an id are numbered from\n" +
+			"--first-id on. Its service is x-service-id and x-service-name, else the\n" +
+			"operation's first tag with the x-service-id of that tag, else --service-id and\n" +
+			"--service.",
 		Example: "  tollgate methods import methods.json\n" +
 			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
 		Args: cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
-	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that FILE does not hold")
-	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id of the first path of an OpenAPI document that has none")
+	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that are not in FILE")
+	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id for the first path without an id in an OpenAPI document")
 	addService(c, &d.ServiceID, &d.ServiceName)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		methods, err := readMethods(c.Context(), p, args[0], d)

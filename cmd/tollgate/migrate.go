@@ -9,9 +9,11 @@ import (
 
 func newMigrate(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "migrate",
-		Short:   "Bring the database to this version's schema",
-		Long:    "Apply the migrations that the database lacks, under a lock, while other instances\nmay serve. The service does the same at its start unless MIGRATE_ON_START=false.",
+		Use:   "migrate",
+		Short: "Apply this version's migrations to the database",
+		Long: "Apply the migrations that the database lacks, under a lock, while other\n" +
+			"instances may serve. The service does the same at its start unless\n" +
+			"MIGRATE_ON_START=false.",
 		Example: "  DATABASE_URL=postgres://tollgate@localhost/tollgate tollgate migrate",
 		Args:    cobra.NoArgs,
 	}
@@ -37,9 +39,10 @@ func newMigrate(p process) *cobra.Command {
 
 func newMigrateStatus(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "status",
-		Short:   "List the migrations, applied and pending ones",
-		Long:    "List the migrations of this version in their order, with the time at which each\nwas applied to the database. Nothing is changed.",
+		Use:   "status",
+		Short: "List applied and pending migrations",
+		Long: "List the migrations of this version in their order, with the time at which each\n" +
+			"was applied to the database. The command changes nothing.",
 		Example: "  tollgate migrate status",
 		Args:    cobra.NoArgs,
 	}

@@ -69,5 +69,5 @@ func offerForce(err error) error {
 
 // addForce adds the flag that overwrites a file.
 func addForce(c *cobra.Command) *bool {
-	return c.Flags().Bool("force", false, "overwrite FILE when it is there already")
+	return c.Flags().Bool("force", false, "overwrite FILE if it exists")
 }

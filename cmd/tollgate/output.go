@@ -22,7 +22,7 @@ type output struct {
 
 // addOutput adds the --output flag to a command that prints a table or JSON.
 func addOutput(c *cobra.Command) *output {
-	return addForms(c, "how to print: table or json", "table", "json")
+	return addForms(c, "output format: table or json", "table", "json")
 }
 
 // addForms adds the --output flag with the forms that a command prints, the

@@ -12,7 +12,7 @@ import (
 func newPlugins(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "plugins",
-		Short:   "List the plugins, each started once to see that it answers",
+		Short:   "List the plugins; starts each one to check that it answers",
 		Example: "  tollgate plugins --output json",
 		Args:    cobra.NoArgs,
 	}

@@ -17,11 +17,11 @@ func newPublish(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish FILE",
 		Short: "Publish a version of a server",
-		Long: "Publish the version of a server that the document in FILE describes; - is standard input. The service first checks\n" +
-			"the document: a broken rule ends the command, a warning is shown and publishes all the same. Where the session is\n" +
-			"not trusted enough, a terminal is asked for a step-up.\n\n" +
-			"Ends with 0 when the version is published, 1 when it is refused or the service fails, 3 when a sign-in or a step-up\n" +
-			"is needed first. With --validate-only nothing is published, and no sign-in is needed.",
+		Long: "Publish the version of a server that the document in FILE describes; - is standard input. The service first checks the\n" +
+			"document: a broken rule ends the command; after a warning the version is published. If the trust level of the session\n" +
+			"is too low, the command offers a step-up on a terminal.\n\n" +
+			"Exits with 0 if the version is published, 1 if it is refused or the service fails, 3 if a sign-in or a step-up is\n" +
+			"needed first. With --validate-only the command publishes nothing and needs no sign-in.",
 		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json",
 		Args:    cobra.ExactArgs(1),
 	}

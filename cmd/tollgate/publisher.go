@@ -66,8 +66,8 @@ type address struct {
 // addAddress adds the flags for it to a command.
 func addAddress(c *cobra.Command) *address {
 	a := &address{}
-	c.Flags().StringVar(&a.url, "url", "", "address of the service; else the one of the last sign-in")
-	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, where anybody on the way reads along")
+	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: the one of the last sign-in")
+	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, where anybody on the network path can read everything")
 	return a
 }
 

@@ -13,8 +13,8 @@ func newRatelimit(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ratelimit",
 		Short: "Run the rate limit service alone",
-		Long: "Run the rate limit service alone, in place of the Envoy rate limit service:\n" +
-			"HOST and PORT mean its HTTP listener, by default 0.0.0.0:8080.",
+		Long: "Run the rate limit service alone, as a replacement for the Envoy rate limit\n" +
+			"service: HOST and PORT are those of its HTTP listener, by default 0.0.0.0:8080.",
 		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
 		Args:    cobra.NoArgs,
 	}
@@ -33,9 +33,9 @@ func newRatelimitCheck(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Check the rate limit rules of a directory",
-		Long: "Read every YAML file of a directory as the service would, and name everything\n" +
-			"that is wrong with file, line and column. The exit code is 1 if anything is, or\n" +
-			"if there is no YAML file. Files of other names are not read, and named.",
+		Long: "Read every YAML file of a directory as the service would, and print every error\n" +
+			"with file, line and column. The exit code is 1 if there is an error, or if\n" +
+			"there is no YAML file. Files with other names are not read, but listed.",
 		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -37,15 +37,15 @@ const commandsHead = `# Commands
 <!-- Made from the program by make generate. -->
 <!-- docs: run elsewhere, on prepared data: TestCommandExamples in test/acceptance -->
 
-What ^tollgate help^ prints, in one place. Settings of the service come from the environment ([settings.md](settings.md)); operator commands
-read the same variables, and work on the same database while the service runs.
+This page contains the output of ^tollgate help^ for every command. Settings of the service come from the environment
+([settings.md](settings.md)); operator commands read the same variables, and work on the same database while the service runs.
 
-- **Exit codes.** 0: done. 1: failed, interrupted, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, tells why. The faults of
-  rate limit rules have a line each. 3: a publisher's command needs a sign-in, a step-up or a code, and nobody was there to be asked.
-- **Output.** Tables for people; control characters that strangers wrote are replaced. ^--output json^ is for programs: its names stay.
-  Standard output has what was found, standard error what went wrong.
+- **Exit codes.** 0: done. 1: failed, interrupted, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, gives the reason.
+  Errors in rate limit rules have one line each. 3: a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to ask for it.
+- **Output.** Tables are for people; control characters from other people's input are replaced. ^--output json^ is for programs: its names are stable.
+  Results go to standard output, errors to standard error.
 - **Shell completion.** ^source <(tollgate completion bash)^, or zsh, fish, powershell; see [tollgate completion](#tollgate-completion). Values of
-  flags are completed too, where there are few.
+  flags are completed too, if there are only a few.
 - **Secrets** are read from the terminal or from standard input, never from an argument.
 
 `
@@ -100,12 +100,13 @@ const settingsHead = `# Settings
 
 <!-- Made from the program by make generate. -->
 
-The service reads its settings from the environment, once, at start. A value that is malformed or out of range stops the start with a sentence that
-names the variable; an empty value counts as none. ^tollgate settings^ prints each variable with the value in force, secrets masked.
+This page lists all settings of the service. The service reads them from the environment once, at start. If a value is malformed or out of range,
+the service does not start and prints a sentence that names the variable; an empty value counts as not set. ^tollgate settings^ prints each variable
+with its current value, with secrets masked.
 
-- A **secret** may also come from a file: ^NAME_FILE^ names the file that holds the value of ^NAME^.
-- Durations are written as ^500ms^, ^10s^, ^24h^; lists are separated by commas.
-- ^tollgate ratelimit^ reads the names of the Envoy rate limit service too, and ^HOST^ and ^PORT^ are those of its HTTP listener there.
+- A **secret** can also be read from a file: set ^NAME_FILE^ to the path of a file that contains the value of ^NAME^.
+- Write durations as ^500ms^, ^10s^, ^24h^; separate the items of lists by commas.
+- ^tollgate ratelimit^ also reads the names of the Envoy rate limit service; there ^HOST^ and ^PORT^ are those of its HTTP listener.
 
 `
 

@@ -19,7 +19,7 @@ import (
 const maxDocument = 1 << 20
 
 func newRegistry(p process) *cobra.Command {
-	c := &cobra.Command{Use: "registry", Short: "Check documents, and move whole registries in and out"}
+	c := &cobra.Command{Use: "registry", Short: "Validate documents, and import or export whole registries"}
 	c.AddCommand(newRegistryValidate(p), newRegistryImport(p), newRegistryExport(p))
 	return c
 }
@@ -44,9 +44,9 @@ func newRegistryValidate(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check server documents against the rules",
-		Long: "Check server documents against the rules that the registry has for them, and say\n" +
-			"the same as publishing would. A FILE of - is standard input. Exits with 1 when a\n" +
-			"document breaks a rule or cannot be read; a warning is no broken rule.",
+		Long: "Check server documents against the rules of the registry, and report the same\n" +
+			"errors as publishing would. A FILE of - is standard input. Exits with 1 if a\n" +
+			"document breaks a rule or cannot be read; a warning is not a broken rule.",
 		Example: "  tollgate registry validate server.json\n" +
 			"  tollgate registry validate --output json servers/*.json",
 		Args: cobra.MinimumNArgs(1),

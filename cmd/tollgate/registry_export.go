@@ -19,12 +19,12 @@ const publicMode = 0o644
 func newRegistryExport(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export [FILE]",
-		Short: "Write every version of every server, deleted ones too",
-		Long: "Write every version of every server, deleted ones too, ordered by name and\n" +
-			"version, in the form that import reads: {\"servers\":[{\"server\",\"_meta\"}]}. Without\n" +
-			"FILE it goes to standard output. FILE, which must not be there unless --force is\n" +
-			"given, gets its name when the export is whole. The service may run meanwhile.\n" +
-			"The same registry makes the same bytes.",
+		Short: "Export every version of every server, including deleted ones",
+		Long: "Write every version of every server, including deleted ones, ordered by name\n" +
+			"and version, in the form that import reads: {\"servers\":[{\"server\",\"_meta\"}]}.\n" +
+			"Without FILE the export goes to standard output. FILE must not exist unless\n" +
+			"--force is given, and gets its name once the export is complete. The service\n" +
+			"may run meanwhile. The same registry produces the same bytes.",
 		Example: "  tollgate registry export backup.json\n" +
 			"  tollgate registry export | gzip > backup.json.gz",
 		Args: cobra.MaximumNArgs(1),

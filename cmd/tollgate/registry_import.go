@@ -21,34 +21,35 @@ func newRegistryImport(p process) *cobra.Command {
 	var lenient, strict bool
 	c := &cobra.Command{
 		Use:   "import FILE|DIR|URL",
-		Short: "Take servers in from files or from another registry",
-		Long: "Take servers in: from a FILE that holds one server document, a list or an export\n" +
-			"({\"servers\":[{\"server\",\"_meta\"}]}); from all .json files of a folder DIR and those\n" +
-			"in it; from the URL of such a file, or of another registry's list\n" +
-			"(https://registry.example/v0.1/servers), whose pages are followed to the last and\n" +
-			"which is asked for deleted versions too; or, for -, from standard input.\n\n" +
-			"Each version keeps the status, message and times that _meta records; a document\n" +
-			"without _meta is active and published now. Which version is latest is found anew.\n" +
-			"A version that is here with the same document is skipped, so that running the\n" +
-			"import again changes nothing; one that is here with another document is refused,\n" +
-			"since a version is published once, for ever. A record that is refused does not\n" +
-			"keep the others out. The versions of one server that stand together are stored\n" +
-			"together. Package ownership is not checked. The service may run meanwhile; a\n" +
-			"database that is not there is made.\n\n" +
-			"Documents keep the rules of this registry. Other registries hold documents that\n" +
-			"do not: --lenient takes those too, as long as name and version are good and no\n" +
-			"property stands twice in an object. Readers get them as they are, also where that\n" +
-			"is not as the API describes documents; their export needs --lenient to come in.\n\n" +
-			"Exits with 1 when a source could not be read to its end, or when every record\n" +
-			"was refused; with --strict also when any was.",
+		Short: "Import servers from files or from another registry",
+		Long: "Import servers: from a FILE with one server document, a list or an export\n" +
+			"({\"servers\":[{\"server\",\"_meta\"}]}); from all .json files in a folder DIR and\n" +
+			"its subfolders; from the URL of one of these files, or of another registry's\n" +
+			"list (https://registry.example/v0.1/servers), of which the command reads all\n" +
+			"pages and requests deleted versions too; or, for -, from standard input.\n\n" +
+			"Each version keeps the status, message and times in _meta; a document without\n" +
+			"_meta is active and published now. The registry determines the latest version\n" +
+			"again. A version that exists with the same document is skipped, so running the\n" +
+			"import again changes nothing. A version that exists with another document is\n" +
+			"refused, since a version can be published only once. A refused record does not\n" +
+			"stop the import of the others. Consecutive versions of one server are stored\n" +
+			"together. Package ownership is not checked. The service may run meanwhile; if\n" +
+			"there is no database, the command creates it.\n\n" +
+			"Documents must follow the rules of this registry. Other registries contain\n" +
+			"documents that do not: --lenient imports those too, if name and version are\n" +
+			"valid and no property occurs twice in an object. Readers get these documents\n" +
+			"unchanged, even if they do not match the description of the API; importing an\n" +
+			"export of them needs --lenient again.\n\n" +
+			"Exits with 1 if a source could not be read to its end, or if every record was\n" +
+			"refused; with --strict also if any record was refused.",
 		Example: "  tollgate registry import backup.json\n" +
 			"  tollgate registry import --lenient https://registry.example/v0.1/servers\n" +
 			"  tollgate registry import --strict --output json servers/",
 		Args: cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
-	c.Flags().BoolVar(&lenient, "lenient", false, "take documents that break rules, too")
-	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 when any record was refused")
+	c.Flags().BoolVar(&lenient, "lenient", false, "also import documents that break rules")
+	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 if any record was refused")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		src, err := exportfile.Open(args[0], p.input(c.Context()))
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 func newRisk(p process) *cobra.Command {
-	c := &cobra.Command{Use: "risk", Short: "See how sign-ins are scored"}
+	c := &cobra.Command{Use: "risk", Short: "Show how sign-ins are scored"}
 	c.AddCommand(newRiskReplay(p))
 	return c
 }
@@ -26,26 +26,28 @@ func newRiskReplay(p process) *cobra.Command {
 	var assumption string
 	c := &cobra.Command{
 		Use:   "replay EVENTS.jsonl",
-		Short: "Score recorded sign-ins as the service would have",
-		Long: "Read sign-ins in the order in which they happened, a JSON object a line, and write\n" +
-			"for each {\"id\",\"riskScore\",\"trustLevel\",\"factors\"}, scored by the code and with the\n" +
-			"settings of the service (RISK_*, HIGH_RISK_COUNTRIES, DEVICE_BINDING), the clock\n" +
-			"taken from the events. For - standard input is read. Nothing is stored.\n\n" +
-			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip, passwordCorrect.\n" +
-			"Optional: country, asn, lat, lon, userAgent, screenResolution, timezone, language;\n" +
-			"ipReputation (clean, hosting, proxy, tor, listed); stepUpPassed (step-up or MFA),\n" +
-			"deviceTrusted, deviceTokenShown (true or false). Other fields are ignored. Country\n" +
-			"and reputation that an event does not tell are looked up where GEOIP_CITY_DB and\n" +
-			"IP_REPUTATION_LISTS are set, and count nothing otherwise.\n\n" +
-			"A wrong password is scored as if it had been right, and counts as a failed attempt\n" +
-			"from then on. Locks are not replayed.",
+		Short: "Score recorded sign-ins as the service would",
+		Long: "Read sign-ins in the order in which they happened, one JSON object per line,\n" +
+			"and write for each {\"id\",\"riskScore\",\"trustLevel\",\"factors\"}, scored with the\n" +
+			"code and the settings of the service (RISK_*, HIGH_RISK_COUNTRIES,\n" +
+			"DEVICE_BINDING); the time comes from the events. - reads standard input.\n" +
+			"Nothing is stored.\n\n" +
+			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip,\n" +
+			"passwordCorrect. Optional: country, asn, lat, lon, userAgent, screenResolution,\n" +
+			"timezone, language; ipReputation (clean, hosting, proxy, tor, listed);\n" +
+			"stepUpPassed (step-up or second factor), deviceTrusted, deviceTokenShown (true\n" +
+			"or false). Other fields are ignored. If an event has no country or reputation,\n" +
+			"they are looked up if GEOIP_CITY_DB and IP_REPUTATION_LISTS are set, and add no\n" +
+			"points otherwise.\n\n" +
+			"A wrong password is scored as if it had been right, and counts as a failed\n" +
+			"attempt from then on. Lockouts are not replayed.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
 			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
-	o := addForms(c, "how to print: json, a line each, or table, with the reasons", "json", "table")
+	o := addForms(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
 	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
-		"who passed step-up where stepUpPassed is not told: first-device of each person, none or all")
+		"which sessions passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
 	offer(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stepUp, err := replay.ParseAssumption(assumption)

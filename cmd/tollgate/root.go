@@ -14,12 +14,13 @@ import (
 func newRoot(p process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tollgate",
-		Short: "The front door of an organisation's tool servers",
-		Long: "Tollgate keeps the registry of tool servers, decides who may change it and\n" +
-			"how far each sign-in is trusted, and how often anyone may call anything.\n" +
+		Short: "Registry, sign-in and rate limits for an organisation's tool servers",
+		Long: "Tollgate keeps the registry of tool servers, decides who may change it and how\n" +
+			"far each sign-in is trusted, and limits how often clients may make calls.\n" +
 			"Settings come from the environment: see 'tollgate settings'.\n\n" +
-			"The exit code is 0, or 1 where a command failed or was used wrongly, or 3 where a\n" +
-			"publisher's command needs a sign-in; one sentence on standard error tells why.",
+			"The exit code is 0, or 1 if a command failed or was used wrongly, or 3 if a\n" +
+			"publisher's command needs a sign-in; one sentence on standard error gives the\n" +
+			"reason.",
 		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       buildVersion(),
 		SilenceUsage:  true,

@@ -18,14 +18,15 @@ func newServe(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
-		Long: "Run the service: by default all its parts, on embedded defaults or on what the\n" +
-			"settings name. SIGTERM drains it; a second signal ends it at once.",
+		Long: "Run the service: by default all its parts, with embedded storage unless the\n" +
+			"settings name other servers. SIGTERM drains the service; a second signal ends\n" +
+			"it at once.",
 		Example: "  tollgate serve\n" +
 			"  DATABASE_URL=postgres://tollgate@localhost/tollgate KVSTORE_URL=localhost:6379 tollgate serve\n" +
 			"  tollgate serve --only ratelimit",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringSliceVar(&only, "only", nil, "run these parts only: registry, auth, methods, ratelimit")
+	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit")
 	offer(c, "only", "registry", "auth", "methods", "ratelimit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		parts, err := wiring.ParseParts(only)

@@ -12,7 +12,7 @@ import (
 )
 
 func newSession(p process) *cobra.Command {
-	c := &cobra.Command{Use: "session", Short: "Where people are signed in"}
+	c := &cobra.Command{Use: "session", Short: "Manage the sessions of people"}
 	c.AddCommand(newSessionList(p), newSessionEnd(p))
 	return c
 }
@@ -20,8 +20,8 @@ func newSession(p process) *cobra.Command {
 func newSessionList(p process) *cobra.Command {
 	return aboutPerson(&cobra.Command{
 		Use:     "list --email E",
-		Short:   "List the living sessions of a person",
-		Long:    "List the living sessions of a person, newest first.",
+		Short:   "List the active sessions of a person",
+		Long:    "List the active sessions of a person, newest first.",
 		Example: "  tollgate session list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {

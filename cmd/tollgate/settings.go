@@ -9,10 +9,10 @@ import (
 func newSettings(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "settings",
-		Short: "Print every setting with its default, meaning and present value",
-		Long: "Print every environment variable that the service reads, with its present value, its\n" +
-			"default where that is another, and its meaning; as JSON also what a value looks\n" +
-			"like. Secrets are masked.",
+		Short: "Print every setting with its default, meaning and current value",
+		Long: "Print every environment variable that the service reads, with its current\n" +
+			"value, its default if that is different, and its meaning; as JSON also the form\n" +
+			"of a value. Secrets are masked.",
 		Example: "  tollgate settings\n  tollgate settings --output json",
 		Args:    cobra.NoArgs,
 	}

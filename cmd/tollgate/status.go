@@ -31,10 +31,11 @@ func newStatus(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [NAME[@VERSION]]",
 		Short: "Show the service, or the versions of a server and their status",
-		Long: "Without NAME, show which service you are signed in at and whether it is ready; ends with 1 when it is not. With\n" +
-			"NAME, show the versions of that server with their status, deleted ones too.\n\n" +
+		Long: "Without NAME, show at which service you are signed in and whether it is ready; exits with 1 if it is not. With NAME,\n" +
+			"show the versions of that server with their status, including deleted ones.\n\n" +
 			"With --set, change the status of one version, or without VERSION of all versions at once, to active, deprecated or\n" +
-			"deleted. The message, for deprecated and deleted, tells users why; leaving it out clears the one that was there.",
+			"deleted. The message, for deprecated and deleted, gives users the reason; without --message the previous message is\n" +
+			"removed.",
 		Example: "  tollgate status\n" +
 			"  tollgate status com.example/weather\n" +
 			"  tollgate status com.example/weather@1.0.0 --set deprecated --message 'Use 1.1.0'",
@@ -43,7 +44,7 @@ func newStatus(p process) *cobra.Command {
 	s.out = addOutput(c)
 	a := addAddress(c)
 	c.Flags().StringVar(&s.change.Status, "set", "", "status to set: active, deprecated or deleted")
-	c.Flags().StringVar(&s.change.Message, "message", "", "what users are told of the status")
+	c.Flags().StringVar(&s.change.Message, "message", "", "reason for the status, shown to users")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s.address = *a
 		if len(args) > 0 {

@@ -20,7 +20,7 @@ import (
 const maxPasswordInput = 1024
 
 func newUser(p process) *cobra.Command {
-	c := &cobra.Command{Use: "user", Short: "People who may sign in"}
+	c := &cobra.Command{Use: "user", Short: "Manage the people who may sign in"}
 	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
 	for _, what := range changes() {
 		c.AddCommand(newUserChange(p, what))
@@ -35,16 +35,16 @@ func newUserAdd(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add --email E --name N",
 		Short: "Add a person",
-		Long: "Add a person who may sign in. A database that is not there is made, so that the\n" +
-			"first person can be added before the service has ever started.",
+		Long: "Add a person who may sign in. If there is no database, the command creates it,\n" +
+			"so that you can add the first person before the service has ever started.",
 		Example: "  tollgate user add --email ada@example.com --name Ada\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate user add --email ada@example.com --name Ada --password-stdin",
 		Args: cobra.NoArgs,
 	}
 	o := addOutput(c)
-	c.Flags().StringVar(&email, "email", "", "e-mail address the person signs in with")
+	c.Flags().StringVar(&email, "email", "", "e-mail address that the person signs in with")
 	c.Flags().StringVar(&person.Name, "name", "", "the person's name")
-	c.Flags().StringVar(&person.Phone, "phone", "", "telephone number for SMS codes, such as +441632960961")
+	c.Flags().StringVar(&person.Phone, "phone", "", "telephone number for SMS codes, for example +441632960961")
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	required(c, "email", "name")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -24,15 +24,15 @@ type change struct {
 // changes are those that need no more than the person's address.
 func changes() []change {
 	return []change{
-		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'user unlock'. Living sessions stay.",
+		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'user unlock'. Active sessions stay.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Lock(ctx, e) }},
-		{"unlock", "End the locks of a person", "End the lock of an operator, and those that failed sign-ins led to.",
+		{"unlock", "Remove the locks of a person", "Remove the lock of an operator, and locks after failed sign-ins.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Unlock(ctx, e) }},
-		{"disable", "Shut a person out", "End a person's sessions, and answer their logins as those of an unknown person.",
+		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown person.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Disable(ctx, e) }},
-		{"enable", "Let a disabled person sign in again", "Let a disabled person sign in again.",
+		{"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Enable(ctx, e) }},
-		{"disable-mfa", "Take a person's authenticator away", "Take a person's authenticator and recovery codes away, for those who lost both.",
+		{"disable-mfa", "Remove a person's authenticator", "Remove a person's authenticator and recovery codes, for people who lost both.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
 				return op.People.DisableMFA(ctx, e)
 			}},
@@ -87,13 +87,13 @@ func newUserSetPhone(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "set-phone --email E --phone P",
 		Short:   "Set a person's telephone number for SMS codes",
-		Long:    "Set a person's telephone number for SMS codes; an empty one takes it away.",
+		Long:    "Set a person's telephone number for SMS codes; an empty number removes it.",
 		Example: "  tollgate user set-phone --email ada@example.com --phone +441632960961",
 		Args:    cobra.NoArgs,
 	}
 	email := addEmail(c)
 	o := addOutput(c)
-	c.Flags().StringVar(&phone, "phone", "", "telephone number, such as +441632960961")
+	c.Flags().StringVar(&phone, "phone", "", "telephone number, for example +441632960961")
 	required(c, "phone")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return changeUser(c, p, o, *email, func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
@@ -107,8 +107,8 @@ func newUserList(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all people",
-		Long: "List all people, or those whose authenticator is in one state. ENROLLED is when it was enrolled; it is empty for one\n" +
-			"that was enrolled before version 0009 of the records, when LIMITED_TRUST sufficed to enrol one.",
+		Long: "List all people, or those whose authenticator is in one state. ENROLLED is the time when it was enrolled; it is empty\n" +
+			"for an authenticator that was enrolled before migration 0009, when LIMITED_TRUST was enough to enrol one.",
 		Example: "  tollgate user list --output json\n" +
 			"  tollgate user list --mfa active",
 		Args: cobra.NoArgs,

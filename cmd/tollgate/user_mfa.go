@@ -16,16 +16,16 @@ func newUserEnrolMFA(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enrol-mfa --email E",
 		Short: "Give a person an authenticator app as second factor",
-		Long: "Make the secret of an authenticator app and show it, on a terminal also as a QR code. There the app's first code is\n" +
-			"asked for; else it is given later, with --activate. From then on logins ask for a code. The recovery codes are\n" +
-			"shown once: each serves once in the place of a code.",
+		Long: "Create the secret of an authenticator app and show it, on a terminal also as a QR code. On a terminal the command then\n" +
+			"prompts for the app's first code; otherwise enter it later with --activate. From then on logins need a code. The\n" +
+			"recovery codes are shown once: each replaces a code once.",
 		Example: "  tollgate user enrol-mfa --email ada@example.com\n" +
 			"  tollgate user enrol-mfa --email ada@example.com --activate 123456",
 		Args: cobra.NoArgs,
 	}
 	email := addEmail(c)
 	o := addOutput(c)
-	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that was enrolled before")
+	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that is already enrolled")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		address, err := auth.ParseEmail(*email)
 		if err != nil {

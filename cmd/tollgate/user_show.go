@@ -13,9 +13,10 @@ import (
 
 func newUserShow(p process) *cobra.Command {
 	return aboutPerson(&cobra.Command{
-		Use:     "show --email E",
-		Short:   "Show one person",
-		Long:    "Show one person: how the account stands, the grants, and how many devices and\nliving sessions there are ('tollgate device list', 'tollgate session list').",
+		Use:   "show --email E",
+		Short: "Show one person",
+		Long: "Show one person: the state of the account, the grants, and the number of\n" +
+			"devices and active sessions ('tollgate device list', 'tollgate session list').",
 		Example: "  tollgate user show --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {

@@ -11,9 +11,9 @@ import (
 func newWhoami(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whoami",
-		Short: "Show who is signed in, and how far the session is trusted",
-		Long: "Ask the service whose session this is and how far it is trusted. Ends with 3 where nobody is signed in. Which\n" +
-			"servers you may publish is not told: operators see it with 'tollgate grant list'.",
+		Short: "Show who is signed in, and the trust level of the session",
+		Long: "Show who is signed in at the service and the trust level of the session. Exits with 3 if you are not signed in. The\n" +
+			"command does not show which servers you may publish: operators see that with 'tollgate grant list'.",
 		Example: "  tollgate whoami\n  tollgate whoami --output json",
 		Args:    cobra.NoArgs,
 	}

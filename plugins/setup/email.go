@@ -19,17 +19,17 @@ const (
 
 // Email holds the settings of otp-email.
 type Email struct {
-	Host     string `env:"SMTP_HOST" desc:"mail server that otp-email hands messages to; required with OTP_EMAIL_PLUGIN=otp-email"`
-	Port     int    `env:"SMTP_PORT" desc:"its port; default: 587, with SMTP_TLS=tls 465, with none 25"`
-	Security string `env:"SMTP_TLS" envDefault:"starttls" desc:"starttls, tls (from the first byte), or none (only to a mail server on this machine)"`
-	Username string `env:"SMTP_USERNAME" desc:"name to sign in at the mail server with; default: no sign-in"`
-	Password string `env:"SMTP_PASSWORD" secret:"true" desc:"password to sign in at the mail server with"`
-	From     string `env:"SMTP_FROM" desc:"address that messages come from; required with OTP_EMAIL_PLUGIN=otp-email"`
-	FromName string `env:"SMTP_FROM_NAME" desc:"name beside that address; default: PRODUCT_NAME"`
-	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of the only authorities that the mail server's certificate may come from; default: the system's"`
+	Host     string `env:"SMTP_HOST" desc:"mail server that otp-email sends messages to; required with OTP_EMAIL_PLUGIN=otp-email"`
+	Port     int    `env:"SMTP_PORT" desc:"port of the mail server; default: 587, with SMTP_TLS=tls 465, with SMTP_TLS=none 25"`
+	Security string `env:"SMTP_TLS" envDefault:"starttls" desc:"starttls, tls (from the first byte), or none (only to a mail server on the same machine)"`
+	Username string `env:"SMTP_USERNAME" desc:"user name for the mail server; default: no authentication"`
+	Password string `env:"SMTP_PASSWORD" secret:"true" desc:"password for the mail server"`
+	From     string `env:"SMTP_FROM" desc:"sender address of messages; required with OTP_EMAIL_PLUGIN=otp-email"`
+	FromName string `env:"SMTP_FROM_NAME" desc:"sender name of messages; default: PRODUCT_NAME"`
+	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the mail server's certificate; default: the system's"`
 	// Timeout bounds one delivery from the connection to the server's word that it took the message; above 0.
-	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long handing over a message may take; less than PLUGIN_CALL_TIMEOUT"`
-	Templates string        `env:"OTP_EMAIL_TEMPLATES" desc:"folder of templates that stand in for those built in: code.subject, code.txt, code.html, notice.subject, notice.txt, notice.html"`
+	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
+	Templates string        `env:"OTP_EMAIL_TEMPLATES" desc:"folder of templates that replace the built-in ones: code.subject, code.txt, code.html, notice.subject, notice.txt, notice.html"`
 	Brand     Brand
 }
 

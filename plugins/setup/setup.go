@@ -31,7 +31,7 @@ const (
 // Brand is how messages name the service.
 type Brand struct {
 	// Name is 1 to 100 characters, one line.
-	Name string `env:"PRODUCT_NAME" envDefault:"Tollgate" desc:"the name under which codes and notices speak of this service"`
+	Name string `env:"PRODUCT_NAME" envDefault:"Tollgate" desc:"name of this service in codes and notices"`
 }
 
 // Validate names the setting that is malformed.

@@ -35,19 +35,19 @@ const (
 
 // SMS holds the settings of otp-sms. Without others than account, token and sender it speaks to Twilio.
 type SMS struct {
-	URL      string `env:"SMS_GATEWAY_URL" envDefault:"https://api.twilio.com/2010-04-01/Accounts/{account}/Messages.json" desc:"where otp-sms hands messages over; https, or http on this machine; {account} stands for SMS_ACCOUNT"`
-	Account  string `env:"SMS_ACCOUNT" desc:"name for basic authentication at the gateway; with Twilio the account SID"`
-	Token    string `env:"SMS_TOKEN" secret:"true" desc:"password for basic authentication at the gateway; with Twilio the auth token"`
-	From     string `env:"SMS_FROM" desc:"number or name that messages come from"`
+	URL      string `env:"SMS_GATEWAY_URL" envDefault:"https://api.twilio.com/2010-04-01/Accounts/{account}/Messages.json" desc:"URL of the gateway that otp-sms sends messages to; https, or http on the same machine; {account} is replaced by SMS_ACCOUNT"`
+	Account  string `env:"SMS_ACCOUNT" desc:"user name for basic authentication at the gateway; for Twilio the account SID"`
+	Token    string `env:"SMS_TOKEN" secret:"true" desc:"password for basic authentication at the gateway; for Twilio the auth token"`
+	From     string `env:"SMS_FROM" desc:"sender number or name of messages"`
 	Method   string `env:"SMS_METHOD" envDefault:"POST" desc:"POST or PUT"`
-	Headers  string `env:"SMS_HEADERS" secret:"true" desc:"JSON object of further headers of each request, such as one with an API key"`
-	Format   string `env:"SMS_FORMAT" envDefault:"form" desc:"how a request carries the message: form or json"`
-	Body     string `env:"SMS_BODY" desc:"fields of the form, or JSON document, with {to}, {from}, {text} and {account} in its values; default: To={to}&From={from}&Body={text}, as Twilio has it"`
+	Headers  string `env:"SMS_HEADERS" secret:"true" desc:"JSON object of additional headers of each request, for example with an API key"`
+	Format   string `env:"SMS_FORMAT" envDefault:"form" desc:"encoding of a request: form or json"`
+	Body     string `env:"SMS_BODY" desc:"fields of the form, or JSON document, with {to}, {from}, {text} and {account} in its values; default: To={to}&From={from}&Body={text}, the form of Twilio"`
 	Template string `env:"SMS_TEMPLATE" desc:"wording of a code, with {{.Code}}, {{.Product}} and {{.Minutes}}"`
-	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204" desc:"HTTP statuses that say that the gateway took the message"`
-	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of the only authorities that the gateway's certificate may come from; default: the system's"`
+	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204" desc:"HTTP statuses with which the gateway confirms that it accepted the message"`
+	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the gateway's certificate; default: the system's"`
 	// Timeout bounds one delivery; above 0.
-	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s" desc:"how long handing over a message may take; less than PLUGIN_CALL_TIMEOUT"`
+	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
 	Brand   Brand
 }
 

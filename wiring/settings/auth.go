@@ -15,22 +15,22 @@ import (
 
 // Auth holds the settings of sign-in and step-up.
 type Auth struct {
-	AccessTokenTTL     time.Duration    `readBy:"api" env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"how long an access token is good"`
-	RefreshTokenTTL    time.Duration    `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"how long a session lives after its last refresh"`
-	RefreshTokenMaxAge time.Duration    `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"how long a session lives at most"`
-	RefreshReuseGrace  time.Duration    `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh gets the same successor; 0: it is a replay"`
-	LockoutThreshold   int              `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"failed sign-ins that lock an account: 1 to 100"`
-	LockoutWindow      time.Duration    `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"within how long they count together"`
-	LockoutDuration    time.Duration    `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long the lock lasts"`
-	OTPTTL             time.Duration    `env:"OTP_TTL" envDefault:"10m" desc:"how long a step-up code is good"`
-	OTPAttempts        int              `env:"OTP_ATTEMPTS" envDefault:"3" desc:"tries of one challenge"`
-	OTPEmailPlugin     string           `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, none in production"`
-	OTPSMSPlugin       string           `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; default as OTP_EMAIL_PLUGIN"`
+	AccessTokenTTL     time.Duration    `readBy:"api" env:"ACCESS_TOKEN_TTL" envDefault:"15m" desc:"lifetime of an access token"`
+	RefreshTokenTTL    time.Duration    `env:"REFRESH_TOKEN_TTL" envDefault:"168h" desc:"lifetime of a session after its last refresh"`
+	RefreshTokenMaxAge time.Duration    `env:"REFRESH_TOKEN_MAX_AGE" envDefault:"720h" desc:"maximum lifetime of a session"`
+	RefreshReuseGrace  time.Duration    `env:"REFRESH_REUSE_GRACE" envDefault:"0s" desc:"how long a repeated refresh returns the same new token; 0 = a repeated refresh is a replay"`
+	LockoutThreshold   int              `env:"LOCKOUT_THRESHOLD" envDefault:"5" desc:"number of failed sign-ins that locks an account, 1 to 100"`
+	LockoutWindow      time.Duration    `env:"LOCKOUT_WINDOW" envDefault:"15m" desc:"time within which failed sign-ins are counted together"`
+	LockoutDuration    time.Duration    `env:"LOCKOUT_DURATION" envDefault:"15m" desc:"how long an account stays locked"`
+	OTPTTL             time.Duration    `env:"OTP_TTL" envDefault:"10m" desc:"lifetime of a step-up code"`
+	OTPAttempts        int              `env:"OTP_ATTEMPTS" envDefault:"3" desc:"attempts per challenge"`
+	OTPEmailPlugin     string           `env:"OTP_EMAIL_PLUGIN" desc:"plugin that delivers codes by e-mail; default: otp-log in the embedded environment, no plugin in production"`
+	OTPSMSPlugin       string           `env:"OTP_SMS_PLUGIN" desc:"plugin that delivers codes by SMS; same default as OTP_EMAIL_PLUGIN"`
 	OTPLogFile         string           `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
 	NoticeLogFile      string           `env:"NOTICE_LOG_FILE" desc:"file to which otp-log also appends each notice as a JSON line"`
-	Notices            string           `env:"NOTICES" envDefault:"on" desc:"on, or off: nobody is told of new devices, locks and replays"`
-	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (more than LIMITED_TRUST), required (more than UNVERIFIED), off (nothing)"`
-	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator is asked for a code at login: always, or risk (the score is above RISK_FULL_TRUST_MAX)"`
+	Notices            string           `env:"NOTICES" envDefault:"on" desc:"on, or off: people get no notices about new devices, locks and replays"`
+	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (above LIMITED_TRUST), required (above UNVERIFIED), off (nothing)"`
+	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator needs a code at login: always, or risk (only if the score is above RISK_FULL_TRUST_MAX)"`
 	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`
 	MFAIssuer          auth.Issuer      `env:"MFA_ISSUER" envDefault:"Tollgate" desc:"the name under which an authenticator app lists this service"`
 	Risk               Risk
@@ -38,27 +38,27 @@ type Auth struct {
 
 // Risk holds the weights and bounds of the risk score (contract A-28, A-31).
 type Risk struct {
-	DeviceConfirmed     int      `env:"RISK_DEVICE_CONFIRMED" envDefault:"15" desc:"points of a confirmed device that is not both trusted and proven"`
-	DeviceUnknown       int      `env:"RISK_DEVICE_UNKNOWN" envDefault:"30" desc:"points of any other device"`
-	OtherCountry        int      `env:"RISK_OTHER_COUNTRY" envDefault:"20" desc:"points of a country that is not usual"`
-	HighRiskCountry     int      `env:"RISK_HIGH_RISK_COUNTRY" envDefault:"30" desc:"points of a country of HIGH_RISK_COUNTRIES"`
-	HighRiskCountries   []string `env:"HIGH_RISK_COUNTRIES" desc:"ISO 3166 codes, comma separated"`
-	ImpossibleTravel    int      `env:"RISK_IMPOSSIBLE_TRAVEL" envDefault:"40" desc:"points of travel faster than can be"`
+	DeviceConfirmed     int      `env:"RISK_DEVICE_CONFIRMED" envDefault:"15" desc:"points for a confirmed device that is not trusted or does not show its device token"`
+	DeviceUnknown       int      `env:"RISK_DEVICE_UNKNOWN" envDefault:"30" desc:"points for a device that is not confirmed"`
+	OtherCountry        int      `env:"RISK_OTHER_COUNTRY" envDefault:"20" desc:"points for a country that is not usual for the person"`
+	HighRiskCountry     int      `env:"RISK_HIGH_RISK_COUNTRY" envDefault:"30" desc:"points for a country in HIGH_RISK_COUNTRIES"`
+	HighRiskCountries   []string `env:"HIGH_RISK_COUNTRIES" desc:"high-risk countries: ISO 3166 codes, comma separated"`
+	ImpossibleTravel    int      `env:"RISK_IMPOSSIBLE_TRAVEL" envDefault:"40" desc:"points for impossible travel"`
 	TravelMaxKMH        float64  `env:"RISK_TRAVEL_MAX_KMH" envDefault:"900" desc:"speed above which travel is impossible, in km/h"`
-	TravelMinKM         float64  `env:"RISK_TRAVEL_MIN_KM" envDefault:"100" desc:"distance up to which no travel is impossible, in km"`
-	AddressHidden       int      `env:"RISK_ADDRESS_HIDDEN" envDefault:"10" desc:"points of an address of a hosting company, proxy or Tor exit"`
-	AddressListed       int      `env:"RISK_ADDRESS_LISTED" envDefault:"40" desc:"points of an address that is listed as bad"`
-	VelocitySessions    int      `env:"RISK_VELOCITY_SESSIONS" envDefault:"2" desc:"sessions in a short time that count as fast"`
-	VelocityMinute      int      `env:"RISK_VELOCITY_MINUTE" envDefault:"30" desc:"points of as many within one minute"`
-	VelocityFiveMinutes int      `env:"RISK_VELOCITY_FIVE_MINUTES" envDefault:"15" desc:"points of as many within five minutes"`
-	FailedFew           int      `env:"RISK_FAILED_FEW" envDefault:"10" desc:"points of one failed sign-in and more"`
-	FailedSome          int      `env:"RISK_FAILED_SOME" envDefault:"25" desc:"points of RISK_SOME_FAILURES and more"`
-	FailedMany          int      `env:"RISK_FAILED_MANY" envDefault:"40" desc:"points of RISK_MANY_FAILURES and more"`
-	SomeFailures        int      `env:"RISK_SOME_FAILURES" envDefault:"3" desc:"how many failed sign-ins are some"`
-	ManyFailures        int      `env:"RISK_MANY_FAILURES" envDefault:"6" desc:"how many are many"`
-	FullTrustMax        int      `env:"RISK_FULL_TRUST_MAX" envDefault:"20" desc:"greatest score of FULL_TRUST"`
-	LimitedTrustMax     int      `env:"RISK_LIMITED_TRUST_MAX" envDefault:"40" desc:"greatest score of LIMITED_TRUST"`
-	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"greatest score of UNVERIFIED; above it is HIGH_RISK"`
+	TravelMinKM         float64  `env:"RISK_TRAVEL_MIN_KM" envDefault:"100" desc:"distance up to which travel is never impossible, in km"`
+	AddressHidden       int      `env:"RISK_ADDRESS_HIDDEN" envDefault:"10" desc:"points for an address of a hosting company, proxy or Tor exit"`
+	AddressListed       int      `env:"RISK_ADDRESS_LISTED" envDefault:"40" desc:"points for an address that is listed as bad"`
+	VelocitySessions    int      `env:"RISK_VELOCITY_SESSIONS" envDefault:"2" desc:"number of other sessions within a short time that adds points"`
+	VelocityMinute      int      `env:"RISK_VELOCITY_MINUTE" envDefault:"30" desc:"points for RISK_VELOCITY_SESSIONS within one minute"`
+	VelocityFiveMinutes int      `env:"RISK_VELOCITY_FIVE_MINUTES" envDefault:"15" desc:"points for RISK_VELOCITY_SESSIONS within five minutes"`
+	FailedFew           int      `env:"RISK_FAILED_FEW" envDefault:"10" desc:"points for one failed sign-in or more"`
+	FailedSome          int      `env:"RISK_FAILED_SOME" envDefault:"25" desc:"points for RISK_SOME_FAILURES failed sign-ins or more"`
+	FailedMany          int      `env:"RISK_FAILED_MANY" envDefault:"40" desc:"points for RISK_MANY_FAILURES failed sign-ins or more"`
+	SomeFailures        int      `env:"RISK_SOME_FAILURES" envDefault:"3" desc:"number of failed sign-ins from which RISK_FAILED_SOME applies"`
+	ManyFailures        int      `env:"RISK_MANY_FAILURES" envDefault:"6" desc:"number of failed sign-ins from which RISK_FAILED_MANY applies"`
+	FullTrustMax        int      `env:"RISK_FULL_TRUST_MAX" envDefault:"20" desc:"highest score of FULL_TRUST"`
+	LimitedTrustMax     int      `env:"RISK_LIMITED_TRUST_MAX" envDefault:"40" desc:"highest score of LIMITED_TRUST"`
+	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"highest score of UNVERIFIED; a higher score is HIGH_RISK"`
 }
 
 // Validate names the first setting that is out of range.

@@ -17,7 +17,7 @@ type Variable struct {
 	Name    string `json:"name"`
 	Part    string `json:"part"` // of the service, such as "Registry"
 	Default string `json:"default"`
-	Form    string `json:"form"` // what a value looks like, such as "a duration such as 500ms"
+	Form    string `json:"form"` // the form of a value, for example "a whole number"
 	Meaning string `json:"meaning"`
 	Secret  bool   `json:"secret,omitempty"`
 	Value   string `json:"value"` // what is in force; masked where secret
@@ -95,9 +95,9 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 func form(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
-		return "a duration such as 500ms, 10s or 24h"
+		return "a duration, for example 500ms, 10s or 24h"
 	case reflect.TypeFor[[]netip.Prefix]():
-		return "a comma-separated list of networks such as 10.0.0.0/8"
+		return "a comma-separated list of networks, for example 10.0.0.0/8"
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -111,6 +111,6 @@ func form(t reflect.Type) string {
 	case reflect.Slice:
 		return "a comma-separated list"
 	default:
-		return "a text"
+		return "text"
 	}
 }

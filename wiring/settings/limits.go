@@ -7,12 +7,12 @@ import (
 
 // Limits holds the API's own limits (contract A-52).
 type Limits struct {
-	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, but GET /auth/session, in a window, by address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
-	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log in a window, by address; 0 = no limit"`
-	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests of registry and methods in a window, by address; 0 = no limit"`
-	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of these limits"`
-	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends in a window, by user; 0 = no limit"`
-	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind to a person in an hour; 0 = no limit"`
+	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, except GET /auth/session, per window and address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
+	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log per window and address; 0 = no limit"`
+	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests for registry and methods per window and address; 0 = no limit"`
+	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of AUTH_RATE_LIMIT, API_RATE_LIMIT and REGISTRY_RATE_LIMIT"`
+	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends per window and user; 0 = no limit"`
+	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind per person and hour; 0 = no limit"`
 	StepUpWindow time.Duration `env:"STEP_UP_WINDOW" envDefault:"1h" desc:"the window of STEP_UP_LIMIT"`
 }
 

@@ -20,8 +20,8 @@ import (
 
 // Packages holds the settings of package checks (contract R-56).
 type Packages struct {
-	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (kept, and audited) or off"`
-	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: by registryType, a list of baseUrl with username and password, or token; of oci also tokenHosts"`
+	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (publish, with a warning in the audit log) or off"`
+	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: for each registryType, a list of baseUrl with username and password, or token; for oci also tokenHosts"`
 }
 
 // maxRegistriesFile bounds the file of PACKAGE_REGISTRIES.

@@ -16,18 +16,18 @@ const (
 
 // RateLimit holds the settings of rate limit decisions.
 type RateLimit struct {
-	ConfigType     string  `readBy:"ratelimit" env:"CONFIG_TYPE" envDefault:"FILE" desc:"where rules come from: FILE, the directory of RUNTIME_ROOT, or GRPC_XDS_SOTW, the management server of CONFIG_GRPC_XDS_SERVER_URL"`
-	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"begins every key in the counter store"`
-	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"where hits are counted: kvstore (KVSTORE_URL, or in the process without one) or memstore (memcached)"`
-	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"part of a limit above which hits count as near it, 0 to 1"`
-	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as always and answer OK"`
-	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"every descriptor is one of quota mode, also one without a rule, which is within its quota: a request fails only when all its quota descriptors are over"`
-	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"when a descriptor is over its limit, do not count the others of the request"`
-	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"most seconds that a counter outlives its window"`
-	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"what is answered when the counter store fails: error, open, closed, or local (count in the process); with open and local the limits of the API (AUTH_RATE_LIMIT and the others) are counted in the process, else sign-in answers 503"`
-	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"most series of statistics by value"`
-	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send none anywhere"`
-	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"files may name the same domain; their rules come together"`
+	ConfigType     string  `readBy:"ratelimit" env:"CONFIG_TYPE" envDefault:"FILE" desc:"source of the rules: FILE (the directory of RUNTIME_ROOT) or GRPC_XDS_SOTW (the management server of CONFIG_GRPC_XDS_SERVER_URL)"`
+	Prefix         string  `env:"CACHE_KEY_PREFIX" desc:"prefix of every key in the counter store"`
+	Backend        string  `env:"BACKEND_TYPE" envDefault:"kvstore" desc:"counter store: kvstore (KVSTORE_URL; in the process if it is not set) or memstore (memcached)"`
+	NearLimitRatio float64 `env:"NEAR_LIMIT_RATIO" envDefault:"0.8" desc:"fraction of a limit, 0 to 1, above which hits count as near the limit"`
+	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as usual, but return OK"`
+	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"put every descriptor into quota mode: a request fails only when all its quota descriptors are over their limit; a descriptor without a rule is within its quota"`
+	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"if a descriptor is over its limit, do not count the other descriptors of the request"`
+	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"maximum number of seconds that a counter is kept after the end of its window"`
+	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"answer when the counter store fails: error, open, closed, or local (count in the process); with open and local the limits of the API (AUTH_RATE_LIMIT and the others) are counted in the process, with error and closed sign-in returns 503"`
+	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"maximum number of statistics series by value"`
+	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send no statistics"`
+	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"allow several files with the same domain; their rules are merged"`
 
 	// Alone tells that the service stands in for the Envoy rate limit service
 	// (tollgate ratelimit).

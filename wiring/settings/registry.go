@@ -8,8 +8,8 @@ import (
 
 // Registry holds the settings of the registry.
 type Registry struct {
-	Writes     string `env:"REGISTRY_WRITES" envDefault:"on" desc:"on, or off: publish, PUT and DELETE answer 501"`
-	WriteTrust string `env:"REGISTRY_WRITE_TRUST" envDefault:"FULL_TRUST" desc:"trust level that every write needs"`
+	Writes     string `env:"REGISTRY_WRITES" envDefault:"on" desc:"on, or off: publish, PUT and DELETE return 501"`
+	WriteTrust string `env:"REGISTRY_WRITE_TRUST" envDefault:"FULL_TRUST" desc:"minimum trust level for every write"`
 }
 
 // Validate names the first setting that is out of range.

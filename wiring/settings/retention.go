@@ -7,9 +7,9 @@ import (
 
 // Retention holds the settings of how long records of authentication are kept.
 type Retention struct {
-	Audit    time.Duration `env:"AUDIT_RETENTION" envDefault:"8760h" desc:"how long an audit event is kept; 0: for ever"`
-	Sessions time.Duration `env:"SESSION_RETENTION" envDefault:"8760h" desc:"how long a session is kept after its end, for risk to learn from, and a device that is revoked or was never confirmed after it was last seen; 0: for ever"`
-	Interval time.Duration `env:"RETENTION_INTERVAL" envDefault:"1h" desc:"how often each instance removes what is past its time; 0: never"`
+	Audit    time.Duration `env:"AUDIT_RETENTION" envDefault:"8760h" desc:"how long an audit event is kept; 0 = forever"`
+	Sessions time.Duration `env:"SESSION_RETENTION" envDefault:"8760h" desc:"how long a session is kept after its end, so that the risk score can use it, and how long a device that is revoked or was never confirmed is kept after it was last seen; 0 = forever"`
+	Interval time.Duration `env:"RETENTION_INTERVAL" envDefault:"1h" desc:"how often each instance removes old records; 0 = never"`
 }
 
 // Validate names the first setting that is out of range.

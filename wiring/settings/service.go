@@ -15,13 +15,13 @@ const (
 
 // Service holds what concerns the process as a whole.
 type Service struct {
-	Environment     string        `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production when DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set"`
+	Environment     string        `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production if DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set, else embedded"`
 	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
 	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
-	MigrateOnStart  bool          `readBy:"api" env:"MIGRATE_ON_START" envDefault:"true" desc:"bring the schema up to date at start, under a lock"`
-	SecretKey       string        `readBy:"api" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: made at first start and kept in the database"`
-	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long everything still answers, as unhealthy, after SIGTERM"`
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in flight may then take to finish"`
+	MigrateOnStart  bool          `readBy:"api" env:"MIGRATE_ON_START" envDefault:"true" desc:"apply missing migrations at start, under a lock"`
+	SecretKey       string        `readBy:"api" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: created at the first start and kept in the database"`
+	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long the service still answers, but reports itself as unhealthy, after SIGTERM"`
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in progress may take to finish after SHUTDOWN_DRAIN"`
 }
 
 // minSecretKey is the least length of SECRET_KEY in characters.

@@ -34,14 +34,14 @@ const maxIdle = 5 * time.Minute
 
 // Config says which database and how it is used.
 type Config struct {
-	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; empty = a SQLite file"`
-	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"most connections of this process, 2 to 1000"`
-	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"20" desc:"connections kept open while idle for less than five minutes, 0 to DATABASE_MAX_CONNS; fewer than are in use at once makes new ones all the time, each with its sign-in"`
-	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m and more"`
-	Timeout          time.Duration `env:"DATABASE_TIMEOUT" envDefault:"3s" desc:"how long a request waits for the database each time that it needs it: for a connection, the statements and their commit together, 100ms to 1m; then it is answered 503"`
-	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long a new connection may take, signing in included, 100ms to 1m"`
-	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement of work that DATABASE_TIMEOUT does not bound may take, waiting for locks included, 100ms to 5m: operator commands, the removal of old records, a change of all versions of a server"`
-	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, waiting for other processes that migrate included, and for how long a migration is tried that others keep from its tables, 1s and more"`
+	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; default: a SQLite file"`
+	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"maximum number of connections of this process, 2 to 1000"`
+	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"20" desc:"number of idle connections that are kept open, for less than five minutes, 0 to DATABASE_MAX_CONNS; if it is lower than the usual number in use, the service opens new connections all the time, each with its authentication"`
+	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m or more"`
+	Timeout          time.Duration `env:"DATABASE_TIMEOUT" envDefault:"3s" desc:"how long a request waits each time it needs the database: for a connection, the statements and their commit together, 100ms to 1m; after that it returns 503"`
+	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long opening a connection may take, authentication included, 100ms to 1m"`
+	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, in work that DATABASE_TIMEOUT does not limit: operator commands, the removal of old records, a change of all versions of a server; 100ms to 5m"`
+	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, including the wait for other processes that migrate, and how long a migration is tried again while others use its tables, 1s or more"`
 }
 
 // Validate checks the ranges and the form of the URL. No error of it tells the

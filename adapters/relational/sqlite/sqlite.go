@@ -33,9 +33,9 @@ const File = "tollgate.db"
 
 // Config says where the file is and how it is used.
 type Config struct {
-	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file, made when it is not there"`
-	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"connections that read beside the one that writes, 1 to 128"`
-	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a change waits for its turn: for the changes before it and for other processes that write, 100ms to 1m; then it fails, with 503 to the caller"`
+	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file; created if it does not exist"`
+	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"number of connections for reads, in addition to the one that writes, 1 to 128"`
+	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a change waits for earlier changes and for other processes that write, 100ms to 1m; after that it returns 503"`
 }
 
 // Validate checks the ranges.

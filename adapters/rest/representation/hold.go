@@ -13,7 +13,7 @@ import (
 // Config is what an operator may set of answers to reads.
 type Config struct {
 	// InFlight of 0 is no bound, for tests; Validate refuses it.
-	InFlight int `env:"ANSWERS_IN_FLIGHT" envDefault:"268435456" desc:"bytes of large answers to reads, of 256 KiB and more each, and to changes of the status of many versions, that may wait in memory for their clients to take them; a large answer beyond that is 503"`
+	InFlight int `env:"ANSWERS_IN_FLIGHT" envDefault:"268435456" desc:"total bytes of large responses that may wait in memory for their clients; large are responses of 256 KiB or more to reads and to status changes of many versions; one more large response is 503"`
 }
 
 // minInFlight is room for a few answers of the greatest size.
