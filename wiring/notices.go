@@ -6,6 +6,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -22,7 +23,7 @@ import (
 func noticeDesk(
 	a settings.Auth, b setup.Brand, c stepup.Couriers, p noticePorts,
 ) *notices.Desk {
-	reporter := prometheus.NewNotices(noticeLog{p.Log}, p.Metrics.Auth)
+	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
 	var desk *notices.Desk
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
 		desk = notices.New(b.Name, notices.Ports{
@@ -41,23 +42,4 @@ type noticePorts struct {
 	Throttle throttle.Throttle
 	Metrics  partMetrics
 	Log      *logrus.Entry
-}
-
-// noticeLog writes what does not go out into the log. It names nobody.
-type noticeLog struct{ log *logrus.Entry }
-
-// Sent is nothing to write about.
-func (noticeLog) Sent(notices.Kind) {}
-
-// Withheld is neither: a limit that is used up would fill the log.
-func (noticeLog) Withheld(notices.Kind) {}
-
-// Failed tells that a notice could not be delivered.
-func (l noticeLog) Failed(kind notices.Kind, err error) {
-	l.log.WithError(err).WithField("kind", string(kind)).Warn("a notice could not be delivered")
-}
-
-// Dropped tells how many there was no room or no time for.
-func (l noticeLog) Dropped(count uint64) {
-	l.log.WithField("notices", count).Warn("notices were dropped")
 }

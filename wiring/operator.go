@@ -3,16 +3,12 @@ package wiring
 import (
 	"context"
 	"errors"
-	"os"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
-	"github.com/tollgate-dev/tollgate/adapters/valkey"
-	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -22,10 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
-	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -102,57 +96,11 @@ func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, er
 	return db.Steps(ctx)
 }
 
-// privateMode are the permissions of a backup, which holds secrets.
-const privateMode = 0o600
-
-// Backup writes the records as they are at one moment into a file, while the
-// service may run, and returns the file's size in bytes. One that is there
-// already is fault.Conflict, unless it is to be replaced. PostgreSQL has tools of
-// its own for that.
+// Backup writes the records as they are at one moment into a file, while the service may run, and returns the
+// size of the file in bytes (sqlite.WriteBackup). PostgreSQL has its own tools for it.
 func Backup(ctx context.Context, s settings.Settings, file string, replace bool) (int64, error) {
 	if s.Postgres.URL != "" {
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
 	}
-	if err := sqlite.Present(s.SQLite); err != nil {
-		return 0, err
-	}
-	if sqlite.Holds(s.SQLite, file) {
-		return 0, errors.New(file + " is the database itself")
-	}
-	return wholefile.Write(file, wholefile.Options{Mode: privateMode, Replace: replace}, func(f *os.File) error {
-		return sqlite.Backup(ctx, s.SQLite, f.Name())
-	})
-}
-
-// dropper is the session cache of an operator command: the command keeps no
-// copies and reads none, and what it ends is dropped on Valkey, to which it
-// connects for that alone. Where KVSTORE_URL is not set, the copies of other
-// processes age out.
-type dropper struct {
-	config valkey.Config
-	clock  clock.Clock
-	log    *logrus.Entry
-}
-
-func newDropper(c valkey.Config, k clock.Clock, log *logrus.Entry) sessioncache.Cache {
-	return dropper{c, k, log}
-}
-
-func (dropper) Get(context.Context, auth.SessionID) (auth.Session, bool) {
-	return auth.Session{}, false
-}
-
-func (dropper) Put(context.Context, auth.Session, time.Time) {}
-
-func (d dropper) Drop(ctx context.Context, ids ...auth.SessionID) {
-	if d.config.URL == "" || len(ids) == 0 {
-		return
-	}
-	cache, end, err := valkey.OpenSessions(ctx, d.config, d.clock, d.log)
-	if err != nil {
-		d.log.WithError(err).Warn("copies of the ended sessions are not dropped, and age out within a second")
-		return
-	}
-	defer end()
-	cache.Drop(ctx, ids...)
+	return sqlite.WriteBackup(ctx, s.SQLite, file, replace)
 }

@@ -1,16 +1,13 @@
 package wiring
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sirupsen/logrus"
-	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -45,19 +42,5 @@ func TestReadinessLooksAtPlugins(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v: readiness looks at plugins: %t, want %t", c.parts, got, c.want)
 		}
-	}
-}
-
-// TestRefusedRulesAreToldWithWhatIsInForce wants the log to say which rules hold
-// when a configuration is refused.
-func TestRefusedRulesAreToldWithWhatIsInForce(t *testing.T) {
-	log, heard := logtest.NewNullLogger()
-	told := newRuleLog(logrus.NewEntry(log))
-	for _, want := range []string{"none is in force yet", "the one before stays in force"} {
-		told.Refused(errors.New("a.yaml:1:1: broken"))
-		if got := heard.LastEntry().Message; !strings.Contains(got, want) {
-			t.Errorf("told %q, want %q in it", got, want)
-		}
-		told.Loaded(1, 1)
 	}
 }

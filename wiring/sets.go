@@ -1,7 +1,6 @@
 package wiring
 
 import (
-	"runtime/debug"
 	"time"
 
 	"github.com/google/wire"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
@@ -21,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
-	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -43,15 +42,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
-	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
-	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/secrets"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -63,55 +56,16 @@ var settingsSet = wire.NewSet(
 		"SQLite", "Valkey", "PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug", "Prometheus", "Statsd"),
 )
 
-// systemSet gives time and randomness.
-var systemSet = wire.NewSet(
-	wire.Struct(new(system.Clock)), wire.Bind(new(clock.Clock), new(system.Clock)),
-	wire.Struct(new(system.Entropy)), wire.Bind(new(secrets.Entropy), new(system.Entropy)),
-)
-
-// recordSet answers the ports of records with the relational database.
-var recordSet = wire.NewSet(
-	relational.NewAccounts, wire.Bind(new(authstore.Accounts), new(*relational.Accounts)),
-	relational.NewLockouts, wire.Bind(new(authstore.Lockouts), new(*relational.Lockouts)),
-	relational.NewSessions, wire.Bind(new(authstore.Sessions), new(*relational.Sessions)),
-	wire.Bind(new(authstore.SessionHistory), new(*relational.Sessions)), wire.Bind(new(authstore.SessionLevels), new(*relational.Sessions)),
-	wire.Bind(new(authstore.SessionRetention), new(*relational.Sessions)),
-	relational.NewRefreshTokens, wire.Bind(new(authstore.RefreshTokens), new(*relational.RefreshTokens)),
-	relational.NewDevices, wire.Bind(new(authstore.Devices), new(*relational.Devices)),
-	relational.NewDeviceTokens, wire.Bind(new(authstore.DeviceTokens), new(*relational.DeviceTokens)),
-	relational.NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*relational.PendingLogins)),
-	relational.NewChallenges, wire.Bind(new(authstore.Challenges), new(*relational.Challenges)),
-	relational.NewKeyring, wire.Bind(new(authstore.KeyRing), new(*relational.Keyring)),
-	relational.NewServers, wire.Bind(new(serverstore.Reader), new(*relational.Servers)),
-	wire.Bind(new(serverstore.Writer), new(*relational.Servers)),
-	relational.NewGrants, wire.Bind(new(grantstore.Store), new(*relational.Grants)),
-	relational.NewMethods, wire.Bind(new(methodstore.Store), new(*relational.Methods)),
-	wire.Bind(new(listing.Methods), new(*relational.Methods)),
-)
-
-// peopleSet gives the operator's side of accounts.
-var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"))
-
-// permitSet gives the operator's side of grants.
-var permitSet = wire.NewSet(
-	permit.New, wire.Struct(new(permit.Ports), "*"), inprocess.NewGrants, wire.Bind(new(authority.Grants), new(*inprocess.Grants)),
-)
-
-// curateSet gives the operator's side of the methods listing.
-var curateSet = wire.NewSet(
-	curate.New, wire.Struct(new(curate.Ports), "*"), inprocess.NewMethods, wire.Bind(new(authority.Methods), new(*inprocess.Methods)),
-)
-
-// transferSet gives the operator's side of the registry.
-var transferSet = wire.NewSet(
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.NewImports, wire.Bind(new(authority.Imports), new(*inprocess.Imports)),
+// operationsSet provides the use cases of operators.
+var operationsSet = wire.NewSet(
+	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"),
+	permit.New, wire.Struct(new(permit.Ports), "*"), curate.New, wire.Struct(new(curate.Ports), "*"),
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.RecorderSet,
 )
 
 // authSet gives the use cases of authentication.
 var authSet = wire.NewSet(
-	jwt.Open, wire.Bind(new(secrets.TokenSigner), new(*jwt.Issuer)), wire.Bind(new(secrets.TokenVerifier), new(*jwt.Issuer)),
-	wire.Bind(new(authstore.PublishedKeys), new(*jwt.Issuer)),
-	audit.New,
+	jwt.Set, audit.New,
 	access.NewChecker,
 	devices.New, wire.Struct(new(devices.Ports), "*"),
 	signInConfig, signin.New, wire.Struct(new(signin.Ports), "*"),
@@ -141,7 +95,7 @@ func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
 var registrySet = wire.NewSet(
 	cursorSealer, browse.New,
 	publishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), packageChecks,
-	writeTrust, inprocess.NewAuthority, wire.Bind(new(authority.Authority), new(*inprocess.Authority)),
+	writeTrust, inprocess.AuthoritySet,
 )
 
 func writeTrust(r settings.Registry) auth.TrustLevel { return r.Level() }
@@ -158,6 +112,9 @@ func packageChecks(p settings.Packages, parts Parts, host *pluginhost.Host, r me
 	}
 	return prometheus.NewOwnership(host.Ownership(), r)
 }
+
+// recordSet provides the stores.
+var recordSet = wire.NewSet(relational.Set, wire.Bind(new(listing.Methods), new(*relational.Methods)))
 
 // methodsSet gives the methods listing.
 var methodsSet = wire.NewSet(
@@ -179,7 +136,7 @@ func registerer(r *prometheus.Registry) metrics.Registerer { return r }
 var limitSet = wire.NewSet(
 	wire.Struct(new(processCounters), "*"), limitCounters, wire.Struct(new(counterSettings), "*"), otlp.Open, counterStore, chooseOverLimit,
 	decideConfig, wire.Struct(new(limitStores), "*"), rateLimitPorts, decide.New, wire.Bind(new(decide.Rules), new(*reload.Rules)),
-	ruleOptions, reload.New, newRuleLog, wire.Bind(new(reload.Reporter), new(*ruleLog)),
+	ruleOptions, reload.New, eventlog.NewRules, wire.Bind(new(reload.Reporter), new(*eventlog.Rules)),
 	chooseRules,
 	statisticsOptions, statistics.New, debugapi.NewStatistics, wire.Struct(new(sinks), "*"),
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
@@ -252,37 +209,6 @@ func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleC
 			throttle.StepUpUser:      limit(l.StepUp, l.StepUpWindow),
 			throttle.NoticeUser:      limit(l.Notices, time.Hour),
 		},
-	}
-}
-
-// ruleLog writes what becomes of each rate limit configuration into the log.
-type ruleLog struct {
-	log    *logrus.Entry
-	loaded bool // one came into force
-}
-
-func newRuleLog(log *logrus.Entry) *ruleLog { return &ruleLog{log: log} }
-
-// manyRules is from how many rules on reading them takes memory that is worth
-// giving back to the system at once, for the tenth of a second that it takes.
-const manyRules = 10_000
-
-// Loaded tells that a configuration is in force.
-func (l *ruleLog) Loaded(domains, rules int) {
-	l.loaded = true
-	l.log.WithFields(logrus.Fields{"domains": domains, "rules": rules}).Info("rate limit configuration is in force")
-	if rules >= manyRules {
-		debug.FreeOSMemory()
-	}
-}
-
-// Refused tells all that is wrong with one that is not.
-func (l *ruleLog) Refused(err error) {
-	line := l.log.WithError(err)
-	if l.loaded {
-		line.Error("rate limit configuration is refused, the one before stays in force")
-	} else {
-		line.Error("rate limit configuration is refused, and none is in force yet")
 	}
 }
 

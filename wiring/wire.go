@@ -9,22 +9,25 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
+	settingsSet, system.Set, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet,
 	wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
+	settingsSet, system.Set, uncountedSet, recordSet, rootSecret, operationsSet, untraced,
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	newDropper, audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
+	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)), audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	devices.NewOperator,
 	wire.Struct(new(Operator), "*"),
 )
@@ -46,7 +49,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 
 // openRateLimit runs rate limit decisions alone.
 func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
-	wire.Build(settingsSet, systemSet, metricsSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService)
+	wire.Build(settingsSet, system.Set, metricsSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService)
 	return nil, nil, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -20,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -37,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -50,8 +53,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	rateLimit := s.RateLimit
 	config2 := decideConfig(rateLimit)
 	options := ruleOptions(rateLimit)
-	wiringRuleLog := newRuleLog(log)
-	rules := reload.New(options, wiringRuleLog)
+	rules := eventlog.NewRules(log)
+	reloadRules := reload.New(options, rules)
 	clock := system.Clock{}
 	memoryConfig := s.Memory
 	prometheusRegisterer := registerer(r)
@@ -79,7 +82,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 	}
-	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
+	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup()
@@ -87,7 +90,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}
 	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(rules, decider, options2)
+	statisticsStatistics := statistics.New(reloadRules, decider, options2)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
 		cleanup()
@@ -114,7 +117,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Config:     config,
 		Debug:      debugapiConfig,
 		Decider:    decider,
-		Rules:      rules,
+		Rules:      reloadRules,
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
@@ -434,8 +437,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	rateLimit := s.RateLimit
 	config2 := decideConfig(rateLimit)
 	options := ruleOptions(rateLimit)
-	wiringRuleLog := newRuleLog(log)
-	rules := reload.New(options, wiringRuleLog)
+	rules := eventlog.NewRules(log)
+	reloadRules := reload.New(options, rules)
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
 	memcachedConfig := s.Memcached
@@ -477,7 +480,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 	}
-	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
+	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup2()
@@ -486,7 +489,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(rules, decider, options2)
+	statisticsStatistics := statistics.New(reloadRules, decider, options2)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
 		cleanup2()
@@ -515,7 +518,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Config:     config,
 		Debug:      debugapiConfig,
 		Decider:    decider,
-		Rules:      rules,
+		Rules:      reloadRules,
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
@@ -878,8 +881,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	rateLimit := s.RateLimit
 	config2 := decideConfig(rateLimit)
 	options := ruleOptions(rateLimit)
-	wiringRuleLog := newRuleLog(log)
-	rules := reload.New(options, wiringRuleLog)
+	rules := eventlog.NewRules(log)
+	reloadRules := reload.New(options, rules)
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
 	memcachedConfig := s.Memcached
@@ -921,7 +924,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 	}
-	ports := rateLimitPorts(rules, wiringLimitStores, clock, log)
+	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
 	decider, err := decide.New(config2, ports)
 	if err != nil {
 		cleanup2()
@@ -930,7 +933,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}
 	prometheusConfig := s.Prometheus
 	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(rules, decider, options2)
+	statisticsStatistics := statistics.New(reloadRules, decider, options2)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
 		cleanup2()
@@ -959,7 +962,7 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 		Config:     config,
 		Debug:      debugapiConfig,
 		Decider:    decider,
-		Rules:      rules,
+		Rules:      reloadRules,
 		Statistics: debugapiStatistics,
 		Metrics:    r,
 		Sinks:      wiringSinks,
@@ -1014,7 +1017,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	}
 	valkeyConfig := s.Valkey
 	clock := system.Clock{}
-	cache := newDropper(valkeyConfig, clock, log)
+	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
 	auditLog := relational.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
 	keyring := relational.NewKeyring(db)
@@ -1031,7 +1034,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Pending:     pendingLogins,
 		Transaction: runner,
 		Passwords:   hasher,
-		Cache:       cache,
+		Cache:       sessionDropper,
 		Trail:       trail,
 		Clock:       clock,
 		Entropy:     entropy,
@@ -1049,7 +1052,7 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 		Sessions:     sessions,
 		Levels:       sessions,
 		Transaction:  runner,
-		Cache:        cache,
+		Cache:        sessionDropper,
 		Trail:        trail,
 		Clock:        clock,
 	}
@@ -1105,11 +1108,11 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 
 // serviceSet is what all ways of running all parts have in common.
 var serviceSet = wire.NewSet(
-	settingsSet, systemSet, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
+	settingsSet, system.Set, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
 )
 
 // operatorSet is what operator commands need.
 var operatorSet = wire.NewSet(
-	settingsSet, systemSet, uncountedSet, recordSet, rootSecret, peopleSet, permitSet, curateSet, transferSet, untraced,
-	chooseRecords, wire.Struct(new(recordSettings), "*"), newDropper, audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
+	settingsSet, system.Set, uncountedSet, recordSet, rootSecret, operationsSet, untraced,
+	chooseRecords, wire.Struct(new(recordSettings), "*"), valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)), audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
 )

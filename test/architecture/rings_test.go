@@ -107,7 +107,7 @@ func TestRings(t *testing.T) {
 		{"driving adapter in its tree", "adapters/rest/registryapi", ours + "adapters/rest", ""},
 		{"driving adapter on its kind", "adapters/debugapi", ours + "adapters/rest", "a driving adapter of debugapi may not import a driving adapter of rest"},
 		{"driving adapter on a shared part", "adapters/rest", ours + "adapters/internal/tlsfiles", ""},
-		{"shared part on the core", "adapters/internal/tlsfiles", ours + "core/fault", "a shared part may not import a kernel"},
+		{"shared part on the core", "adapters/internal/tlsfiles", ours + "core/auth", "a shared part may not import a model"},
 		{"driving adapter on a driven one", "adapters/rest", ours + "adapters/valkey", "a driving adapter may not import a driven adapter"},
 		{"driven adapter on a port", "adapters/valkey", ours + "ports/counter", ""},
 		{"driven adapter on a use case", "adapters/valkey", ours + "core/ratelimit/decide", "a driven adapter may not import a use case"},

@@ -16,7 +16,7 @@ const (
 	contract     ring = "contract suite"  // what every adapter of a port must pass
 	driving      ring = "driving adapter" // calls the core
 	driven       ring = "driven adapter"  // answers a port
-	part         ring = "shared part"     // what adapters share of connections, files and waiting: knows neither core nor ports
+	part         ring = "shared part"     // what adapters share of connections, files and waiting: knows no hexagon and no port
 	bridge       ring = "bridge adapter"  // answers a port of one hexagon from the use cases of another
 	protocol     ring = "plugin protocol" // what host and plugins both speak
 	sdk          ring = "plugin SDK"      // what a plugin's author imports
@@ -36,14 +36,14 @@ var mayImport = map[ring][]ring{
 	port:         {kernel, model},
 	contract:     {kernel, model, port, contract},
 	driving:      {kernel, model, port, useCase, protocol, driving, part},
-	part:         {part},
+	part:         {kernel, part},
 	driven:       {kernel, model, port, protocol, driven, part},
 	bridge:       {kernel, model, port, useCase, bridge},
 	protocol:     {kernel, model, port, protocol},
 	sdk:          {kernel, model, port, contract, protocol, sdk},
 	pluginBinary: {protocol, sdk},
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
-	command:      {kernel, model, useCase, port, driving, driven, bridge, protocol, sdk, wiring},
+	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	spanning: {
 		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
@@ -68,11 +68,11 @@ var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ru
 // drivingAdapters call the core; an adapter that is not listed here or in bridgeAdapters is driven.
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog", "adapters/prometheus",
-	"adapters/decisionlog",
+	"adapters/decisionlog", "adapters/eventlog",
 }
 
 // sharedParts are what several adapters need of connections, of files and of waiting.
-var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/pause"}
+var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/pause", "adapters/wholefile"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

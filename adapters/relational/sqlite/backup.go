@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -18,20 +19,28 @@ func Present(c Config) error {
 	return err
 }
 
-// Backup writes the database as it is at one moment into a file that is empty.
-// Other processes go on reading and writing meanwhile. fault.NotFound where there
-// is no database, fault.Unavailable where the copy cannot be written.
-func Backup(ctx context.Context, c Config, file string) error {
+// privateMode are the permissions of a backup, which holds secrets.
+const privateMode = 0o600
+
+// WriteBackup writes the database as it is at one moment into a file, and returns the size of the file in
+// bytes. Other processes can read and write the database meanwhile. It returns fault.NotFound if there is no
+// database, fault.Conflict if the file exists and replace is false, fault.Invalid if the file is one of the
+// database's own, and fault.Unavailable if the copy cannot be written.
+func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int64, error) {
 	source, err := existing(c.Dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return c.copyInto(ctx, source, file)
+	if holdsDatabase(c, file) {
+		return 0, fault.New(fault.Invalid, "", file+" is the database itself")
+	}
+	return wholefile.Write(file, wholefile.Options{Mode: privateMode, Replace: replace}, func(f *os.File) error {
+		return c.copyInto(ctx, source, f.Name())
+	})
 }
 
-// Holds tells whether a file is one of those that the database is kept in: a
-// copy of it there would be its end.
-func Holds(c Config, file string) bool {
+// holdsDatabase reports whether the database is kept in a file, so that a backup there would destroy it.
+func holdsDatabase(c Config, file string) bool {
 	of, err := os.Stat(file)
 	if err != nil {
 		return false

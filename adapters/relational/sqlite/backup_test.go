@@ -40,11 +40,8 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(restored, sqlite.File)
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := sqlite.Backup(t.Context(), config(dir), file); err != nil {
-			t.Fatal(err)
+		if size, err := sqlite.WriteBackup(t.Context(), config(dir), file, false); err != nil || size == 0 {
+			t.Fatalf("%d bytes, %v", size, err)
 		}
 		if files, err := os.ReadDir(restored); err != nil || len(files) != 1 {
 			t.Errorf("beside the backup there is %v (%v)", files, err)
@@ -62,15 +59,15 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 func TestBackupsThatCannotBe(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	open(t, config(dir))
-	if err := sqlite.Backup(t.Context(), config(filepath.Join(kept, "none")), filepath.Join(kept, "file")); !fault.Is(err, fault.NotFound) {
+	if _, err := sqlite.WriteBackup(t.Context(), config(filepath.Join(kept, "none")), filepath.Join(kept, "file"), false); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a backup of nothing: %v", err)
 	}
-	if err := sqlite.Backup(t.Context(), config(dir), filepath.Join(kept, "none", "file")); !fault.Is(err, fault.Unavailable) {
+	if _, err := sqlite.WriteBackup(t.Context(), config(dir), filepath.Join(kept, "none", "file"), false); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a backup to nowhere: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := sqlite.Backup(ended, config(dir), filepath.Join(kept, "cancelled")); err == nil {
+	if _, err := sqlite.WriteBackup(ended, config(dir), filepath.Join(kept, "cancelled"), false); err == nil {
 		t.Error("a cancelled backup succeeded")
 	}
 }
@@ -98,20 +95,28 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestHolds wants the database's own files told from all others, by whatever name.
-func TestHolds(t *testing.T) {
+// TestBackupIntoItself refuses to overwrite the files of the database, whatever name they are given, and other
+// files without replace.
+func TestBackupIntoItself(t *testing.T) {
 	dir := t.TempDir()
 	open(t, config(dir))
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(filepath.Join(dir, sqlite.File), link); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]bool{
-		filepath.Join(dir, sqlite.File): true, filepath.Join(dir, sqlite.File+"-wal"): true, link: true,
-		filepath.Join(dir, "other"): false, dir: false,
-	} {
-		if sqlite.Holds(config(dir), file) != want {
-			t.Errorf("%s: want %v", file, want)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(dir, sqlite.File), filepath.Join(dir, sqlite.File+"-wal"), link} {
+		if _, err := sqlite.WriteBackup(t.Context(), config(dir), file, true); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", file, err)
 		}
+	}
+	if _, err := sqlite.WriteBackup(t.Context(), config(dir), other, false); !fault.Is(err, fault.Conflict) {
+		t.Errorf("without replace: %v", err)
+	}
+	if _, err := sqlite.WriteBackup(t.Context(), config(dir), other, true); err != nil {
+		t.Errorf("with replace: %v", err)
 	}
 }

@@ -1,0 +1,69 @@
+package eventlog
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	"github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+)
+
+var (
+	_ reload.Reporter  = (*Rules)(nil)
+	_ notices.Reporter = Notices{}
+)
+
+// logged returns the lines that do writes, with their level, error and fields.
+func logged(t *testing.T, do func(*logrus.Entry)) []string {
+	t.Helper()
+	log, hook := test.NewNullLogger()
+	do(logrus.NewEntry(log))
+	var lines []string
+	for _, e := range hook.AllEntries() {
+		text, err := (&logrus.TextFormatter{DisableTimestamp: true, DisableColors: true}).Format(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.TrimSpace(string(text)))
+	}
+	return lines
+}
+
+func TestRules(t *testing.T) {
+	got := logged(t, func(log *logrus.Entry) {
+		r := NewRules(log)
+		r.Refused(errors.New("a.yaml:1: bad"))
+		r.Loaded(1, manyRules)
+		r.Refused(errors.New("a.yaml:2: bad"))
+	})
+	want := []string{
+		`level=error msg="rate limit configuration is refused, and none is in force yet" error="a.yaml:1: bad"`,
+		`level=info msg="rate limit configuration is in force" domains=1 rules=10000`,
+		`level=error msg="rate limit configuration is refused, the one before stays in force" error="a.yaml:2: bad"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestNotices(t *testing.T) {
+	got := logged(t, func(log *logrus.Entry) {
+		n := NewNotices(log)
+		n.Sent(notices.Replay)
+		n.Withheld(notices.Replay)
+		n.Failed(notices.Replay, errors.New("refused"))
+		n.Dropped(3)
+	})
+	want := []string{
+		`level=warning msg="a notice could not be delivered" error=refused kind=` + string(notices.Replay),
+		`level=warning msg="notices were dropped" notices=3`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
