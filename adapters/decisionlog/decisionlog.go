@@ -46,7 +46,7 @@ func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.
 func fieldsOf(d *ratelimit.Descriptor, f *decide.Finding) logrus.Fields {
 	fields := logrus.Fields{"descriptor": descriptorText(d.Entries), "code": codeText(f.Status.Code), "hits": signedHits(d, f)}
 	addRule(fields, d, f)
-	if f.Status.Limited() {
+	if f.Status.HasLimit() {
 		fields["limit"] = strconv.FormatUint(uint64(f.Status.Limit.RequestsPerUnit), 10) + " per " + f.Status.Limit.Unit.String()
 		fields["remaining"] = f.Status.Remaining
 	}

@@ -166,7 +166,7 @@ func toMessage(d *ratelimit.Decision, headers []pair) *ratelimitpb.RateLimitResp
 func (r *reply) fill(from *ratelimit.Status) {
 	r.status.Code = codeTo(from.Code)
 	r.status.LimitRemaining = from.Remaining
-	if from.Limited() {
+	if from.HasLimit() {
 		r.limit.RequestsPerUnit = from.Limit.RequestsPerUnit
 		r.limit.Unit = unitTo(from.Limit.Unit)
 		r.limit.Name = limitName(from)

@@ -43,7 +43,7 @@ func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 	return Check{Name: "configuration", Healthy: func() bool {
 		set := rules.Current()
 		if c.AtLeastOneSet {
-			return set != nil && set.Size() > 0
+			return set != nil && set.DomainCount() > 0
 		}
 		return set != nil || c.ForceStart
 	}}

@@ -47,7 +47,7 @@ func appendCode(dst []byte, c ratelimit.Code) []byte {
 func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 	dst = append(dst, `{"code":`...)
 	dst = appendCode(dst, s.Code)
-	if s.Limited() {
+	if s.HasLimit() {
 		dst = append(dst, `,"currentLimit":{`...)
 		if name := limitName(s); name != "" {
 			dst = append(dst, `"name":`...)
@@ -67,7 +67,7 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 		dst = append(dst, `,"limitRemaining":`...)
 		dst = strconv.AppendUint(dst, uint64(s.Remaining), 10)
 	}
-	if s.Limited() {
+	if s.HasLimit() {
 		dst = append(dst, `,"durationUntilReset":"`...)
 		dst = strconv.AppendInt(dst, seconds(s.UntilReset), 10)
 		dst = append(dst, `s"`...)

@@ -32,8 +32,8 @@ func BenchmarkLoad(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if set.Len() != rules {
-				b.Fatalf("%d rules", set.Len())
+			if set.RuleCount() != rules {
+				b.Fatalf("%d rules", set.RuleCount())
 			}
 			b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/load")

@@ -211,7 +211,7 @@ func FuzzParse(f *testing.F) {
 		switch {
 		case err == nil && len(s.Faults) > 0:
 			t.Error("faults are accepted")
-		case err == nil && !set.Has(ratelimit.Domain(s.Domain.Value)):
+		case err == nil && !set.HasDomain(ratelimit.Domain(s.Domain.Value)):
 			t.Error("the domain is lost")
 		}
 	})

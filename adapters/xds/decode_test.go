@@ -143,7 +143,7 @@ func FuzzDecode(f *testing.F) {
 			t.Error("faults are accepted")
 		case s.Unread && len(s.Faults) == 0:
 			t.Error("what cannot be read has no fault")
-		case err == nil && !set.Has(ratelimit.Domain(s.Domain.Value)):
+		case err == nil && !set.HasDomain(ratelimit.Domain(s.Domain.Value)):
 			t.Error("the domain is lost")
 		}
 	})

@@ -96,11 +96,11 @@ func wantDomains(t *testing.T, rules *reload.Rules, names ...string) {
 	if set == nil {
 		t.Fatal("no configuration is in force")
 	}
-	if set.Size() != len(names) {
+	if set.DomainCount() != len(names) {
 		t.Errorf("domains %q are in force, want %q", set.Domains(), names)
 	}
 	for _, name := range names {
-		if !set.Has(ratelimit.Domain(name)) {
+		if !set.HasDomain(ratelimit.Domain(name)) {
 			t.Errorf("domains %q are in force, want %q", set.Domains(), names)
 		}
 	}
@@ -253,7 +253,7 @@ func TestDefaultTakesLargeMessages(t *testing.T) {
 	m := newManager(t)
 	rules := follow(t, open(t, settings(m.address)))
 	m.await("acknowledgement", acknowledges(m.offer(large(200_000)))) // 6 MB, more than gRPC takes by itself
-	if got := rules.Current().Len(); got != 200_000 {
+	if got := rules.Current().RuleCount(); got != 200_000 {
 		t.Errorf("%d rules are in force", got)
 	}
 }

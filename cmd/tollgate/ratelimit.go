@@ -64,7 +64,7 @@ func newRatelimitCheck(p process) *cobra.Command {
 		if err := o.print(p.stdout, table{header: []string{"DOMAIN"}, rows: rows, value: domains}); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(p.stderr, "%s, nothing wrong\n", count(set.Len(), "rule", "rules")) // the exit code says it too
+		_, _ = fmt.Fprintf(p.stderr, "%s, nothing wrong\n", count(set.RuleCount(), "rule", "rules")) // the exit code says it too
 		return nil
 	}
 	return c

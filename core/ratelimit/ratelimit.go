@@ -1,6 +1,5 @@
-// Package ratelimit is the model of the rate limit service: what is asked, what
-// a rule limits, and what is answered. It neither matches rules (ruleset does)
-// nor counts (decide does).
+// Package ratelimit is the model of the rate limit service: requests, rules and decisions. It
+// neither matches rules (ruleset does) nor counts (decide does).
 package ratelimit
 
 import "time"
@@ -8,8 +7,8 @@ import "time"
 // Domain is a namespace of rules. Its name is compared exactly.
 type Domain string
 
-// Entry is one key and value of a descriptor. Both are the caller's own words,
-// compared exactly and apart from each other.
+// Entry is one key and value of a descriptor. The caller chooses both; each is compared exactly and
+// by itself.
 type Entry struct {
 	Key   string
 	Value string
@@ -18,36 +17,36 @@ type Entry struct {
 // Descriptor is a path of entries, from the widest to the narrowest.
 type Descriptor struct {
 	Entries []Entry
-	// Override takes the place of any rule, in a domain that has rules (contract L-16). It is nil
-	// for none.
+	// Override replaces the limit of the rule, in a domain that has rules (contract L-16); nil
+	// without an override.
 	Override *Limit
-	// Hits is how many hits this descriptor adds. It is nil for as many as the request's; zero
-	// looks without counting (contract L-19).
+	// Hits is the number of hits of this descriptor; nil means the number of the request. Zero
+	// reads the counter without counting (contract L-19).
 	Hits *uint64
-	// GiveBack takes the hits off the counter instead of adding them.
+	// GiveBack subtracts the hits from the counter instead of adding them.
 	GiveBack bool
 }
 
-// Request asks whether hits on all its descriptors are within their limits.
+// Request is the question whether hits on all its descriptors are within their limits.
 type Request struct {
 	Domain      Domain
 	Descriptors []Descriptor
-	// Hits is how many hits each descriptor adds that has no number of its own; zero counts as one
-	// (contract L-19).
+	// Hits is the number of hits of each descriptor that has no number of its own; zero counts as
+	// one (contract L-19).
 	Hits uint32
 }
 
 // MaxHits is the most hits that one descriptor may add (contract L-19).
 const MaxHits = 1<<32 - 1
 
-// Limit is how many requests a unit of time admits. Its zero value is no limit
-// at all, not a limit of zero.
+// Limit is the number of requests that are allowed in a unit of time. Its zero value means that
+// there is no limit, not a limit of zero.
 type Limit struct {
 	RequestsPerUnit uint32
 	Unit            Unit
 }
 
-// Code says whether something is within its limit.
+// Code is the result for a descriptor or a request.
 type Code uint8
 
 // The codes of the v3 rate limit protocol that this service answers.
@@ -59,47 +58,49 @@ const (
 // Unlimited is the LimitRemaining of a rule without a limit (contract L-6).
 const Unlimited = 1<<32 - 1
 
-// Status is the answer to one descriptor.
+// Status is the result for one descriptor.
 type Status struct {
 	Code Code
-	// Limit is what the descriptor was held against; zero for none: no rule, a
-	// replaced one, an unlimited one.
+	// Limit is the limit that applied; zero without a rule, and for a replaced or an unlimited
+	// rule.
 	Limit Limit
-	// Remaining is how many more hits the window admits.
+	// Remaining is how many more hits fit in the window.
 	Remaining uint32
-	// UntilReset is how long the window lasts yet, in whole seconds from 1 to
-	// the unit; zero without a limit.
+	// UntilReset is the rest of the window, in whole seconds from 1 to the unit; zero without a
+	// limit.
 	UntilReset time.Duration
-	// Rule is the rule behind Limit; nil for none, and for an override.
+	// Rule is the rule of Limit; nil without a limit, and for an override.
 	Rule *Rule
-	// Quota tells that the descriptor has a limit and is of quota mode.
+	// Quota reports that the descriptor has a limit and is in quota mode.
 	Quota bool
 }
 
-// Limited tells whether a limit stood behind the status.
-func (s *Status) Limited() bool { return s.Limit.Unit != NoUnit }
+// HasLimit reports whether a limit applied.
+func (s *Status) HasLimit() bool { return s.Limit.Unit != NoUnit }
 
-// Decision is the answer to a request: over limit when any descriptor is, with
-// the exceptions of quota and shadow mode.
+// Decision is the answer to a request: over limit when a descriptor is, except for quota mode and
+// shadow mode.
 type Decision struct {
 	Code     Code
 	Statuses []Status // one for each descriptor, in the request's order
 }
 
-// Closest returns the status that is closest to its limit: an over-limit one first, then the least
-// remaining, the earlier of equals (contract L-28). It returns nil when no status has a limit.
+// Closest returns the status that is closest to its limit: an over-limit one first, then the one
+// with the least remaining, then the earlier one (contract L-28). It returns nil when no status has
+// a limit.
 func (d *Decision) Closest() *Status {
 	var closest *Status
 	for i := range d.Statuses {
 		s := &d.Statuses[i]
-		if s.Limited() && (closest == nil || closer(s, closest)) {
+		if s.HasLimit() && (closest == nil || closerToLimit(s, closest)) {
 			closest = s
 		}
 	}
 	return closest
 }
 
-func closer(s, than *Status) bool {
+// closerToLimit reports whether s is closer to its limit than the other status.
+func closerToLimit(s, than *Status) bool {
 	if s.Code != than.Code {
 		return s.Code == OverLimit
 	}

@@ -36,7 +36,7 @@ var units = [...]struct {
 	Year:   {"year", 365 * day},
 }
 
-// ParseUnit returns the unit of a name in any case; false when there is none.
+// ParseUnit returns the unit of a name in any case, or false when there is no unit of that name.
 func ParseUnit(name string) (Unit, bool) {
 	for u := Second; int(u) < len(units); u++ {
 		if strings.EqualFold(units[u].name, name) {
@@ -63,7 +63,7 @@ func (u Unit) String() string {
 	return units[NoUnit].name
 }
 
-// Window returns how long the unit lasts; zero for none.
+// Window returns the length of the unit; zero for NoUnit.
 func (u Unit) Window() time.Duration {
 	if int(u) < len(units) {
 		return units[u].window

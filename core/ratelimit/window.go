@@ -11,12 +11,11 @@ import (
 // (contract L-22).
 const MaxKey = 200
 
-// MaxPrefix is the greatest length of a prefix, in bytes: it leaves room for
-// what follows it.
+// MaxPrefix is the greatest length of a prefix, in bytes. It leaves room for the rest of the key.
 const MaxPrefix = 100
 
-// ClockSkew is how long a store keeps a counter beyond its window, for instances
-// whose clocks are behind that of the one that made the counter.
+// ClockSkew is the time that a store keeps a counter after its window, for instances whose clocks
+// are slower than the clock of the instance that made the counter.
 const ClockSkew = time.Second
 
 // Window is one fixed window of time.
@@ -25,8 +24,9 @@ type Window struct {
 	Length time.Duration
 }
 
-// WindowAt returns the window of a length that contains the time: windows follow each other since
-// the epoch, floor(now/length)·length (contract L-21). The length is whole seconds, at least one.
+// WindowAt returns the window of the given length that contains now. Windows follow each other
+// since the epoch: floor(now/length)·length (contract L-21). The length is rounded down to whole
+// seconds, and is at least one second.
 func WindowAt(now time.Time, length time.Duration) Window {
 	seconds := max(int64(length/time.Second), 1)
 	unix := now.Unix()
@@ -42,31 +42,31 @@ func (w Window) End() time.Time {
 	return time.Unix(w.Start, 0).Add(w.Length)
 }
 
-// UntilReset returns how long the window lasts yet, in whole seconds from 1 to
-// its length; now is a time within the window.
+// UntilReset returns the rest of the window, in whole seconds from 1 to its length. now must be
+// within the window.
 func (w Window) UntilReset(now time.Time) time.Duration {
 	return w.Length - time.Duration(now.Unix()-w.Start)*time.Second
 }
 
-// Counter names one counter: what it counts, and in which window.
+// Counter identifies one counter: what it counts, and in which window.
 type Counter struct {
-	// Prefix stands literally before every key, hashed or not, so that keys can
-	// be told apart by whoever shares the store. ValidPrefix says what it may be.
+	// Prefix is the literal beginning of every key, hashed or not, so that the users of a shared
+	// store can distinguish their keys. ValidPrefix must hold.
 	Prefix  string
 	Domain  Domain
 	Entries []Entry
 	Window  Window
 }
 
-// ValidPrefix tells whether every store takes keys with the prefix: at most
-// MaxPrefix bytes of printable ASCII without spaces.
+// ValidPrefix reports whether every store accepts keys with the prefix: at most MaxPrefix bytes of
+// printable ASCII without spaces.
 func ValidPrefix(prefix string) bool {
-	return len(prefix) <= MaxPrefix && plain([]byte(prefix))
+	return len(prefix) <= MaxPrefix && isPrintableASCII([]byte(prefix))
 }
 
 // AppendKey appends the key of a counter to dst. No two counters have the same key: each text is
 // written after its length, and the key ends with the lengths of window and prefix. A key over
-// MaxKey bytes, or with bytes that a store refuses, becomes the prefix and a SHA-256 sum
+// MaxKey bytes, or with bytes that a store refuses, is replaced by the prefix and a SHA-256 sum
 // (contract L-22).
 //
 // It allocates nothing when dst has room.
@@ -81,14 +81,14 @@ func AppendKey(dst []byte, c Counter) []byte {
 	dst = appendNumber(dst, int64(c.Window.Length/time.Second))
 	dst = appendNumber(dst, c.Window.Start)
 	dst = appendNumber(dst, int64(len(c.Prefix)))
-	if key := dst[from:]; len(key) > MaxKey || !plain(key) {
+	if key := dst[from:]; len(key) > MaxKey || !isPrintableASCII(key) {
 		return appendHashed(dst[:from], key, c.Prefix)
 	}
 	return dst
 }
 
-// appendHashed writes over the key it hashes. A '#' cannot begin the plain
-// form, where a length follows the prefix.
+// appendHashed appends the hashed form of key, which may overwrite key itself. A key without a hash
+// never has a '#' after the prefix, because a length is there.
 func appendHashed(dst, key []byte, prefix string) []byte {
 	sum := sha256.Sum256(key)
 	dst = append(dst, prefix...)
@@ -108,8 +108,8 @@ func appendNumber(dst []byte, n int64) []byte {
 	return strconv.AppendInt(dst, n, 10)
 }
 
-// plain tells whether all bytes are printable ASCII and none is a space.
-func plain(key []byte) bool {
+// isPrintableASCII reports whether all bytes are printable ASCII other than the space.
+func isPrintableASCII(key []byte) bool {
 	for _, b := range key {
 		if b <= ' ' || b > '~' {
 			return false

@@ -59,8 +59,8 @@ func TestAppendKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestKeysAreUnambiguous draws counters from few letters, digits and the
-// characters of the key's own form.
+// TestKeysAreUnambiguous draws counters from few letters, digits and the characters of the key's
+// own form.
 func TestKeysAreUnambiguous(t *testing.T) {
 	text := rapid.StringMatching(`[a1:/#]{0,4}`)
 	counter := rapid.Custom(func(t *rapid.T) Counter {
@@ -99,11 +99,11 @@ func TestUnits(t *testing.T) {
 	}
 	for _, name := range []string{"", "unknown", "minutes"} {
 		if _, ok := ParseUnit(name); ok {
-			t.Errorf("%q is taken for a unit", name)
+			t.Errorf("%q is accepted as a unit", name)
 		}
 	}
 	if Unit(99).Window() != 0 || Unit(99).String() != "unknown" {
-		t.Error("a unit that is none has a window")
+		t.Error("an unknown unit has a window")
 	}
 }
 

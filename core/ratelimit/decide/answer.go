@@ -6,43 +6,45 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// answer makes the decision of the counts.
-func (d *Decider) answer(w *work) ratelimit.Decision {
-	held := w.outcome == counted && d.config.StopWhenOver && (w.blocked || w.anyOver())
+// makeDecision returns the decision that follows from the counts, and updates the statistics.
+func (d *Decider) makeDecision(w *work) ratelimit.Decision {
+	withheld := w.outcome == fromCounts && d.config.StopWhenOver && (w.countNothing || w.anyHitOver())
 	statuses := make([]ratelimit.Status, len(w.targets))
-	var v verdict
+	var sum codeSummary
 	for i := range w.targets {
 		t := &w.targets[i]
-		d.status(w, t, held, &statuses[i])
-		v.hear(t, statuses[i].Code)
+		d.fillStatus(w, t, withheld, &statuses[i])
+		sum.addStatus(t, statuses[i].Code)
 	}
-	return ratelimit.Decision{Code: d.overall(v), Statuses: statuses}
+	return ratelimit.Decision{Code: d.overallCode(sum), Statuses: statuses}
 }
 
-// verdict is what all statuses come to.
-type verdict struct {
-	over       bool // a descriptor that is not of quota mode
-	quota      bool // there are descriptors of quota mode, ...
-	quotaUnder bool // ... and one of them is within its limit
+// codeSummary collects the codes of all statuses.
+type codeSummary struct {
+	anyOver        bool // a descriptor outside quota mode is over its limit
+	anyQuota       bool // a descriptor is in quota mode
+	anyQuotaWithin bool // a descriptor in quota mode is within its limit
 }
 
-// hear adds a descriptor. An unlimited one has no quota. One without a rule, or with a rule that
-// another one replaces, is of quota mode, and within its limit, only with QUOTA_MODE.
-func (v *verdict) hear(t *target, c ratelimit.Code) {
+// addStatus adds the code of one descriptor. An unlimited descriptor has no quota. A descriptor
+// without a rule, or with a replaced rule, is in quota mode, and within its limit, only with
+// QUOTA_MODE.
+func (s *codeSummary) addStatus(t *target, c ratelimit.Code) {
 	switch {
 	case t.kind == unlimited:
 	case t.quota:
-		v.quota = true
-		v.quotaUnder = v.quotaUnder || c != ratelimit.OverLimit
+		s.anyQuota = true
+		s.anyQuotaWithin = s.anyQuotaWithin || c != ratelimit.OverLimit
 	case c == ratelimit.OverLimit:
-		v.over = true
+		s.anyOver = true
 	}
 }
 
-// overall is over when any descriptor is (contract L-5), those of quota mode only when all of them
-// are (contract L-15). Global shadow mode makes it OK (contract L-9).
-func (d *Decider) overall(v verdict) ratelimit.Code {
-	if !v.over && (!v.quota || v.quotaUnder) {
+// overallCode returns OverLimit when a descriptor is over its limit (contract L-5); descriptors in
+// quota mode count only when all of them are over (contract L-15). In global shadow mode it returns
+// OK (contract L-9).
+func (d *Decider) overallCode(s codeSummary) ratelimit.Code {
+	if !s.anyOver && (!s.anyQuota || s.anyQuotaWithin) {
 		return ratelimit.OK
 	}
 	if d.config.Shadow {
@@ -52,8 +54,9 @@ func (d *Decider) overall(v verdict) ratelimit.Code {
 	return ratelimit.OverLimit
 }
 
-// anyOver tells whether the store has held back the hits that are not over.
-func (w *work) anyOver() bool {
+// anyHitOver reports whether the store counted a hit over its limit. With StopWhenOver it then
+// counted no other hit.
+func (w *work) anyHitOver() bool {
 	for i := range w.hits {
 		if w.after[i] > w.hits[i].Limit {
 			return true
@@ -62,48 +65,52 @@ func (w *work) anyOver() bool {
 	return false
 }
 
-func (d *Decider) status(w *work, t *target, held bool, s *ratelimit.Status) {
+// fillStatus sets the status of one descriptor. With withheld, the store counted no hits within
+// their limits.
+func (d *Decider) fillStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
 	s.Code = ratelimit.OK
 	switch t.kind {
 	case unlimited:
 		s.Remaining = ratelimit.Unlimited
-		if !t.back {
+		if !t.givesBack {
 			t.stats.Total.Add(t.addend)
 			t.stats.Within.Add(t.addend)
 		}
 	case limited:
-		d.limitedStatus(w, t, held, s)
-	case free:
+		d.fillLimitedStatus(w, t, withheld, s)
+	case noRule:
 	}
 }
 
-func (d *Decider) limitedStatus(w *work, t *target, held bool, s *ratelimit.Status) {
-	if w.outcome == open && !t.recalled {
+// fillLimitedStatus sets the status of a descriptor that has a limit.
+func (d *Decider) fillLimitedStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
+	if w.outcome == allWithin && !t.knownOver {
 		return
 	}
 	s.Limit, s.Rule, s.Quota = t.limit, t.rule, t.quota
 	s.UntilReset = t.window.UntilReset(w.now)
-	if t.recalled {
-		t.recalledStatus(s)
+	if t.knownOver {
+		t.fillKnownOverStatus(s)
 		return
 	}
-	c := crossing{limit: uint64(t.limit.RequestsPerUnit), after: w.after[t.hit]}
-	over := w.outcome == closed || c.over()
+	c := countChange{limit: uint64(t.limit.RequestsPerUnit), after: w.after[t.hit]}
+	over := w.outcome == allOver || c.isOver()
 	if !over {
 		s.Remaining = uint32(c.limit - c.after) //nolint:gosec // at most the limit
-	} else if !t.shadow() {
+	} else if !t.inShadowMode() {
 		s.Code = ratelimit.OverLimit
 	}
-	if w.outcome == counted && t.stats != nil && !t.back && t.addend > 0 {
-		c.hits, c.held = t.addend, held && !over
-		c.near = near(c.limit, d.config.NearLimitRatio)
-		c.tell(t)
+	if w.outcome == fromCounts && t.stats != nil && !t.givesBack && t.addend > 0 {
+		c.hits, c.notCounted = t.addend, withheld && !over
+		c.nearLimit = nearLimitCount(c.limit, d.config.NearLimitRatio)
+		c.addToStats(t)
 	}
 }
 
-// recalledStatus is over, and all hits with it.
-func (t *target) recalledStatus(s *ratelimit.Status) {
-	if !t.shadow() {
+// fillKnownOverStatus sets the status of a counter that the local cache has over its limit: all
+// hits are over it.
+func (t *target) fillKnownOverStatus(s *ratelimit.Status) {
+	if !t.inShadowMode() {
 		s.Code = ratelimit.OverLimit
 	}
 	if t.stats == nil {
@@ -112,59 +119,59 @@ func (t *target) recalledStatus(s *ratelimit.Status) {
 	t.stats.Total.Add(t.addend)
 	t.stats.Over.Add(t.addend)
 	t.stats.OverLocal.Add(t.addend)
-	if t.shadow() {
+	if t.inShadowMode() {
 		t.stats.Shadow.Add(t.addend)
 	}
 }
 
-// shadow reports whether an over-limit outcome is answered as OK (contract L-8).
-func (t *target) shadow() bool { return t.rule != nil && t.rule.Shadow }
+// inShadowMode reports whether an over-limit outcome is answered as OK (contract L-8).
+func (t *target) inShadowMode() bool { return t.rule != nil && t.rule.Shadow }
 
-// near is the count above which hits are near the limit: floor(limit × ratio),
-// where a product that misses a whole number by no more than the error of
-// floating point is that number.
-func near(limit uint64, ratio float64) uint64 {
+// nearLimitCount returns the count above which hits are near the limit: floor(limit × ratio). A
+// product that is less than a whole number by no more than the floating-point error counts as that
+// number.
+func nearLimitCount(limit uint64, ratio float64) uint64 {
 	return uint64(math.Floor(float64(limit)*ratio + 1e-6))
 }
 
-// crossing is where a batch of hits took a counter.
-type crossing struct {
-	limit, near, after, hits uint64
-	held                     bool // the store did not count the hits
+// countChange is the change of one counter by a batch of hits.
+type countChange struct {
+	limit, nearLimit, after, hits uint64
+	notCounted                    bool // the store did not count the hits
 }
 
-// over reports whether the count is over the limit. A limit of zero blocks every request, also one
-// that adds no hits (contract L-4).
-func (c *crossing) over() bool { return c.after > c.limit || c.limit == 0 }
+// isOver reports whether the count is over the limit. A limit of zero blocks every request,
+// including one that adds no hits (contract L-4).
+func (c *countChange) isOver() bool { return c.after > c.limit || c.limit == 0 }
 
-func (c *crossing) before() uint64 { return c.after - min(c.hits, c.after) }
+// countBefore returns the count before the batch.
+func (c *countChange) countBefore() uint64 { return c.after - min(c.hits, c.after) }
 
-// tell adds the hits to the rule's statistics (contract L-45).
-func (c *crossing) tell(t *target) {
+// addToStats adds the hits to the rule's statistics (contract L-45).
+func (c *countChange) addToStats(t *target) {
 	t.stats.Total.Add(c.hits)
 	switch {
-	case c.held:
+	case c.notCounted:
 		t.stats.Within.Add(c.hits)
-	case c.over():
-		c.tellOver(t)
+	case c.isOver():
+		c.addOverToStats(t)
 	default:
 		t.stats.Within.Add(c.hits)
-		if c.after > c.near {
-			t.stats.Near.Add(c.after - max(c.near, c.before()))
+		if c.after > c.nearLimit {
+			t.stats.Near.Add(c.after - max(c.nearLimit, c.countBefore()))
 		}
 	}
 }
 
-// tellOver parts the hits of a batch into those over the limit and those that
-// were near it.
-func (c *crossing) tellOver(t *target) {
-	before := c.before()
+// addOverToStats divides the hits of a batch into those over the limit and those near it.
+func (c *countChange) addOverToStats(t *target) {
+	before := c.countBefore()
 	over := c.after - max(c.limit, before)
 	t.stats.Over.Add(over)
-	if t.shadow() {
+	if t.inShadowMode() {
 		t.stats.Shadow.Add(over)
 	}
-	if from := max(c.near, before); from < c.limit {
+	if from := max(c.nearLimit, before); from < c.limit {
 		t.stats.Near.Add(c.limit - from)
 	}
 }

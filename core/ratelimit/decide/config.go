@@ -7,19 +7,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// FailureMode says what is answered when the counter store fails (KVSTORE_FAILURE_MODE,
-// contract L-29).
+// FailureMode is the behaviour when the counter store fails (KVSTORE_FAILURE_MODE, contract L-29).
 type FailureMode uint8
 
 // The failure modes.
 const (
 	FailError  FailureMode = iota // the call fails
 	FailOpen                      // every descriptor is within its limit
-	FailClosed                    // every descriptor that has a limit is over it
-	FailLocal                     // another store counts, in the process
+	FailClosed                    // every descriptor with a limit is over it
+	FailLocal                     // a store in this process counts
 )
 
-// ParseFailureMode returns the mode of a name: error, open, closed or local.
+// ParseFailureMode returns the mode with the given name: error, open, closed or local.
 func ParseFailureMode(name string) (FailureMode, error) {
 	for i, known := range [...]string{"error", "open", "closed", "local"} {
 		if name == known {
@@ -29,9 +28,9 @@ func ParseFailureMode(name string) (FailureMode, error) {
 	return FailError, errors.New("must be error, open, closed or local")
 }
 
-// Config is how a Decider decides.
+// Config are the settings of a Decider.
 type Config struct {
-	// Prefix begins every key (CACHE_KEY_PREFIX); ratelimit.ValidPrefix.
+	// Prefix is the beginning of every key (CACHE_KEY_PREFIX). ratelimit.ValidPrefix must hold.
 	Prefix string
 	// NearLimitRatio is the part of a limit above which hits are near it, from
 	// 0 to 1 (NEAR_LIMIT_RATIO).
@@ -41,25 +40,25 @@ type Config struct {
 	// StopWhenOver adds no hits within their limit when others of the request are over theirs
 	// (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, contract L-10).
 	StopWhenOver bool
-	// Quota makes overrides, and descriptors without a rule, descriptors of quota mode
-	// (QUOTA_MODE); rules say it for themselves.
+	// Quota puts overrides, and descriptors without a rule, in quota mode (QUOTA_MODE); rules have
+	// their own setting.
 	Quota bool
-	// JitterMax is the most that a counter outlives its window, in whole
-	// seconds, so that not all counters end at once
-	// (EXPIRATION_JITTER_MAX_SECONDS).
+	// JitterMax is the longest time that a counter outlives its window, in whole seconds, so that
+	// not all counters end at once (EXPIRATION_JITTER_MAX_SECONDS).
 	JitterMax   time.Duration
 	FailureMode FailureMode
-	// MaxSeries is the most series of statistics by value; the rest is counted on the rule
+	// MaxSeries is the greatest number of series by value; other hits are counted on the rule
 	// (STATS_MAX_SERIES, contract L-48).
 	MaxSeries int
 }
 
+// validate returns an error for the first setting or port that is wrong.
 func (c Config) validate(p Ports) error {
 	switch {
 	case p.Rules == nil, p.Counters == nil, p.Clock == nil:
 		return errors.New("rules, counters and clock must be given")
 	case c.FailureMode == FailLocal && p.Local == nil:
-		return errors.New("to count locally needs a local store")
+		return errors.New("failure mode local needs a local store")
 	case !ratelimit.ValidPrefix(c.Prefix):
 		return errors.New("the prefix of keys must be at most 100 characters of printable ASCII without spaces")
 	case !(c.NearLimitRatio >= 0 && c.NearLimitRatio <= 1):

@@ -1,6 +1,6 @@
-// Package decide answers whether a request is within its limits: it finds the
-// rules, counts in the counter store and keeps the statistics. Where rules come
-// from and how calls arrive is not its business.
+// Package decide answers whether a request is within its limits: it finds the rules, counts in the
+// counter store and keeps the statistics. It does not load rules and does not know the protocol of
+// the call.
 package decide
 
 import (
@@ -19,21 +19,21 @@ import (
 // configuration is in force (contract L-26).
 const CodeNoConfiguration fault.Code = "no_configuration"
 
-// Rules gives the rules in force; nil before any are.
+// Rules returns the rules in force, or nil before a first configuration.
 type Rules interface {
 	Current() *ruleset.Set
 }
 
-// Ports is what a Decider asks of the world.
+// Ports are the dependencies of a Decider.
 type Ports struct {
 	Rules    Rules
 	Counters counter.Store
-	// Local counts while Counters is away, in FailLocal; nil otherwise.
+	// Local counts while Counters fails, with FailLocal; nil otherwise.
 	Local counter.Store
-	// OverLimit remembers counters that Counters has told to be over their
-	// limit; nil remembers none (LOCAL_CACHE_SIZE_IN_BYTES).
+	// OverLimit caches the counters that Counters reported over their limits; optional
+	// (LOCAL_CACHE_SIZE_IN_BYTES).
 	OverLimit counter.OverLimitCache
-	// Observer is told of every decision; nil for none, which costs nothing.
+	// Observer receives every decision; optional, and without cost when it is nil.
 	Observer Observer
 	Clock    clock.Clock
 }
@@ -49,7 +49,7 @@ type Decider struct {
 	works   sync.Pool
 }
 
-// New returns a Decider, or what is wrong with the configuration.
+// New returns a Decider, or an error that says what is wrong with the configuration.
 func New(c Config, p Ports) (*Decider, error) {
 	if err := c.validate(p); err != nil {
 		return nil, err
@@ -57,42 +57,40 @@ func New(c Config, p Ports) (*Decider, error) {
 	return &Decider{config: c, ports: p, series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains)}, nil
 }
 
-// Stats returns the counts of the service itself, which go on changing.
+// Stats returns the counts of the service itself. They are live: later decisions change them.
 func (d *Decider) Stats() *Stats { return &d.stats }
 
-// Decide counts the request's hits and answers whether they are within their
-// limits. Being over a limit is an answer, not an error. The request is not
-// kept.
+// Decide counts the request's hits and returns whether they are within their limits. A request over
+// a limit is an answer, not an error. Decide does not keep the request.
 //
-// Errors: fault.Invalid for an empty domain or descriptor list, an override
-// without a unit, or too many hits; fault.Unavailable with CodeNoConfiguration
-// before any configuration, and without a code when the store fails (unless
-// Config.FailureMode says to answer all the same).
+// Errors: fault.Invalid for an empty domain or descriptor list, an override without a unit, or too
+// many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and without a
+// code when the store fails and Config.FailureMode is FailError.
 func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
-	set, err := d.admit(r)
+	set, err := d.rulesFor(r)
 	if err != nil {
 		d.stats.ServiceErrors.Add(1)
 		return ratelimit.Decision{}, err
 	}
-	w := d.take(r)
-	defer d.give(w)
-	d.resolve(w, set)
-	d.addHits(w)
-	d.recall(w)
-	w.blocked = d.config.StopWhenOver && w.looksAtZero()
-	if err := d.count(ctx, w); err != nil {
+	w := d.takeWork(r)
+	defer d.releaseWork(w)
+	d.findTargets(w, set)
+	d.buildHits(w)
+	d.skipKnownOver(w)
+	w.countNothing = d.config.StopWhenOver && w.checksZeroLimit()
+	if err := d.countHits(ctx, w); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	made := d.answer(w)
+	made := d.makeDecision(w)
 	if d.ports.Observer != nil {
-		d.observe(ctx, w, set, made)
+		d.notifyObserver(ctx, w, set, made)
 	}
 	return made, nil
 }
 
-// admit checks what can be known before any rule is looked for.
-func (d *Decider) admit(r *ratelimit.Request) (*ruleset.Set, error) {
-	if err := check(r); err != nil {
+// rulesFor checks the request and returns the rules in force.
+func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
+	if err := checkRequest(r); err != nil {
 		return nil, err
 	}
 	set := d.ports.Rules.Current()
@@ -102,7 +100,8 @@ func (d *Decider) admit(r *ratelimit.Request) (*ruleset.Set, error) {
 	return set, nil
 }
 
-func check(r *ratelimit.Request) error {
+// checkRequest returns fault.Invalid for a request that breaks a rule of its form.
+func checkRequest(r *ratelimit.Request) error {
 	if r.Domain == "" {
 		return fault.New(fault.Invalid, "", "rate limit domain must not be empty")
 	}
@@ -127,42 +126,43 @@ func checkDescriptor(d *ratelimit.Descriptor) error {
 	return nil
 }
 
-// count asks the store, and acts on its failure as the configuration says.
-func (d *Decider) count(ctx context.Context, w *work) error {
+// countHits counts in the store, and handles a failure of the store according to FailureMode.
+func (d *Decider) countHits(ctx context.Context, w *work) error {
 	if len(w.hits) == 0 {
 		return nil
 	}
-	err := d.add(ctx, d.ports.Counters, w)
+	err := d.addToStore(ctx, d.ports.Counters, w)
 	if err == nil {
-		d.remember(w)
+		d.updateOverLimitCache(w)
 		return nil
 	}
-	if errors.Is(ctx.Err(), context.Canceled) { // the caller went away: no failure of the store, and nobody to answer
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller cancelled: the store did not fail
 		return err
 	}
 	d.stats.StoreErrors.Add(1)
 	switch d.config.FailureMode {
 	case FailOpen:
 		d.stats.FailedOpen.Add(1)
-		w.outcome = open
+		w.outcome = allWithin
 	case FailClosed:
 		d.stats.FailedClosed.Add(1)
-		w.outcome = closed
+		w.outcome = allOver
 	case FailLocal:
 		d.stats.CountedLocally.Add(1)
-		return d.add(ctx, d.ports.Local, w)
+		return d.addToStore(ctx, d.ports.Local, w)
 	default:
 		return err
 	}
 	return nil
 }
 
-func (d *Decider) add(ctx context.Context, store counter.Store, w *work) error {
+// addToStore counts the hits of the call in the store, in the way that StopWhenOver requires.
+func (d *Decider) addToStore(ctx context.Context, store counter.Store, w *work) error {
 	switch {
 	case !d.config.StopWhenOver:
 		return store.Add(ctx, w.hits, w.after)
-	case w.blocked:
-		return w.look(ctx, store)
+	case w.countNothing:
+		return w.readCounts(ctx, store)
 	default:
 		return store.AddUnlessOver(ctx, w.hits, w.after)
 	}

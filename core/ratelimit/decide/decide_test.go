@@ -31,13 +31,13 @@ type rules struct{ set *ruleset.Set }
 
 func (r rules) Current() *ruleset.Set { return r.set }
 
-// broken is a store that is away.
-type broken struct{ counter.Store }
+// failingStore is a store that always fails.
+type failingStore struct{ counter.Store }
 
 var errAway = fault.New(fault.Unavailable, "", "the counter store does not answer")
 
-func (broken) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
-func (broken) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }
+func (failingStore) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
+func (failingStore) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }
 
 // recorder keeps the hits that it lets through.
 type recorder struct {
@@ -58,7 +58,7 @@ func perMinute(n uint32) *ruleset.Limit {
 	return &ruleset.Limit{Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: n}}
 }
 
-func named(l *ruleset.Limit, name ratelimit.Name, replaces ...string) *ruleset.Limit {
+func withName(l *ruleset.Limit, name ratelimit.Name, replaces ...string) *ruleset.Limit {
 	l.Name = name
 	for _, r := range replaces {
 		l.Replaces = append(l.Replaces, text(r))
@@ -66,23 +66,23 @@ func named(l *ruleset.Limit, name ratelimit.Name, replaces ...string) *ruleset.L
 	return l
 }
 
-func on(key string, limit *ruleset.Limit) rule { return rule{Key: text(key), Limit: limit} }
+func keyRule(key string, limit *ruleset.Limit) rule { return rule{Key: text(key), Limit: limit} }
 
-// bench is a Decider with all it stands on.
-type bench struct {
+// fixture is a Decider and its dependencies.
+type fixture struct {
 	*decide.Decider
 	set   *ruleset.Set
 	clock *clock
 	store *recorder
 }
 
-func open(t testing.TB, change func(*decide.Config, *decide.Ports), list ...rule) *bench {
+func newFixture(t testing.TB, change func(*decide.Config, *decide.Ports), list ...rule) *fixture {
 	t.Helper()
 	set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: list}}, ruleset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{set: set, clock: &clock{at: now}}
+	b := &fixture{set: set, clock: &clock{at: now}}
 	b.store = &recorder{Store: memory.NewCounters(b.clock, memory.Config{MaxCounters: 10_000})}
 	config := decide.Config{NearLimitRatio: 0.8, JitterMax: 300 * time.Second, MaxSeries: 100}
 	ports := decide.Ports{Rules: rules{set}, Counters: b.store, Clock: b.clock}
@@ -95,8 +95,8 @@ func open(t testing.TB, change func(*decide.Config, *decide.Ports), list ...rule
 	return b
 }
 
-// ask sends one descriptor for each path of "key=value" pairs.
-func ask(paths ...string) *ratelimit.Request {
+// newRequest returns a request with one descriptor for each path of "key=value" pairs.
+func newRequest(paths ...string) *ratelimit.Request {
 	r := &ratelimit.Request{Domain: "d"}
 	for _, p := range paths {
 		var d ratelimit.Descriptor
@@ -109,7 +109,7 @@ func ask(paths ...string) *ratelimit.Request {
 	return r
 }
 
-func (b *bench) must(t testing.TB, r *ratelimit.Request) ratelimit.Decision {
+func (b *fixture) mustDecide(t testing.TB, r *ratelimit.Request) ratelimit.Decision {
 	t.Helper()
 	d, err := b.Decide(t.Context(), r)
 	if err != nil {
@@ -118,8 +118,8 @@ func (b *bench) must(t testing.TB, r *ratelimit.Request) ratelimit.Decision {
 	return d
 }
 
-// codes checks the overall code and those of the statuses.
-func codes(t testing.TB, d ratelimit.Decision, overall ratelimit.Code, statuses ...ratelimit.Code) {
+// checkCodes checks the overall code and those of the statuses.
+func checkCodes(t testing.TB, d ratelimit.Decision, overall ratelimit.Code, statuses ...ratelimit.Code) {
 	t.Helper()
 	if d.Code != overall {
 		t.Errorf("overall code %d, want %d", d.Code, overall)
@@ -135,57 +135,57 @@ func codes(t testing.TB, d ratelimit.Decision, overall ratelimit.Code, statuses 
 }
 
 func TestLimit(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(2)))
+	b := newFixture(t, nil, keyRule("k", perMinute(2)))
 	for i, want := range []struct {
 		code      ratelimit.Code
 		remaining uint32
 	}{{ok, 1}, {ok, 0}, {over, 0}} {
-		d := b.must(t, ask("k=v"))
-		codes(t, d, want.code, want.code)
+		d := b.mustDecide(t, newRequest("k=v"))
+		checkCodes(t, d, want.code, want.code)
 		s := d.Statuses[0]
 		if s.Remaining != want.remaining || s.UntilReset != 50*time.Second || s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) {
 			t.Errorf("call %d: %+v", i, s)
 		}
 	}
-	codes(t, b.must(t, ask("k=other")), ok, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("k=other")), ok, ok)
 	b.clock.at = now.Add(50 * time.Second)
-	codes(t, b.must(t, ask("k=v")), ok, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, ok)
 }
 
 func TestNoRule(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(0)), on("open", nil))
-	d := b.must(t, ask("k=v,k=v", "open=x", "none=x"))
-	codes(t, d, ok, ok, ok, ok)
+	b := newFixture(t, nil, keyRule("k", perMinute(0)), keyRule("open", nil))
+	d := b.mustDecide(t, newRequest("k=v,k=v", "open=x", "none=x"))
+	checkCodes(t, d, ok, ok, ok, ok)
 	for _, s := range d.Statuses {
 		if s != (ratelimit.Status{Code: ok}) {
 			t.Errorf("%+v is more than a code", s)
 		}
 	}
-	r := ask("k=v")
+	r := newRequest("k=v")
 	r.Domain = "unknown"
-	codes(t, b.must(t, r), ok, ok)
+	checkCodes(t, b.mustDecide(t, r), ok, ok)
 }
 
 func TestZeroBlocksEvenLooks(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(0)))
-	codes(t, b.must(t, ask("k=v")), over, over)
-	r := ask("k=v")
+	b := newFixture(t, nil, keyRule("k", perMinute(0)))
+	checkCodes(t, b.mustDecide(t, newRequest("k=v")), over, over)
+	r := newRequest("k=v")
 	r.Descriptors[0].Hits = new(uint64)
-	codes(t, b.must(t, r), over, over)
+	checkCodes(t, b.mustDecide(t, r), over, over)
 }
 
 func TestAnyOverIsOver(t *testing.T) {
-	b := open(t, nil, on("a", perMinute(5)), on("b", perMinute(0)))
-	codes(t, b.must(t, ask("a=1", "b=1")), over, ok, over)
+	b := newFixture(t, nil, keyRule("a", perMinute(5)), keyRule("b", perMinute(0)))
+	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), over, ok, over)
 }
 
 func TestHits(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(10)))
+	b := newFixture(t, nil, keyRule("k", perMinute(10)))
 	remaining := func(want uint32, change func(*ratelimit.Request)) {
 		t.Helper()
-		r := ask("k=v")
+		r := newRequest("k=v")
 		change(r)
-		if got := b.must(t, r).Statuses[0].Remaining; got != want {
+		if got := b.mustDecide(t, r).Statuses[0].Remaining; got != want {
 			t.Errorf("%d remain, want %d", got, want)
 		}
 	}
@@ -195,11 +195,11 @@ func TestHits(t *testing.T) {
 	remaining(4, func(r *ratelimit.Request) { r.Hits, r.Descriptors[0].Hits = 9, hits(2) })
 	remaining(4, func(r *ratelimit.Request) { r.Descriptors[0].Hits = hits(0) })
 	remaining(6, func(r *ratelimit.Request) { r.Descriptors[0].Hits, r.Descriptors[0].GiveBack = hits(2), true })
-	r := ask("k=v")
+	r := newRequest("k=v")
 	r.Hits = 7
-	codes(t, b.must(t, r), over, over)
+	checkCodes(t, b.mustDecide(t, r), over, over)
 	r.Descriptors[0].Hits = hits(0)
-	codes(t, b.must(t, r), over, over)
+	checkCodes(t, b.mustDecide(t, r), over, over)
 	for range b.set.Rules() {
 		for rule := range b.set.Rules() {
 			if got := rule.Hits.Total.Load(); got != 1+3+2+7 {
@@ -210,14 +210,14 @@ func TestHits(t *testing.T) {
 }
 
 func TestUnlimited(t *testing.T) {
-	b := open(t, nil, on("k", &ruleset.Limit{Unlimited: true}))
-	d := b.must(t, ask("k=v"))
-	codes(t, d, ok, ok)
+	b := newFixture(t, nil, keyRule("k", &ruleset.Limit{Unlimited: true}))
+	d := b.mustDecide(t, newRequest("k=v"))
+	checkCodes(t, d, ok, ok)
 	if d.Statuses[0] != (ratelimit.Status{Code: ok, Remaining: 4294967295}) {
 		t.Errorf("%+v", d.Statuses[0])
 	}
 	if len(b.store.hits) != 0 {
-		t.Error("the store was asked")
+		t.Error("the store was called")
 	}
 	for rule := range b.set.Rules() {
 		if rule.Hits.Total.Load() != 1 || rule.Hits.Within.Load() != 1 {
@@ -227,54 +227,54 @@ func TestUnlimited(t *testing.T) {
 }
 
 func TestReplaces(t *testing.T) {
-	b := open(t, nil,
-		on("a", named(perMinute(0), "a")),
-		on("b", named(perMinute(5), "b", "a")),
-		on("free", named(&ruleset.Limit{Unlimited: true}, "free", "b")),
-		on("c", named(perMinute(5), "c", "free")),
+	b := newFixture(t, nil,
+		keyRule("a", withName(perMinute(0), "a")),
+		keyRule("b", withName(perMinute(5), "b", "a")),
+		keyRule("free", withName(&ruleset.Limit{Unlimited: true}, "free", "b")),
+		keyRule("c", withName(perMinute(5), "c", "free")),
 	)
-	d := b.must(t, ask("a=1", "b=1"))
-	codes(t, d, ok, ok, ok)
-	if d.Statuses[0].Limited() || len(b.store.hits) != 1 {
+	d := b.mustDecide(t, newRequest("a=1", "b=1"))
+	checkCodes(t, d, ok, ok, ok)
+	if d.Statuses[0].HasLimit() || len(b.store.hits) != 1 {
 		t.Errorf("the replaced limit shows: %+v, %d hits", d.Statuses[0], len(b.store.hits))
 	}
-	codes(t, b.must(t, ask("a=1")), over, over)
-	d = b.must(t, ask("free=1", "b=1", "c=1"))
-	if d.Statuses[0].Remaining != ratelimit.Unlimited || d.Statuses[1].Limited() || !d.Statuses[2].Limited() {
+	checkCodes(t, b.mustDecide(t, newRequest("a=1")), over, over)
+	d = b.mustDecide(t, newRequest("free=1", "b=1", "c=1"))
+	if d.Statuses[0].Remaining != ratelimit.Unlimited || d.Statuses[1].HasLimit() || !d.Statuses[2].HasLimit() {
 		t.Errorf("an unlimited limit replaces and is not replaced: %+v", d.Statuses)
 	}
 }
 
-// TestReplacesAmongMany holds one request of the greatest size together: work
-// for each pair of its descriptors would take minutes.
+// TestReplacesAmongMany resolves one request of the greatest size: work for each pair of its
+// descriptors would take minutes.
 func TestReplacesAmongMany(t *testing.T) {
-	b := open(t, nil, on("a", named(perMinute(5), "a", "b")), on("b", named(perMinute(5), "b")))
+	b := newFixture(t, nil, keyRule("a", withName(perMinute(5), "a", "b")), keyRule("b", withName(perMinute(5), "b")))
 	paths := make([]string, 100_000)
 	for i := range paths {
 		paths[i] = "a=1"
 	}
 	paths[len(paths)-1] = "b=1"
-	d := b.must(t, ask(paths...))
-	if last := &d.Statuses[len(paths)-1]; last.Limited() || !d.Statuses[0].Limited() {
+	d := b.mustDecide(t, newRequest(paths...))
+	if last := &d.Statuses[len(paths)-1]; last.HasLimit() || !d.Statuses[0].HasLimit() {
 		t.Errorf("first %+v, last %+v", d.Statuses[0], *last)
 	}
 }
 
 func TestShadow(t *testing.T) {
 	yes := true
-	shadowed := on("k", perMinute(1))
+	shadowed := keyRule("k", perMinute(1))
 	shadowed.Shadow = &yes
-	b := open(t, nil, shadowed)
-	b.must(t, ask("k=v"))
-	d := b.must(t, ask("k=v"))
-	codes(t, d, ok, ok)
+	b := newFixture(t, nil, shadowed)
+	b.mustDecide(t, newRequest("k=v"))
+	d := b.mustDecide(t, newRequest("k=v"))
+	checkCodes(t, d, ok, ok)
 	for rule := range b.set.Rules() {
 		if rule.Hits.Shadow.Load() != 1 || rule.Hits.Over.Load() != 1 {
 			t.Errorf("shadow %d, over %d", rule.Hits.Shadow.Load(), rule.Hits.Over.Load())
 		}
 	}
-	b = open(t, func(c *decide.Config, _ *decide.Ports) { c.Shadow = true }, on("k", perMinute(0)))
-	codes(t, b.must(t, ask("k=v")), ok, over)
+	b = newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.Shadow = true }, keyRule("k", perMinute(0)))
+	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, over)
 	if b.Stats().GlobalShadow.Load() != 1 {
 		t.Error("global shadow mode does not show in the statistics")
 	}
@@ -282,27 +282,27 @@ func TestShadow(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	quota := func(key string, n uint32) rule {
-		r := on(key, perMinute(n))
+		r := keyRule(key, perMinute(n))
 		r.QuotaMode = true
 		return r
 	}
-	b := open(t, nil, quota("a", 0), quota("b", 1), on("c", perMinute(0)))
-	codes(t, b.must(t, ask("a=1", "b=1")), ok, over, ok)
-	codes(t, b.must(t, ask("a=1", "b=1")), over, over, over)
-	codes(t, b.must(t, ask("a=1")), over, over)
-	codes(t, b.must(t, ask("b=2", "c=1")), over, ok, over)
+	b := newFixture(t, nil, quota("a", 0), quota("b", 1), keyRule("c", perMinute(0)))
+	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), ok, over, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), over, over, over)
+	checkCodes(t, b.mustDecide(t, newRequest("a=1")), over, over)
+	checkCodes(t, b.mustDecide(t, newRequest("b=2", "c=1")), over, ok, over)
 }
 
-// TestQuotaWithoutALimit: an unlimited descriptor has no quota that is left. One without a rule, and one
-// whose rule is replaced, are within theirs with QUOTA_MODE, and without a quota otherwise.
+// TestQuotaWithoutALimit: an unlimited descriptor has no quota. One without a rule, and one whose
+// rule is replaced, are within theirs with QUOTA_MODE, and have no quota otherwise.
 func TestQuotaWithoutALimit(t *testing.T) {
-	free := on("free", &ruleset.Limit{Unlimited: true})
+	free := keyRule("free", &ruleset.Limit{Unlimited: true})
 	free.QuotaMode = true
-	spent := on("spent", perMinute(0))
+	spent := keyRule("spent", perMinute(0))
 	spent.QuotaMode = true
-	gone := on("gone", named(perMinute(5), "gone"))
+	gone := keyRule("gone", withName(perMinute(5), "gone"))
 	gone.QuotaMode = true
-	instead := on("instead", named(perMinute(0), "", "gone"))
+	instead := keyRule("instead", withName(perMinute(0), "", "gone"))
 	instead.QuotaMode = true
 	tests := []struct {
 		name   string
@@ -321,25 +321,25 @@ func TestQuotaWithoutALimit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b := open(t, nil, free, spent, gone, instead)
-			codes(t, b.must(t, ask(test.ask...)), test.each, test.codes...)
-			b = open(t, func(c *decide.Config, _ *decide.Ports) { c.Quota = true }, free, spent, gone, instead)
-			codes(t, b.must(t, ask(test.ask...)), test.global, test.codes...)
+			b := newFixture(t, nil, free, spent, gone, instead)
+			checkCodes(t, b.mustDecide(t, newRequest(test.ask...)), test.each, test.codes...)
+			b = newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.Quota = true }, free, spent, gone, instead)
+			checkCodes(t, b.mustDecide(t, newRequest(test.ask...)), test.global, test.codes...)
 		})
 	}
 }
 
 func TestOverride(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(0)))
-	r := ask("k=v")
+	b := newFixture(t, nil, keyRule("k", perMinute(0)))
+	r := newRequest("k=v")
 	r.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 3, Unit: ratelimit.Hour}
-	d := b.must(t, r)
-	codes(t, d, ok, ok)
+	d := b.mustDecide(t, r)
+	checkCodes(t, d, ok, ok)
 	if d.Statuses[0].Remaining != 2 || d.Statuses[0].Limit.Unit != ratelimit.Hour {
 		t.Errorf("%+v", d.Statuses[0])
 	}
 	r.Domain = "unknown"
-	if d = b.must(t, r); d.Statuses[0].Limited() {
+	if d = b.mustDecide(t, r); d.Statuses[0].HasLimit() {
 		t.Error("an override counts in an unknown domain")
 	}
 	r.Descriptors[0].Override.Unit = ratelimit.NoUnit
@@ -349,20 +349,20 @@ func TestOverride(t *testing.T) {
 }
 
 func TestStopWhenOver(t *testing.T) {
-	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, on("a", perMinute(5)), on("b", perMinute(1)))
-	codes(t, b.must(t, ask("a=1", "b=1")), ok, ok, ok)
-	d := b.must(t, ask("a=1", "b=1"))
-	codes(t, d, over, ok, over)
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)), keyRule("b", perMinute(1)))
+	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), ok, ok, ok)
+	d := b.mustDecide(t, newRequest("a=1", "b=1"))
+	checkCodes(t, d, over, ok, over)
 	if d.Statuses[0].Remaining != 4 {
 		t.Errorf("%d remain of the other limit, want 4", d.Statuses[0].Remaining)
 	}
-	if got := b.must(t, ask("a=1")).Statuses[0].Remaining; got != 3 {
+	if got := b.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining; got != 3 {
 		t.Errorf("%d remain afterwards, want 3", got)
 	}
 }
 
 func TestRefuses(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(1)))
+	b := newFixture(t, nil, keyRule("k", perMinute(1)))
 	tests := map[string]struct {
 		change func(*ratelimit.Request)
 		want   string
@@ -376,7 +376,7 @@ func TestRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := ask("k=v")
+			r := newRequest("k=v")
 			test.change(r)
 			_, err := b.Decide(t.Context(), r)
 			if !fault.Is(err, fault.Invalid) || err.Error() != test.want {
@@ -390,37 +390,37 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestBeforeAnyConfiguration(t *testing.T) {
-	b := open(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = rules{} })
-	_, err := b.Decide(t.Context(), ask("k=v"))
+	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = rules{} })
+	_, err := b.Decide(t.Context(), newRequest("k=v"))
 	if f, isFault := fault.As(err); !isFault || f.Code != decide.CodeNoConfiguration {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFailureModes(t *testing.T) {
-	list := []rule{on("k", perMinute(1)), on("free", &ruleset.Limit{Unlimited: true})}
-	with := func(m decide.FailureMode) *bench {
-		return open(t, func(c *decide.Config, p *decide.Ports) {
-			c.FailureMode, p.Local, p.Counters = m, p.Counters, broken{}
+	list := []rule{keyRule("k", perMinute(1)), keyRule("free", &ruleset.Limit{Unlimited: true})}
+	with := func(m decide.FailureMode) *fixture {
+		return newFixture(t, func(c *decide.Config, p *decide.Ports) {
+			c.FailureMode, p.Local, p.Counters = m, p.Counters, failingStore{}
 		}, list...)
 	}
-	if _, err := with(decide.FailError).Decide(t.Context(), ask("k=v")); !errors.Is(err, errAway) {
+	if _, err := with(decide.FailError).Decide(t.Context(), newRequest("k=v")); !errors.Is(err, errAway) {
 		t.Errorf("error: got %v", err)
 	}
 	b := with(decide.FailOpen)
-	codes(t, b.must(t, ask("k=v", "none=x")), ok, ok, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("k=v", "none=x")), ok, ok, ok)
 	if b.Stats().FailedOpen.Load() != 1 || b.Stats().StoreErrors.Load() != 1 {
-		t.Error("open: the statistics do not tell")
+		t.Error("open: the statistics do not count it")
 	}
-	codes(t, with(decide.FailClosed).must(t, ask("k=v", "none=x", "free=x")), over, over, ok, ok)
+	checkCodes(t, with(decide.FailClosed).mustDecide(t, newRequest("k=v", "none=x", "free=x")), over, over, ok, ok)
 	b = with(decide.FailLocal)
-	codes(t, b.must(t, ask("k=v")), ok, ok)
-	codes(t, b.must(t, ask("k=v")), over, over)
-	codes(t, with(decide.FailError).must(t, ask("none=x")), ok, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, ok)
+	checkCodes(t, b.mustDecide(t, newRequest("k=v")), over, over)
+	checkCodes(t, with(decide.FailError).mustDecide(t, newRequest("none=x")), ok, ok)
 }
 
 func TestNewRefuses(t *testing.T) {
-	ports := decide.Ports{Rules: rules{}, Counters: broken{}, Clock: &clock{}}
+	ports := decide.Ports{Rules: rules{}, Counters: failingStore{}, Clock: &clock{}}
 	tests := map[string]decide.Config{
 		"ratio":      {NearLimitRatio: 1.1},
 		"prefix":     {Prefix: "a b"},
@@ -438,13 +438,13 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestCallerGoesAway: a call that its caller cancelled says nothing of the
-// store; one whose time ran out while the store was silent does.
+// TestCallerGoesAway: a call that its caller cancelled is no failure of the store; one whose
+// deadline passed while the store did not answer is.
 func TestCallerGoesAway(t *testing.T) {
-	b := open(t, func(c *decide.Config, p *decide.Ports) { p.Counters, c.FailureMode = broken{}, decide.FailOpen }, on("k", perMinute(5)))
+	b := newFixture(t, func(c *decide.Config, p *decide.Ports) { p.Counters, c.FailureMode = failingStore{}, decide.FailOpen }, keyRule("k", perMinute(5)))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Decide(cancelled, ask("k=v")); err == nil {
+	if _, err := b.Decide(cancelled, newRequest("k=v")); err == nil {
 		t.Error("a cancelled call is answered")
 	}
 	if n := b.Stats().StoreErrors.Load() + b.Stats().FailedOpen.Load(); n != 0 {
@@ -452,7 +452,7 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 	late, stop := context.WithTimeout(t.Context(), 0)
 	defer stop()
-	if _, err := b.Decide(late, ask("k=v")); err != nil {
+	if _, err := b.Decide(late, newRequest("k=v")); err != nil {
 		t.Error(err)
 	}
 	if n := b.Stats().StoreErrors.Load(); n != 1 {

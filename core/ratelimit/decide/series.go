@@ -11,44 +11,43 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// maxSeriesName bounds the name of a series, in bytes, its domain included:
-// values are the callers' own, and the table keeps them for long.
+// maxSeriesName is the greatest length of the name of a series, in bytes, including its domain:
+// callers choose the values, and the table keeps them for a long time.
 const maxSeriesName = 1 << 10
 
-// idleMinutes is how long nobody may have asked for a series before it gives
-// its place to another, when the table is full. It is longer than any interval
-// at which statistics are sent.
+// idleMinutes is the time without a request after which a series is removed when the table is full.
+// It is longer than the intervals at which statistics are sent.
 const idleMinutes = 60
 
-// seriesShards is how many parts the table has. Each is a map that never
-// changes; a new series makes a copy of one part.
+// seriesShards is the number of parts of the table. Each part is a map that never changes; a new
+// series replaces one part by a copy.
 const seriesShards = 64
 
-// seriesTable keeps a bounded number of series, each with a bounded name.
-// Looking one up takes no lock.
+// seriesTable keeps a bounded number of series with bounded names. A lookup takes no lock.
 type seriesTable struct {
-	most   int
-	seed   maphash.Seed
-	shards [seriesShards]atomic.Pointer[map[string]*Series]
-	size   atomic.Int64
-	swept  atomic.Int64 // the minute of the last search for idle series
+	maxSeries   int
+	seed        maphash.Seed
+	shards      [seriesShards]atomic.Pointer[map[string]*Series]
+	size        atomic.Int64
+	lastRemoval atomic.Int64 // the minute in which idle series were last removed
 
-	mutex sync.Mutex // held by whoever changes a shard
+	mutex sync.Mutex // protects changes of shards
 }
 
-func newSeriesTable(most int) *seriesTable {
-	s := &seriesTable{most: most, seed: maphash.MakeSeed()}
+func newSeriesTable(limit int) *seriesTable {
+	s := &seriesTable{maxSeries: limit, seed: maphash.MakeSeed()}
 	for i := range s.shards {
 		s.shards[i].Store(&map[string]*Series{})
 	}
 	return s
 }
 
-func (s *seriesTable) all() iter.Seq[*Series] {
+// allSeries returns an iterator over all series, in no order.
+func (s *seriesTable) allSeries() iter.Seq[*Series] {
 	return func(yield func(*Series) bool) {
 		for i := range s.shards {
-			for _, one := range *s.shards[i].Load() {
-				if !yield(one) {
+			for _, entry := range *s.shards[i].Load() {
+				if !yield(entry) {
 					return
 				}
 			}
@@ -56,9 +55,9 @@ func (s *seriesTable) all() iter.Seq[*Series] {
 	}
 }
 
-// ofRule returns where hits on a rule are counted: on the rule, or on the
-// values asked for.
-func (s *seriesTable) ofRule(r *ratelimit.Rule, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
+// hitsOfRule returns where hits on a rule are counted: on the series of the requested values if the
+// rule has such series, else on the rule.
+func (s *seriesTable) hitsOfRule(r *ratelimit.Rule, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
 	if r.Valued == nil {
 		return r.Hits
 	}
@@ -67,85 +66,85 @@ func (s *seriesTable) ofRule(r *ratelimit.Rule, entries []ratelimit.Entry, now t
 	name := newSeriesName(r.Domain, key[:0], ends[:0])
 	for i := range entries {
 		if r.Valued[i] {
-			name.add(entries[i].Key, entries[i].Value)
+			name.addLevel(entries[i].Key, entries[i].Value)
 		} else {
-			name.add(r.Levels[i], "")
+			name.addLevel(r.Levels[i], "")
 		}
 	}
-	if hits := s.of(&name, now); hits != nil {
+	if hits := s.findOrAdd(&name, now); hits != nil {
 		return hits
 	}
 	return r.Hits
 }
 
-// ofOverride returns where hits on an override are counted; nil when there is
-// no room for another series, or its name is too long.
-func (s *seriesTable) ofOverride(d ratelimit.Domain, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
+// hitsOfOverride returns where hits on an override are counted, or nil when the table is full or
+// the name is too long.
+func (s *seriesTable) hitsOfOverride(d ratelimit.Domain, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
 	var key [256]byte
 	var ends [8]int
 	name := newSeriesName(d, key[:0], ends[:0])
 	for i := range entries {
-		name.add(entries[i].Key, entries[i].Value)
+		name.addLevel(entries[i].Key, entries[i].Value)
 	}
-	return s.of(&name, now)
+	return s.findOrAdd(&name, now)
 }
 
-// of returns the hits of the series of a name; nil when there is no room for
-// it, or its name is too long.
-func (s *seriesTable) of(name *seriesName, now time.Time) *ratelimit.Hits {
-	if name.long {
+// findOrAdd returns the hits of the series of a name, or nil when the table is full or the name is
+// too long.
+func (s *seriesTable) findOrAdd(name *seriesName, now time.Time) *ratelimit.Hits {
+	if name.tooLong {
 		return nil
 	}
 	minute := now.Unix() / 60
 	shard := &s.shards[maphash.Bytes(s.seed, name.key)%seriesShards]
-	one := (*shard.Load())[string(name.key)]
-	if one == nil {
-		if one = s.grow(shard, name, minute); one == nil {
+	entry := (*shard.Load())[string(name.key)]
+	if entry == nil {
+		if entry = s.addSeries(shard, name, minute); entry == nil {
 			return nil
 		}
 	}
-	if one.seen.Load() != minute {
-		one.seen.Store(minute)
+	if entry.lastUsed.Load() != minute {
+		entry.lastUsed.Store(minute)
 	}
-	return one.Hits
+	return entry.Hits
 }
 
-// grow adds the series of a name; nil when there is no room for it.
-func (s *seriesTable) grow(shard *atomic.Pointer[map[string]*Series], name *seriesName, minute int64) *Series {
-	if s.full() && s.swept.Load() == minute {
+// addSeries adds the series of a name, or returns nil when the table is full.
+func (s *seriesTable) addSeries(shard *atomic.Pointer[map[string]*Series], name *seriesName, minute int64) *Series {
+	if s.isFull() && s.lastRemoval.Load() == minute {
 		return nil
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	key := string(name.key)
-	if one := (*shard.Load())[key]; one != nil {
-		return one
+	if entry := (*shard.Load())[key]; entry != nil {
+		return entry
 	}
-	if s.full() && s.swept.Swap(minute) != minute {
-		s.sweep(minute - idleMinutes)
+	if s.isFull() && s.lastRemoval.Swap(minute) != minute {
+		s.removeIdle(minute - idleMinutes)
 	}
-	if s.full() {
+	if s.isFull() {
 		return nil
 	}
-	one := name.series(key)
-	one.seen.Store(minute)
+	entry := name.newSeries(key)
+	entry.lastUsed.Store(minute)
 	grown := maps.Clone(*shard.Load())
-	grown[key] = one
+	grown[key] = entry
 	shard.Store(&grown)
 	s.size.Add(1)
-	return one
+	return entry
 }
 
-func (s *seriesTable) full() bool { return s.size.Load() >= int64(s.most) }
+func (s *seriesTable) isFull() bool { return s.size.Load() >= int64(s.maxSeries) }
 
-// sweep gives up the series that nobody has asked for since a minute.
-func (s *seriesTable) sweep(since int64) {
+// removeIdle removes the series that were last used before the minute since.
+func (s *seriesTable) removeIdle(since int64) {
 	for i := range s.shards {
 		known := *s.shards[i].Load()
 		kept := make(map[string]*Series, len(known))
-		for key, one := range known {
-			if one.seen.Load() >= since {
-				kept[key] = one
+		for key, entry := range known {
+			if entry.lastUsed.Load() >= since {
+				kept[key] = entry
 			}
 		}
 		s.shards[i].Store(&kept)
@@ -153,25 +152,25 @@ func (s *seriesTable) sweep(since int64) {
 	}
 }
 
-// seriesName is the name of a series while it is put together.
+// seriesName builds the name of a series.
 type seriesName struct {
-	domain ratelimit.Domain
-	key    []byte // the domain, a zero byte, and the levels joined by dots
-	ends   []int  // of the levels, in the key
-	long   bool
+	domain  ratelimit.Domain
+	key     []byte // the domain, a zero byte, and the levels joined by dots
+	ends    []int  // where each level ends in the key
+	tooLong bool
 }
 
 func newSeriesName(d ratelimit.Domain, key []byte, ends []int) seriesName {
 	if len(d) >= maxSeriesName {
-		return seriesName{long: true}
+		return seriesName{tooLong: true}
 	}
 	return seriesName{domain: d, key: append(append(key, d...), 0), ends: ends}
 }
 
-// add appends a level of a key and a value.
-func (n *seriesName) add(key, value string) {
+// addLevel appends a level with a key and a value.
+func (n *seriesName) addLevel(key, value string) {
 	if len(n.key)+len(key)+len(value)+len("._") > maxSeriesName {
-		n.long = true
+		n.tooLong = true
 		return
 	}
 	if len(n.ends) > 0 {
@@ -185,13 +184,13 @@ func (n *seriesName) add(key, value string) {
 	n.ends = append(n.ends, len(n.key))
 }
 
-// series returns a series of the name, with the parts of its key as its own.
-func (n *seriesName) series(key string) *Series {
+// newSeries returns a series of the name. Its texts are parts of key.
+func (n *seriesName) newSeries(key string) *Series {
 	from := len(n.domain) + 1
-	one := &Series{Domain: ratelimit.Domain(key[:from-1]), Path: key[from:], Hits: &ratelimit.Hits{}}
+	entry := &Series{Domain: ratelimit.Domain(key[:from-1]), Path: key[from:], Hits: &ratelimit.Hits{}}
 	for _, end := range n.ends {
-		one.Levels = append(one.Levels, key[from:end])
+		entry.Levels = append(entry.Levels, key[from:end])
 		from = end + 1
 	}
-	return one
+	return entry
 }

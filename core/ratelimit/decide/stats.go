@@ -7,55 +7,57 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Stats are counts of the service itself, since the start (contract L-46).
+// Stats are counts of the service itself since its start (contract L-46).
 type Stats struct {
 	StoreErrors    atomic.Uint64 // calls on which the counter store failed
-	ServiceErrors  atomic.Uint64 // calls refused for the request or for want of rules
+	ServiceErrors  atomic.Uint64 // calls refused because of the request, or because no rules are loaded
 	GlobalShadow   atomic.Uint64 // over-limit results that SHADOW_MODE let pass
 	FailedOpen     atomic.Uint64 // store failures that were answered as OK
-	FailedClosed   atomic.Uint64 // ... as over limit
-	CountedLocally atomic.Uint64 // ... from the process's own counters
-	// OtherDomains are descriptors in unknown domains that have no count of their own.
+	FailedClosed   atomic.Uint64 // store failures that were answered as over limit
+	CountedLocally atomic.Uint64 // store failures that were answered from the counters of this process
+	// OtherDomains are the descriptors in unknown domains that have no count by name.
 	OtherDomains atomic.Uint64
 }
 
-// MaxUnknownDomains is how many domains that the configuration does not have are counted by their
-// names: those are the callers' own words. Names that nobody asked for in an hour make room.
+// MaxUnknownDomains is the number of unknown domains that are counted by name. Callers choose these
+// names, so there is a limit; a name without a request for an hour is removed when others need its
+// place.
 const MaxUnknownDomains = 100
 
-// Series are the statistics of one value, or path of values, that was asked
-// for: of rules with detailed_metric or value_to_metric, and of overrides.
+// Series are the statistics of one value, or path of values, of requests: for rules with
+// detailed_metric or value_to_metric, and for overrides.
 type Series struct {
 	Domain ratelimit.Domain
 	Path   string
 	Levels []string
 	Hits   *ratelimit.Hits
 
-	// seen is when the series was last asked for, in minutes.
-	seen atomic.Int64
+	// lastUsed is the minute of the last request.
+	lastUsed atomic.Int64
 }
 
-// Series goes through the series by value, in no order.
-func (d *Decider) Series() iter.Seq[*Series] { return d.series.all() }
+// Series returns an iterator over the series by value, in no order.
+func (d *Decider) Series() iter.Seq[*Series] { return d.series.allSeries() }
 
-// UnknownDomains goes through the domains that callers asked for and the configuration did not have,
-// with how many descriptors they asked for, in no order. The rest is in Stats.OtherDomains.
+// UnknownDomains returns an iterator over the domains of requests that the configuration does not
+// have, each with its number of descriptors, in no order. Stats.OtherDomains has the rest.
 func (d *Decider) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(yield func(ratelimit.Domain, uint64) bool) {
-		for one := range d.unknown.all() {
-			if !yield(one.Domain, one.Hits.Total.Load()) {
+		for s := range d.unknown.allSeries() {
+			if !yield(s.Domain, s.Hits.Total.Load()) {
 				return
 			}
 		}
 	}
 }
 
-// countUnknown counts the descriptors of a request in a domain that the configuration does not have.
-func (d *Decider) countUnknown(w *work) {
+// countUnknownDomain counts the descriptors of a request in a domain that the configuration does
+// not have.
+func (d *Decider) countUnknownDomain(w *work) {
 	n := uint64(len(w.request.Descriptors))
 	var key [256]byte
 	name := newSeriesName(w.request.Domain, key[:0], nil)
-	if hits := d.unknown.of(&name, w.now); hits != nil {
+	if hits := d.unknown.findOrAdd(&name, w.now); hits != nil {
 		hits.Total.Add(n)
 		return
 	}

@@ -22,8 +22,8 @@ func tallyOf(h *ratelimit.Hits) tally {
 	return tally{h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load()}
 }
 
-// only returns the one rule of the bench.
-func (b *bench) only() *ratelimit.Rule {
+// onlyRule returns the one rule of the fixture.
+func (b *fixture) onlyRule() *ratelimit.Rule {
 	for rule := range b.set.Rules() {
 		return rule
 	}
@@ -45,33 +45,32 @@ func TestAttribution(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, nil, on("k", perMinute(10)))
+			b := newFixture(t, nil, keyRule("k", perMinute(10)))
 			for _, hits := range test.batches {
-				r := ask("k=v")
+				r := newRequest("k=v")
 				r.Hits = hits
-				b.must(t, r)
+				b.mustDecide(t, r)
 			}
-			if got := tallyOf(b.only().Hits); got != test.want {
+			if got := tallyOf(b.onlyRule().Hits); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
 	}
 }
 
-// TestAttributionAddsUp: each hit of a batch is over the limit or not, whatever
-// the batches.
+// TestAttributionAddsUp: each hit of a batch is over the limit or not, whatever the batches.
 func TestAttributionAddsUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.Uint32Range(0, 20).Draw(rt, "limit")
-		b := open(t, nil, on("k", perMinute(limit)))
+		b := newFixture(t, nil, keyRule("k", perMinute(limit)))
 		total := uint64(0)
 		for _, hits := range rapid.SliceOfN(rapid.Uint32Range(1, 9), 1, 8).Draw(rt, "batches") {
-			r := ask("k=v")
+			r := newRequest("k=v")
 			r.Hits = hits
-			b.must(t, r)
+			b.mustDecide(t, r)
 			total += uint64(hits)
 		}
-		got := tallyOf(b.only().Hits)
+		got := tallyOf(b.onlyRule().Hits)
 		wantOver := total - min(total, uint64(limit))
 		wantNear := min(total, uint64(limit)) - min(total, uint64(limit)*8/10)
 		if got.total != total || got.over != wantOver || got.near != wantNear {
@@ -80,7 +79,7 @@ func TestAttributionAddsUp(t *testing.T) {
 	})
 }
 
-func paths(b *bench) []string {
+func seriesPaths(b *fixture) []string {
 	var list []string
 	for s := range b.Series() {
 		list = append(list, s.Path+" "+strings.Join(s.Levels, "|"))
@@ -90,15 +89,15 @@ func paths(b *bench) []string {
 }
 
 func TestSeriesByValue(t *testing.T) {
-	detailed := on("user", nil)
+	detailed := keyRule("user", nil)
 	detailed.Descriptors = []rule{{Key: text("op"), Value: text("w*"), DetailedMetric: true, Limit: perMinute(5)}}
-	metric := on("tenant", nil)
+	metric := keyRule("tenant", nil)
 	metric.ValueToMetric = true
-	metric.Descriptors = []rule{on("op", perMinute(5)), {Key: text("exact"), Value: text("v"), Limit: perMinute(5)}}
-	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 3 }, detailed, metric)
-	b.must(t, ask("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v", "tenant=y,op=1"))
+	metric.Descriptors = []rule{keyRule("op", perMinute(5)), {Key: text("exact"), Value: text("v"), Limit: perMinute(5)}}
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 3 }, detailed, metric)
+	b.mustDecide(t, newRequest("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v", "tenant=y,op=1"))
 	want := []string{"tenant_x.exact_v tenant_x|exact_v", "tenant_x.op tenant_x|op", "user_a.op_write user_a|op_write"}
-	if got := paths(b); !slices.Equal(got, want) {
+	if got := seriesPaths(b); !slices.Equal(got, want) {
 		t.Errorf("series %q, want %q", got, want)
 	}
 	for s := range b.Series() {
@@ -115,62 +114,61 @@ func TestSeriesByValue(t *testing.T) {
 
 // TestLongValuesTakeNoSeries: what callers send must not fill the memory.
 func TestLongValuesTakeNoSeries(t *testing.T) {
-	detailed := on("user", perMinute(5))
+	detailed := keyRule("user", perMinute(5))
 	detailed.DetailedMetric = true
-	b := open(t, nil, detailed)
-	long := ask("user=" + strings.Repeat("x", 2000))
-	b.must(t, long)
+	b := newFixture(t, nil, detailed)
+	long := newRequest("user=" + strings.Repeat("x", 2000))
+	b.mustDecide(t, long)
 	long.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Minute}
-	b.must(t, long)
-	if got := paths(b); len(got) != 0 {
+	b.mustDecide(t, long)
+	if got := seriesPaths(b); len(got) != 0 {
 		t.Errorf("%d series", len(got))
 	}
-	if got := b.only().Hits.Total.Load(); got != 1 {
+	if got := b.onlyRule().Hits.Total.Load(); got != 1 {
 		t.Errorf("%d hits on the rule itself, want 1", got)
 	}
 }
 
-// TestIdleSeriesGiveWay: when the table is full, what nobody asked for in an
-// hour gives its place up, and what somebody did keeps it.
-func TestIdleSeriesGiveWay(t *testing.T) {
-	detailed := on("user", perMinute(5))
+// TestIdleSeriesAreRemoved: when the table is full, a series without a request for an hour is
+// removed, and the others stay.
+func TestIdleSeriesAreRemoved(t *testing.T) {
+	detailed := keyRule("user", perMinute(5))
 	detailed.DetailedMetric = true
-	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 }, detailed)
-	b.must(t, ask("user=idle", "user=busy", "user=late"))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 }, detailed)
+	b.mustDecide(t, newRequest("user=idle", "user=busy", "user=late"))
 	b.clock.at = b.clock.at.Add(40 * time.Minute)
-	b.must(t, ask("user=busy", "user=late"))
-	if got := paths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_idle user_idle"}) {
+	b.mustDecide(t, newRequest("user=busy", "user=late"))
+	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_idle user_idle"}) {
 		t.Errorf("before an hour the series are %q", got)
 	}
 	b.clock.at = b.clock.at.Add(40 * time.Minute)
-	b.must(t, ask("user=late", "user=later"))
-	if got := paths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
+	b.mustDecide(t, newRequest("user=late", "user=later"))
+	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
 		t.Errorf("after an hour the series are %q", got)
 	}
-	if got := b.only().Hits.Total.Load(); got != 3 {
+	if got := b.onlyRule().Hits.Total.Load(); got != 3 {
 		t.Errorf("%d hits on the rule itself, want the 3 that there was no room for", got)
 	}
 }
 
-// TestSeriesTogether counts for many values from many callers: nothing is lost
-// and the bound holds.
+// TestSeriesTogether counts for many values from many callers: nothing is lost and the bound holds.
 func TestSeriesTogether(t *testing.T) {
 	const callers, values, most = 8, 300, 200
-	detailed := on("user", &ruleset.Limit{Unlimited: true})
+	detailed := keyRule("user", &ruleset.Limit{Unlimited: true})
 	detailed.DetailedMetric = true
-	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = most }, detailed)
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = most }, detailed)
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
 			for v := range values {
-				if _, err := b.Decide(t.Context(), ask("user="+strconv.Itoa(v))); err != nil {
+				if _, err := b.Decide(t.Context(), newRequest("user="+strconv.Itoa(v))); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	total, series := b.only().Hits.Total.Load(), 0
+	total, series := b.onlyRule().Hits.Total.Load(), 0
 	for s := range b.Series() {
 		total += s.Hits.Total.Load()
 		series++
@@ -180,19 +178,19 @@ func TestSeriesTogether(t *testing.T) {
 	}
 }
 
-func unknownDomains(b *bench) map[ratelimit.Domain]uint64 { return maps.Collect(b.UnknownDomains()) }
+func unknownDomains(b *fixture) map[ratelimit.Domain]uint64 { return maps.Collect(b.UnknownDomains()) }
 
 func TestUnknownDomainsAreCounted(t *testing.T) {
-	b := open(t, nil, on("k", perMinute(5)))
+	b := newFixture(t, nil, keyRule("k", perMinute(5)))
 	inDomain := func(name string, paths ...string) {
-		r := ask(paths...)
+		r := newRequest(paths...)
 		r.Domain = ratelimit.Domain(name)
 		r.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 3, Unit: ratelimit.Hour}
-		b.must(t, r)
+		b.mustDecide(t, r)
 	}
 	inDomain("shop", "k=v", "k=w")
 	inDomain("shop", "k=v")
-	b.must(t, ask("other=v"))
+	b.mustDecide(t, newRequest("other=v"))
 	if got := unknownDomains(b); !maps.Equal(got, map[ratelimit.Domain]uint64{"shop": 3}) {
 		t.Errorf("got %v", got)
 	}
@@ -213,17 +211,17 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 
 func TestSharedCounter(t *testing.T) {
 	shared := rule{Key: text("path"), Value: text("/a/*"), ShareThreshold: true, DetailedMetric: true, Limit: perMinute(2)}
-	b := open(t, nil, shared)
-	codes(t, b.must(t, ask("path=/a/1", "path=/a/2", "path=/a/3")), over, ok, ok, over)
-	if got := tallyOf(b.only().Hits); got.total != 3 || b.only().Path != "path_/a/" || len(paths(b)) != 0 {
-		t.Errorf("%+v on %s, series %q", got, b.only().Path, paths(b))
+	b := newFixture(t, nil, shared)
+	checkCodes(t, b.mustDecide(t, newRequest("path=/a/1", "path=/a/2", "path=/a/3")), over, ok, ok, over)
+	if got := tallyOf(b.onlyRule().Hits); got.total != 3 || b.onlyRule().Path != "path_/a/" || len(seriesPaths(b)) != 0 {
+		t.Errorf("%+v on %s, series %q", got, b.onlyRule().Path, seriesPaths(b))
 	}
 }
 
 func TestKeysAndExpiry(t *testing.T) {
-	b := open(t, func(c *decide.Config, _ *decide.Ports) { c.Prefix = "p_" }, on("k", perMinute(5)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.Prefix = "p_" }, keyRule("k", perMinute(5)))
 	for range 2 {
-		b.must(t, ask("k=a", "k=b", "k=c", "k=d"))
+		b.mustDecide(t, newRequest("k=a", "k=b", "k=c", "k=d"))
 	}
 	ttls := map[time.Duration]bool{}
 	for i, h := range b.store.hits {
@@ -247,26 +245,25 @@ func TestKeysAndExpiry(t *testing.T) {
 }
 
 func TestDecideAllocatesLittle(t *testing.T) {
-	b := open(t, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, on("k", perMinute(5)))
+	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, keyRule("k", perMinute(5)))
 	many := make([]string, 30)
 	for i := range many {
 		many[i] = "k=" + strconv.Itoa(i)
 	}
-	r := ask(many...)
-	b.must(t, r)
-	// The keys and the statuses. The race detector drops memory that is to be
-	// used again, hence the margin; a single allocation for each descriptor
-	// would exceed it.
-	if n := testing.AllocsPerRun(200, func() { b.must(t, r) }); n > 20 {
+	r := newRequest(many...)
+	b.mustDecide(t, r)
+	// The keys and the statuses. The race detector drops memory that is to be used again, hence the
+	// margin; a single allocation for each descriptor would exceed it.
+	if n := testing.AllocsPerRun(200, func() { b.mustDecide(t, r) }); n > 20 {
 		t.Errorf("a decision allocates %v times", n)
 	}
 }
 
 func BenchmarkDecide(bm *testing.B) {
-	b := open(bm, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, on("k", perMinute(5)))
-	r := ask("k=v", "k=w")
+	b := newFixture(bm, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, keyRule("k", perMinute(5)))
+	r := newRequest("k=v", "k=w")
 	bm.ReportAllocs()
 	for bm.Loop() {
-		b.must(bm, r)
+		b.mustDecide(bm, r)
 	}
 }

@@ -8,73 +8,74 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// outcome is what there is to answer from.
+// outcome says what the statuses are made from.
 type outcome uint8
 
 const (
-	counted outcome = iota // the counts
-	open                   // no counts: all within
-	closed                 // no counts: all over
+	fromCounts outcome = iota // the counts of the store
+	allWithin                 // no counts: all descriptors are within their limits
+	allOver                   // no counts: all descriptors with a limit are over it
 )
 
-// work is the state of one call. Its memory is used again by later calls.
+// work is the state of one call. Later calls reuse its memory.
 type work struct {
 	request *ratelimit.Request
 	now     time.Time
 	outcome outcome
-	// blocked says that contract L-10 holds back all hits, whatever the store counts.
-	blocked bool
-	targets []target // one for each descriptor
-	hits    []counter.Hit
-	after   []uint64
-	keys    []byte // of all hits, one behind the other
-	ends    []int  // of the keys
-	entries []ratelimit.Entry
+	// countNothing reports that no hit is counted, whatever the counts are (contract L-10).
+	countNothing bool
+	targets      []target // one for each descriptor
+	hits         []counter.Hit
+	after        []uint64
+	keys         []byte // the keys of all hits, one after another
+	ends         []int  // where each key ends
+	entries      []ratelimit.Entry
 }
 
-// target is what one descriptor is held against.
+// target is what one descriptor is compared with: its limit and its counter.
 type target struct {
-	rule   *ratelimit.Rule // nil for an override, and for none
-	limit  ratelimit.Limit // zero for none
-	window ratelimit.Window
-	stats  *ratelimit.Hits // nil for none
-	addend uint64
-	back   bool // the hits are given back
-	quota  bool // quota mode
-	// recalled tells that the counter is over its limit, as the process
-	// remembers: there is no hit.
-	recalled bool
-	hit      int // the index of the hit
-	kind     kind
+	rule      *ratelimit.Rule // nil without a rule, and for an override
+	limit     ratelimit.Limit // zero without a limit
+	window    ratelimit.Window
+	stats     *ratelimit.Hits // nil when no statistics are kept
+	addend    uint64
+	givesBack bool // the hits are given back
+	quota     bool // quota mode
+	// knownOver reports that the local cache has the counter over its limit; then there is no hit.
+	knownOver bool
+	hit       int // the index of the hit
+	kind      targetKind
 }
 
-type kind uint8
+// targetKind says how a target is limited.
+type targetKind uint8
 
 const (
-	free      kind = iota // no rule, or a replaced one: OK and nothing else
-	unlimited             // never sent to the store (contract L-6)
+	noRule    targetKind = iota // no rule, or a replaced rule: the status is OK
+	unlimited                   // never sent to the store (contract L-6)
 	limited
 )
 
-// The memory that a call leaves to later ones is bounded in descriptors and in
-// bytes of keys.
+// These bounds limit the memory that one call leaves to later calls, in descriptors and in bytes of
+// keys.
 const (
-	keepAtMost     = 64
-	keepKeysAtMost = 1 << 14
+	maxKeptItems    = 64
+	maxKeptKeyBytes = 1 << 14
 )
 
-func (d *Decider) take(r *ratelimit.Request) *work {
+// takeWork returns the state of a new call, in memory of an earlier one if there is any.
+func (d *Decider) takeWork(r *ratelimit.Request) *work {
 	w, ok := d.works.Get().(*work)
 	if !ok {
 		w = &work{}
 	}
-	w.request, w.now, w.outcome, w.blocked = r, d.ports.Clock.Now(), counted, false
+	w.request, w.now, w.outcome, w.countNothing = r, d.ports.Clock.Now(), fromCounts, false
 	return w
 }
 
-// give hands the memory on without what it pointed to.
-func (d *Decider) give(w *work) {
-	if cap(w.targets) > keepAtMost || cap(w.entries) > keepAtMost || cap(w.keys) > keepKeysAtMost {
+// releaseWork clears the state of a call and keeps its memory for later calls.
+func (d *Decider) releaseWork(w *work) {
+	if cap(w.targets) > maxKeptItems || cap(w.entries) > maxKeptItems || cap(w.keys) > maxKeptKeyBytes {
 		return
 	}
 	clear(w.targets)
@@ -86,30 +87,31 @@ func (d *Decider) give(w *work) {
 	d.works.Put(w)
 }
 
-// resolve finds what each descriptor is held against.
-func (d *Decider) resolve(w *work, set *ruleset.Set) {
+// findTargets finds the target of each descriptor.
+func (d *Decider) findTargets(w *work, set *ruleset.Set) {
 	replacing, found := false, false
 	for i := range w.request.Descriptors {
-		t := d.target(w, &w.request.Descriptors[i], set)
+		t := d.findTarget(w, &w.request.Descriptors[i], set)
 		replacing = replacing || t.rule != nil && len(t.rule.Replaces) > 0
-		found = found || t.kind != free
+		found = found || t.kind != noRule
 		w.targets = append(w.targets, t)
 	}
-	if !found && !set.Has(w.request.Domain) {
-		d.countUnknown(w)
+	if !found && !set.HasDomain(w.request.Domain) {
+		d.countUnknownDomain(w)
 	}
 	if replacing {
-		w.replace(d.config.Quota)
+		w.applyReplaces(d.config.Quota)
 	}
 }
 
-func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
+// findTarget returns the target of one descriptor.
+func (d *Decider) findTarget(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set) target {
 	domain := w.request.Domain
-	t := target{addend: addend(w.request, wanted), back: wanted.GiveBack, quota: d.config.Quota}
+	t := target{addend: addendOf(w.request, wanted), givesBack: wanted.GiveBack, quota: d.config.Quota}
 	if wanted.Override != nil {
-		if set.Has(domain) {
+		if set.HasDomain(domain) {
 			t.kind, t.limit = limited, *wanted.Override
-			t.stats = d.series.ofOverride(domain, wanted.Entries, w.now)
+			t.stats = d.series.hitsOfOverride(domain, wanted.Entries, w.now)
 		}
 		return t
 	}
@@ -121,24 +123,24 @@ func (d *Decider) target(w *work, wanted *ratelimit.Descriptor, set *ruleset.Set
 	if t.rule.Unlimited {
 		t.kind = unlimited
 	}
-	t.stats = d.series.ofRule(t.rule, wanted.Entries, w.now)
+	t.stats = d.series.hitsOfRule(t.rule, wanted.Entries, w.now)
 	return t
 }
 
-// addend returns how many hits a descriptor adds (contract L-19).
-func addend(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
+// addendOf returns how many hits a descriptor adds (contract L-19).
+func addendOf(r *ratelimit.Request, d *ratelimit.Descriptor) uint64 {
 	if d.Hits != nil {
 		return *d.Hits
 	}
 	return uint64(max(r.Hits, 1))
 }
 
-// replace frees each target whose limit another one replaces (contract L-7). A limit that is
-// replaced still replaces others, and an unlimited one is never replaced. No rule names itself, so
-// the names of all of them together are enough.
+// applyReplaces removes the limit from each target whose limit is replaced by another one
+// (contract L-7). A replaced limit still replaces others, and an unlimited one is never replaced.
+// No rule names itself, so one set of all the names is enough.
 //
-// With quota, the targets that are freed are of quota mode.
-func (w *work) replace(quota bool) {
+// quota is the quota mode of the targets without a limit.
+func (w *work) applyReplaces(quota bool) {
 	replaced := map[ratelimit.Name]bool{}
 	for i := range w.targets {
 		if rule := w.targets[i].rule; rule != nil {
@@ -149,34 +151,35 @@ func (w *work) replace(quota bool) {
 	}
 	for i := range w.targets {
 		if t := &w.targets[i]; t.kind == limited && t.rule != nil && replaced[t.rule.Name] {
-			t.kind, t.limit, t.quota = free, ratelimit.Limit{}, quota
+			t.kind, t.limit, t.quota = noRule, ratelimit.Limit{}, quota
 		}
 	}
 }
 
-// addHits makes the batch for the store. All keys are one string, cut up.
-func (d *Decider) addHits(w *work) {
+// buildHits makes the batch of hits for the store. All keys are parts of one string.
+func (d *Decider) buildHits(w *work) {
 	for i := range w.targets {
 		if t := &w.targets[i]; t.kind == limited {
-			d.addHit(w, t, &w.request.Descriptors[i])
+			d.buildHit(w, t, &w.request.Descriptors[i])
 		}
 	}
 	keys, from := string(w.keys), 0
 	for i, end := range w.ends {
 		h := &w.hits[i]
 		h.Key = keys[from:end]
-		h.TTL = h.Window + ratelimit.ClockSkew + d.jitter(h.Key)
+		h.TTL = h.Window + ratelimit.ClockSkew + d.keyJitter(h.Key)
 		from = end
 	}
 }
 
-func (d *Decider) addHit(w *work, t *target, wanted *ratelimit.Descriptor) {
+// buildHit appends the hit of one target, without its key, and the key to the keys of the call.
+func (d *Decider) buildHit(w *work, t *target, wanted *ratelimit.Descriptor) {
 	t.window = ratelimit.WindowAt(w.now, t.limit.Unit.Window())
 	t.hit = len(w.hits)
 	w.keys = ratelimit.AppendKey(w.keys, ratelimit.Counter{
 		Prefix:  d.config.Prefix,
 		Domain:  w.request.Domain,
-		Entries: w.sharing(t.rule, wanted.Entries),
+		Entries: w.counterEntries(t.rule, wanted.Entries),
 		Window:  t.window,
 	})
 	w.ends = append(w.ends, len(w.keys))
@@ -187,15 +190,15 @@ func (d *Decider) addHit(w *work, t *target, wanted *ratelimit.Descriptor) {
 		Window: t.window.Length,
 		Left:   t.window.End().Sub(w.now),
 	}
-	if t.back {
+	if t.givesBack {
 		hit.Addend = -hit.Addend
 	}
 	w.hits = append(w.hits, hit)
 }
 
-// sharing returns the entries that name the counter: those asked for, with the
-// pattern in place of a value where values share one counter.
-func (w *work) sharing(rule *ratelimit.Rule, entries []ratelimit.Entry) []ratelimit.Entry {
+// counterEntries returns the entries that name the counter: those of the request, with the pattern
+// in place of each value that shares a counter.
+func (w *work) counterEntries(rule *ratelimit.Rule, entries []ratelimit.Entry) []ratelimit.Entry {
 	if rule == nil || rule.Shared == nil {
 		return entries
 	}
@@ -208,9 +211,9 @@ func (w *work) sharing(rule *ratelimit.Rule, entries []ratelimit.Entry) []rateli
 	return w.entries
 }
 
-// jitter spreads the ends of counters; the same key always gets the same (FNV-1a
-// of the key).
-func (d *Decider) jitter(key string) time.Duration {
+// keyJitter returns the time that is added to the life of a counter, so that not all counters end
+// at once. It is the same for the same key (FNV-1a).
+func (d *Decider) keyJitter(key string) time.Duration {
 	seconds := uint64(d.config.JitterMax / time.Second)
 	if seconds == 0 {
 		return 0

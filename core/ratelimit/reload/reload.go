@@ -1,6 +1,5 @@
-// Package reload keeps the rules that are in force: it follows a rule source,
-// checks what it delivers and swaps it in whole. A wrong configuration leaves
-// the one before it in force.
+// Package reload keeps the rules in force: it follows a rule source, compiles each configuration
+// and puts it in force as a whole. After an invalid configuration the one before stays in force.
 package reload
 
 import (
@@ -12,12 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 )
 
-// Reporter hears of every configuration. Its methods are called one at a time.
+// Reporter receives the result of every configuration. Its methods are called one at a time.
 type Reporter interface {
-	// Loaded tells that a configuration is in force.
+	// Loaded is called when a configuration is in force.
 	Loaded(domains, rules int)
-	// Refused tells that one is not, with all that is wrong: ruleset.Faults,
-	// one a line.
+	// Refused is called when a configuration is invalid. err is ruleset.Faults, one on each line.
 	Refused(err error)
 }
 
@@ -26,10 +24,10 @@ type Rules struct {
 	options  ruleset.Options
 	reporter Reporter
 
-	apply   sync.Mutex
-	current atomic.Pointer[ruleset.Set]
-	loaded  atomic.Uint64
-	refused atomic.Uint64
+	applyMutex sync.Mutex
+	current    atomic.Pointer[ruleset.Set]
+	loaded     atomic.Uint64
+	refused    atomic.Uint64
 }
 
 // New returns Rules without any in force.
@@ -37,26 +35,26 @@ func New(o ruleset.Options, r Reporter) *Rules {
 	return &Rules{options: o, reporter: r}
 }
 
-// Current returns the rules in force; nil before any were.
+// Current returns the rules in force, or nil before a first configuration.
 func (r *Rules) Current() *ruleset.Set { return r.current.Load() }
 
 // Loaded returns how many configurations came into force (config_load_success).
 func (r *Rules) Loaded() uint64 { return r.loaded.Load() }
 
-// Refused returns how many were refused (config_load_error).
+// Refused returns how many configurations were refused (config_load_error).
 func (r *Rules) Refused() uint64 { return r.refused.Load() }
 
-// Follow applies what the source delivers until ctx is done; it returns nil
-// then, and else why the source cannot be watched.
+// Follow applies the configurations of the source until ctx is done, and then returns nil. It
+// returns an error when the source cannot be watched.
 func (r *Rules) Follow(ctx context.Context, source rulesource.Source) error {
 	return source.Watch(ctx, r.Apply)
 }
 
-// Apply brings a configuration into force, or returns ruleset.Faults and keeps
-// the one before.
+// Apply puts a configuration in force. If it is invalid, Apply returns ruleset.Faults and keeps the
+// one before.
 func (r *Rules) Apply(sources []ruleset.Source) error {
-	r.apply.Lock()
-	defer r.apply.Unlock()
+	r.applyMutex.Lock()
+	defer r.applyMutex.Unlock()
 	o := r.options
 	o.Previous = r.current.Load()
 	set, err := ruleset.Compile(sources, o)
@@ -67,6 +65,6 @@ func (r *Rules) Apply(sources []ruleset.Source) error {
 	}
 	r.current.Store(set)
 	r.loaded.Add(1)
-	r.reporter.Loaded(len(set.Domains()), set.Len())
+	r.reporter.Loaded(set.DomainCount(), set.RuleCount())
 	return nil
 }

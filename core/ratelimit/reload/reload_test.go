@@ -15,42 +15,42 @@ type reports struct {
 func (r *reports) Loaded(domains, rules int) { r.loaded = append(r.loaded, [2]int{domains, rules}) }
 func (r *reports) Refused(err error)         { r.refused = append(r.refused, err) }
 
-// script is a rule source that delivers one configuration after another.
-type script [][]ruleset.Source
+// scriptedSource is a rule source that delivers one configuration after another.
+type scriptedSource [][]ruleset.Source
 
-func (s script) Load(context.Context) ([]ruleset.Source, error) { return s[0], nil }
+func (s scriptedSource) Load(context.Context) ([]ruleset.Source, error) { return s[0], nil }
 
-func (s script) Watch(_ context.Context, apply func([]ruleset.Source) error) error {
+func (s scriptedSource) Watch(_ context.Context, apply func([]ruleset.Source) error) error {
 	for _, sources := range s {
 		_ = apply(sources) // a refused one does not end the watch
 	}
 	return nil
 }
 
-func source(domain string) ruleset.Source {
+func newSource(domain string) ruleset.Source {
 	return ruleset.Source{Domain: ruleset.Text{Value: domain}, Descriptors: []ruleset.Descriptor{
 		{Key: ruleset.Text{Value: "k"}, Limit: &ruleset.Limit{Unlimited: true}},
 	}}
 }
 
 func TestWrongConfigurationKeepsTheOneBefore(t *testing.T) {
-	var told reports
-	r := New(ruleset.Options{}, &told)
+	var reported reports
+	r := New(ruleset.Options{}, &reported)
 	if r.Current() != nil {
 		t.Fatal("rules are in force before any were loaded")
 	}
-	err := r.Follow(t.Context(), script{{source("")}, {source("a")}, {source("b"), source("b")}})
+	err := r.Follow(t.Context(), scriptedSource{{newSource("")}, {newSource("a")}, {newSource("b"), newSource("b")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set := r.Current(); set == nil || !set.Has("a") {
+	if set := r.Current(); set == nil || !set.HasDomain("a") {
 		t.Error("the good configuration is not in force")
 	}
 	if r.Loaded() != 1 || r.Refused() != 2 {
 		t.Errorf("loaded %d, refused %d; want 1, 2", r.Loaded(), r.Refused())
 	}
-	if len(told.loaded) != 1 || told.loaded[0] != [2]int{1, 1} || len(told.refused) != 2 {
-		t.Errorf("reported %v and %v", told.loaded, told.refused)
+	if len(reported.loaded) != 1 || reported.loaded[0] != [2]int{1, 1} || len(reported.refused) != 2 {
+		t.Errorf("reported %v and %v", reported.loaded, reported.refused)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestEmptyConfigurationIsOne(t *testing.T) {
 func TestStatisticsAreHandedOn(t *testing.T) {
 	r := New(ruleset.Options{}, &reports{})
 	for range 2 {
-		if err := r.Apply([]ruleset.Source{source("a")}); err != nil {
+		if err := r.Apply([]ruleset.Source{newSource("a")}); err != nil {
 			t.Fatal(err)
 		}
 		for rule := range r.Current().Rules() {

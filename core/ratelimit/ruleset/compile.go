@@ -7,38 +7,37 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Options change what a configuration may hold.
+// Options are the settings of Compile.
 type Options struct {
 	// MergeDomains allows several sources to name one domain, whose descriptors then form one list
 	// (contract L-11).
 	MergeDomains bool
-	// QuotaMode makes every rule one of quota mode.
+	// QuotaMode puts every rule in quota mode.
 	QuotaMode bool
-	// Previous is the set that was in force before: rules whose path stays keep
-	// their statistics. Nil for none.
+	// Previous is the set in force so far: rules whose path stays keep their statistics. Optional.
 	Previous *Set
 }
 
-// Compile checks the sources and compiles them. Its error is Faults, with everything that is wrong
-// and not only the first (contract L-34). No source at all is a configuration, in which every
+// Compile validates the sources and compiles them. Its error is Faults, with all mistakes and not
+// only the first (contract L-34). An empty list of sources is a valid configuration, in which every
 // domain is unknown.
 func Compile(sources []Source, o Options) (*Set, error) {
 	c := compiler{
 		options:  o,
 		set:      &Set{domains: make(map[ratelimit.Domain]*node, len(sources))},
 		declared: make(map[ratelimit.Domain]Position, len(sources)),
-		hits:     map[series]*ratelimit.Hits{},
-		roots:    map[ratelimit.Domain]names{},
+		hits:     map[seriesKey]*ratelimit.Hits{},
+		roots:    map[ratelimit.Domain]nameCounts{},
 	}
-	c.inherit()
+	c.inheritHits()
 	for i := range sources {
-		c.rootNames(ratelimit.Domain(sources[i].Domain.Value)).add(sources[i].Descriptors)
+		c.rootNames(ratelimit.Domain(sources[i].Domain.Value)).countNames(sources[i].Descriptors)
 	}
 	for i := range sources {
-		c.source(&sources[i])
+		c.compileSource(&sources[i])
 	}
 	if len(c.faults) > 0 {
-		return nil, c.faults.sorted()
+		return nil, c.faults.sortedByPosition()
 	}
 	return c.set, nil
 }
@@ -47,64 +46,66 @@ type compiler struct {
 	options  Options
 	set      *Set
 	declared map[ratelimit.Domain]Position
-	hits     map[series]*ratelimit.Hits
-	roots    map[ratelimit.Domain]names // of the first level, which several sources may make up
+	hits     map[seriesKey]*ratelimit.Hits
+	roots    map[ratelimit.Domain]nameCounts // of the first level, which several sources may share
 	faults   Faults
 }
 
-// names counts how often each name in statistics is taken by the descriptors of one level.
-type names map[string]int
+// nameCounts is how many descriptors of one level have each name in statistics.
+type nameCounts map[string]int
 
-func (n names) add(list []Descriptor) {
+func (n nameCounts) countNames(list []Descriptor) {
 	for i := range list {
 		n[list[i].statName()]++
 	}
 }
 
-func (c *compiler) rootNames(d ratelimit.Domain) names {
+func (c *compiler) rootNames(d ratelimit.Domain) nameCounts {
 	if c.roots[d] == nil {
-		c.roots[d] = names{}
+		c.roots[d] = nameCounts{}
 	}
 	return c.roots[d]
 }
 
-// series is what statistics are kept by.
-type series struct {
+// seriesKey identifies the statistics of a rule.
+type seriesKey struct {
 	domain ratelimit.Domain
 	path   string
 }
 
-// trail is the way from the domain to a descriptor.
-type trail struct {
+// levelPath is the path of levels from the domain to a descriptor.
+type levelPath struct {
 	domain ratelimit.Domain
 	levels []string
 	shared []string
-	open   []bool // the level takes several values, and they share nothing
+	open   []bool // the level matches several values, and they share no counter
 	valued []bool // value_to_metric
 }
 
-func (c *compiler) inherit() {
+// inheritHits takes over the statistics of the previous set.
+func (c *compiler) inheritHits() {
 	if c.options.Previous == nil {
 		return
 	}
 	for r := range c.options.Previous.Rules() {
-		c.hits[series{r.Domain, r.Path}] = r.Hits
+		c.hits[seriesKey{r.Domain, r.Path}] = r.Hits
 	}
 }
 
-func (c *compiler) fault(at Position, rule string) {
+func (c *compiler) addFault(at Position, rule string) {
 	c.faults = append(c.faults, Fault{At: at, Rule: rule})
 }
 
-func (c *compiler) source(s *Source) {
+// compileSource adds the rules of a source to the set.
+func (c *compiler) compileSource(s *Source) {
 	c.faults = append(c.faults, s.Faults...)
 	domain := ratelimit.Domain(s.Domain.Value)
 	switch first, twice := c.declared[domain]; {
 	case domain == "" && s.Unread:
 	case domain == "":
-		c.fault(cmp.Or(s.Domain.At, s.At), "domain must not be empty")
+		c.addFault(cmp.Or(s.Domain.At, s.At), "domain must not be empty")
 	case twice && !c.options.MergeDomains:
-		c.fault(s.Domain.At, "domain "+quote(s.Domain.Value)+" is in "+first.File+
+		c.addFault(s.Domain.At, "domain "+quote(s.Domain.Value)+" is in "+first.File+
 			" already, and MERGE_DOMAIN_CONFIG is not true")
 	case !twice:
 		c.declared[domain] = s.Domain.At
@@ -114,34 +115,35 @@ func (c *compiler) source(s *Source) {
 		root = &node{}
 		c.set.domains[domain] = root
 	}
-	c.children(root, s.Descriptors, trail{domain: domain}, c.rootNames(domain))
+	c.compileChildren(root, s.Descriptors, levelPath{domain: domain}, c.rootNames(domain))
 }
 
-// children compiles the descriptors below a node; taken are the names of that level.
-func (c *compiler) children(parent *node, list []Descriptor, above trail, taken names) {
+// compileChildren compiles the descriptors below a node; taken are the names of that level.
+func (c *compiler) compileChildren(parent *node, list []Descriptor, above levelPath, taken nameCounts) {
 	for i := range list {
 		d := &list[i]
-		c.descriptor(parent, d, above.down(d, taken))
+		c.compileDescriptor(parent, d, above.appendLevel(d, taken))
 	}
 }
 
-func (c *compiler) descriptor(parent *node, d *Descriptor, t trail) {
-	n := c.node(d, t)
+func (c *compiler) compileDescriptor(parent *node, d *Descriptor, t levelPath) {
+	n := c.newNode(d, t)
 	if d.ShareThreshold && !strings.Contains(d.Value.Value, "*") {
-		c.fault(d.At, "share_threshold needs a value with a * in it")
+		c.addFault(d.At, "share_threshold needs a value with a * in it")
 	}
 	if d.Key.Value == "" {
-		c.fault(d.At, "key must not be empty")
-	} else if !parent.add(d, n) {
-		c.fault(d.At, "duplicate descriptor "+quote(d.composite()))
+		c.addFault(d.At, "key must not be empty")
+	} else if !parent.addChild(d, n) {
+		c.addFault(d.At, "duplicate descriptor "+quote(d.keyAndValue()))
 	}
-	below := names{}
-	below.add(d.Descriptors)
-	c.children(n, d.Descriptors, t, below)
+	below := nameCounts{}
+	below.countNames(d.Descriptors)
+	c.compileChildren(n, d.Descriptors, t, below)
 }
 
-// add makes the descriptor's node a child; false when there is one already.
-func (n *node) add(d *Descriptor, child *node) bool {
+// addChild makes child the node of the descriptor. It returns false when there is an equal
+// descriptor already.
+func (n *node) addChild(d *Descriptor, child *node) bool {
 	if n.keys == nil {
 		n.keys = map[string]*level{}
 	}
@@ -152,16 +154,16 @@ func (n *node) add(d *Descriptor, child *node) bool {
 	}
 	switch value := d.Value.Value; {
 	case value == "":
-		if l.any != nil {
+		if l.keyOnly != nil {
 			return false
 		}
-		l.any = child
+		l.keyOnly = child
 		return true
 	case strings.Contains(value, "*"):
 		if l.wild == nil {
 			l.wild = newWildcards()
 		}
-		return l.wild.add(value, child)
+		return l.wild.addPattern(value, child)
 	default:
 		if l.exact[value] != nil {
 			return false
@@ -174,14 +176,15 @@ func (n *node) add(d *Descriptor, child *node) bool {
 	}
 }
 
-// down returns the trail to a descriptor. It is named by its statName, unless another one of the level
-// has that name too: then the whole pattern of share_threshold keeps their series apart.
-func (t trail) down(d *Descriptor, taken names) trail {
+// appendLevel returns the path to a descriptor. Its last level is the statName of the descriptor.
+// If another descriptor of the level has that name too, it is the key with the whole pattern of
+// share_threshold, which keeps their series apart.
+func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 	name, shared := d.statName(), ""
 	if d.ShareThreshold {
 		shared = d.Value.Value
 		if taken[name] > 1 {
-			name = d.composite()
+			name = d.keyAndValue()
 		}
 	}
 	n := len(t.levels)
@@ -193,18 +196,18 @@ func (t trail) down(d *Descriptor, taken names) trail {
 	return t
 }
 
-// statName returns the descriptor's name in statistics: with share_threshold, the part of the pattern
-// before its first * is the value.
+// statName returns the name of the descriptor in statistics: with share_threshold, the part of the
+// pattern before its first * is the value.
 func (d *Descriptor) statName() string {
 	if !d.ShareThreshold {
-		return d.composite()
+		return d.keyAndValue()
 	}
 	before, _, _ := strings.Cut(d.Value.Value, "*")
 	return d.Key.Value + "_" + before
 }
 
-// composite returns key_value, or the key alone.
-func (d *Descriptor) composite() string {
+// keyAndValue returns key_value, or the key alone.
+func (d *Descriptor) keyAndValue() string {
 	if d.Value.Value == "" {
 		return d.Key.Value
 	}

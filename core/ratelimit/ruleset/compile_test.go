@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// at sets the position of everything that a fault can point to.
-func at(line int, d Descriptor) Descriptor {
+// withPosition sets the position of everything that a fault can point to.
+func withPosition(line int, d Descriptor) Descriptor {
 	d.At = Position{File: "a.yaml", Line: line, Column: 3}
 	if d.Limit != nil {
 		d.Limit.At = d.At
@@ -31,25 +31,25 @@ func TestCompileRefuses(t *testing.T) {
 		d    Descriptor
 		want string
 	}{
-		"empty key":                {on("", "v", nil), "key must not be empty"},
-		"no unit":                  {on("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
-		"unknown unit":             {on("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is none of`},
-		"no count":                 {on("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
-		"unit beside unlimited":    {on("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not stand beside"},
-		"count beside unlimited":   {on("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not stand beside"},
+		"empty key":                {newDescriptor("", "v", nil), "key must not be empty"},
+		"no unit":                  {newDescriptor("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
+		"unknown unit":             {newDescriptor("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is none of`},
+		"no count":                 {newDescriptor("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
+		"unit with unlimited":      {newDescriptor("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not be given together"},
+		"count with unlimited":     {newDescriptor("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not be given together"},
 		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
 		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
-		"empty name in replaces":   {on("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
-		"name of other bytes":      {on("k", "", &Limit{Unlimited: true, Name: "n\xff", At: Position{File: "a.yaml", Line: 7, Column: 3}}), "name must be valid UTF-8"},
-		"own name in replaces":     {on("k", "", &Limit{Unlimited: true, Name: "n", Replaces: []Text{{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "must not name the limit itself"},
-		"duplicate by key alone":   {on("twice", "", nil), `duplicate descriptor "twice"`},
-		"duplicate by exact value": {on("twice", "v", nil), `duplicate descriptor "twice_v"`},
-		"duplicate by wildcard":    {on("twice", "v**", nil), `duplicate descriptor "twice_v**"`},
+		"empty name in replaces":   {newDescriptor("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
+		"name of other bytes":      {newDescriptor("k", "", &Limit{Unlimited: true, Name: "n\xff", At: Position{File: "a.yaml", Line: 7, Column: 3}}), "name must be valid UTF-8"},
+		"own name in replaces":     {newDescriptor("k", "", &Limit{Unlimited: true, Name: "n", Replaces: []Text{{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "must not name the limit itself"},
+		"duplicate by key alone":   {newDescriptor("twice", "", nil), `duplicate descriptor "twice"`},
+		"duplicate by exact value": {newDescriptor("twice", "v", nil), `duplicate descriptor "twice_v"`},
+		"duplicate by wildcard":    {newDescriptor("twice", "v**", nil), `duplicate descriptor "twice_v**"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Compile([]Source{domain("d",
-				on("twice", "", nil), on("twice", "v", nil), on("twice", "v*", nil), at(7, test.d))}, Options{})
+			_, err := Compile([]Source{newSource("d",
+				newDescriptor("twice", "", nil), newDescriptor("twice", "v", nil), newDescriptor("twice", "v*", nil), withPosition(7, test.d))}, Options{})
 			var faults Faults
 			if !errors.As(err, &faults) || len(faults) != 1 {
 				t.Fatalf("got %v, want one fault", err)
@@ -64,7 +64,7 @@ func TestCompileRefuses(t *testing.T) {
 func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 	form := Fault{At: Position{File: "a.yaml", Line: 1, Column: 1}, Rule: "unknown key"}
 	_, err := Compile([]Source{
-		{Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{at(2, on("", "", nil))}},
+		{Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{withPosition(2, newDescriptor("", "", nil))}},
 		{Domain: Text{Value: "b", At: Position{File: "c.yaml", Line: 1, Column: 9}}},
 		{Domain: Text{}, At: Position{File: "d.yaml"}},
 		{Domain: Text{At: Position{File: "d.yaml", Line: 2, Column: 9}}, At: Position{File: "d.yaml"}},
@@ -86,7 +86,7 @@ func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 }
 
 func TestCompileMergesDomains(t *testing.T) {
-	sources := []Source{domain("d", on("a", "", perMinute(1))), domain("d", on("b", "", perMinute(2)))}
+	sources := []Source{newSource("d", newDescriptor("a", "", perMinute(1))), newSource("d", newDescriptor("b", "", perMinute(2)))}
 	if _, err := Compile(sources, Options{}); err == nil {
 		t.Error("the same domain twice is accepted without merge")
 	}
@@ -94,10 +94,10 @@ func TestCompileMergesDomains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Match("d", path("a", "x")) == nil || set.Match("d", path("b", "x")) == nil {
+	if set.Match("d", newEntries("a", "x")) == nil || set.Match("d", newEntries("b", "x")) == nil {
 		t.Error("a merged domain lost rules")
 	}
-	sources = append(sources, domain("d", on("b", "", nil)))
+	sources = append(sources, newSource("d", newDescriptor("b", "", nil)))
 	if _, err := Compile(sources, Options{MergeDomains: true}); err == nil {
 		t.Error("a duplicate over two sources is accepted")
 	}
@@ -105,7 +105,7 @@ func TestCompileMergesDomains(t *testing.T) {
 
 func TestRulesSayWhatWasWritten(t *testing.T) {
 	yes := true
-	set := compiled(t, domain("d", Descriptor{
+	set := mustCompile(t, newSource("d", Descriptor{
 		Key: Text{Value: "a"}, Value: Text{Value: "x*y"}, ShareThreshold: true,
 		Descriptors: []Descriptor{{
 			Key: Text{Value: "b"}, ValueToMetric: true,
@@ -115,7 +115,7 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 			}},
 		}},
 	}))
-	r := set.Match("d", path("a", "x1y", "b", "2", "c", "v"))
+	r := set.Match("d", newEntries("a", "x1y", "b", "2", "c", "v"))
 	if r == nil {
 		t.Fatal("no rule")
 	}
@@ -130,11 +130,11 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestNamesOfSharedPatterns: the value in a name is the part of the pattern before its first *, unless
-// the series of two rules would come together.
+// TestNamesOfSharedPatterns: the value in a name is the part of the pattern before its first *,
+// unless the series of two rules would come together.
 func TestNamesOfSharedPatterns(t *testing.T) {
 	shared := func(key, pattern string, below ...Descriptor) Descriptor {
-		d := on(key, pattern, perMinute(1), below...)
+		d := newDescriptor(key, pattern, perMinute(1), below...)
 		d.ShareThreshold = true
 		return d
 	}
@@ -142,27 +142,27 @@ func TestNamesOfSharedPatterns(t *testing.T) {
 		sources []Source
 		want    []string
 	}{
-		"alone":         {[]Source{domain("d", shared("p", "api/*/read"))}, []string{"p_api/"}},
-		"nothing first": {[]Source{domain("d", shared("p", "*.png"))}, []string{"p_"}},
+		"alone":         {[]Source{newSource("d", shared("p", "api/*/read"))}, []string{"p_api/"}},
+		"nothing first": {[]Source{newSource("d", shared("p", "*.png"))}, []string{"p_"}},
 		"two patterns": {
-			[]Source{domain("d", shared("p", "api/*/read"), shared("p", "api/*/write"), shared("p", "web/*"))},
+			[]Source{newSource("d", shared("p", "api/*/read"), shared("p", "api/*/write"), shared("p", "web/*"))},
 			[]string{"p_api/*/read", "p_api/*/write", "p_web/"},
 		},
 		"two sources": {
-			[]Source{domain("d", shared("p", "api/*/read")), domain("d", shared("p", "api/*/write"))},
+			[]Source{newSource("d", shared("p", "api/*/read")), newSource("d", shared("p", "api/*/write"))},
 			[]string{"p_api/*/read", "p_api/*/write"},
 		},
 		"two domains": {
-			[]Source{domain("d", shared("p", "api/*/read")), domain("e", shared("p", "api/*/write"))},
+			[]Source{newSource("d", shared("p", "api/*/read")), newSource("e", shared("p", "api/*/write"))},
 			[]string{"p_api/", "p_api/"},
 		},
 		"an exact value": {
-			[]Source{domain("d", shared("p", "api/*"), on("p", "api/", perMinute(1)))},
+			[]Source{newSource("d", shared("p", "api/*"), newDescriptor("p", "api/", perMinute(1)))},
 			[]string{"p_api/*", "p_api/"},
 		},
-		"another key": {[]Source{domain("d", shared("p", "api/*"), shared("q", "api/*"))}, []string{"p_api/", "q_api/"}},
+		"another key": {[]Source{newSource("d", shared("p", "api/*"), shared("q", "api/*"))}, []string{"p_api/", "q_api/"}},
 		"levels below": {
-			[]Source{domain("d", shared("p", "a*b", on("k", "", perMinute(1))), shared("p", "a*c", on("k", "", perMinute(1), shared("l", "x*"))))},
+			[]Source{newSource("d", shared("p", "a*b", newDescriptor("k", "", perMinute(1))), shared("p", "a*c", newDescriptor("k", "", perMinute(1), shared("l", "x*"))))},
 			[]string{"p_a*b", "p_a*b.k", "p_a*c", "p_a*c.k", "p_a*c.k.l_x"},
 		},
 	}
@@ -186,17 +186,17 @@ func TestNamesOfSharedPatterns(t *testing.T) {
 }
 
 func TestStatisticsOutliveReloads(t *testing.T) {
-	first := compiled(t, domain("d", on("a", "", perMinute(1)), on("b", "", perMinute(1))))
-	first.Match("d", path("a", "x")).Hits.Total.Add(3)
-	second, err := Compile([]Source{domain("d", on("a", "", perMinute(9)))}, Options{Previous: first})
+	first := mustCompile(t, newSource("d", newDescriptor("a", "", perMinute(1)), newDescriptor("b", "", perMinute(1))))
+	first.Match("d", newEntries("a", "x")).Hits.Total.Add(3)
+	second, err := Compile([]Source{newSource("d", newDescriptor("a", "", perMinute(9)))}, Options{Previous: first})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := second.Match("d", path("a", "x")).Hits.Total.Load(); got != 3 {
+	if got := second.Match("d", newEntries("a", "x")).Hits.Total.Load(); got != 3 {
 		t.Errorf("a rule that stayed has counted %d hits, want 3", got)
 	}
-	third := compiled(t, domain("d", on("a", "", perMinute(1))))
-	if got := third.Match("d", path("a", "x")).Hits.Total.Load(); got != 0 {
+	third := mustCompile(t, newSource("d", newDescriptor("a", "", perMinute(1))))
+	if got := third.Match("d", newEntries("a", "x")).Hits.Total.Load(); got != 0 {
 		t.Errorf("a new rule has counted %d hits", got)
 	}
 }
@@ -209,16 +209,16 @@ func FuzzCompile(f *testing.F) {
 		list := []Descriptor{
 			{Key: Text{Value: key}, Value: Text{Value: pattern}, ShareThreshold: share,
 				Limit: &Limit{Unit: &Text{Value: unit}, Requests: &Requests{Count: count}}},
-			on("other", value, perMinute(1)),
+			newDescriptor("other", value, perMinute(1)),
 		}
-		set, err := Compile([]Source{domain("d", list...)}, Options{})
+		set, err := Compile([]Source{newSource("d", list...)}, Options{})
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatal("refused without a reason")
 			}
 			return
 		}
-		got := set.Match("d", path(key, value)) != nil
+		got := set.Match("d", newEntries(key, value)) != nil
 		if want := slowLevel(list, ratelimit.Entry{Key: key, Value: value}) != nil; got != want {
 			t.Errorf("matches %v, want %v", got, want)
 		}

@@ -2,7 +2,7 @@ package ruleset
 
 import "github.com/tollgate-dev/tollgate/core/ratelimit"
 
-// Miss says why entries land on no rule.
+// Miss is the reason why entries match no rule.
 type Miss struct {
 	Reason Reason
 	// Level is the index of the entry at which the search ended. For NoLimit it is the number of
@@ -13,25 +13,25 @@ type Miss struct {
 // Reason is the kind of a Miss.
 type Reason uint8
 
-// The reasons. The zero value is no miss at all.
+// The reasons. The zero value means that there is a rule.
 const (
 	Matched       Reason = iota
 	UnknownDomain        // the configuration does not have the domain
 	UnknownKey           // no descriptor at this level has the key
-	UnknownValue         // descriptors have the key, and none takes the value
+	UnknownValue         // descriptors have the key, and no descriptor matches the value
 	TooDeep              // there are no descriptors at this level
 	NoLimit              // the descriptor at the end has no rate_limit
 )
 
-// Explain returns why Match returns no rule. It takes the same way, and is for people who look for
-// a mistake, not for decisions.
+// Explain returns why Match returns no rule. It follows the same path as Match. It serves
+// diagnosis; decisions use Match.
 func (s *Set) Explain(domain ratelimit.Domain, entries []ratelimit.Entry) Miss {
 	n := s.domains[domain]
 	if n == nil {
 		return Miss{Reason: UnknownDomain}
 	}
 	for i := range entries {
-		child := n.child(&entries[i])
+		child := n.findChild(&entries[i])
 		switch {
 		case child != nil:
 			n = child

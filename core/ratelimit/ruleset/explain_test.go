@@ -9,25 +9,25 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	set := compiled(t, domain("shop",
-		on("user", "ada", perMinute(1), on("action", "pay", perMinute(2))),
-		on("group", "", nil, on("action", "", perMinute(3))),
-	), domain("empty"))
+	set := mustCompile(t, newSource("shop",
+		newDescriptor("user", "ada", perMinute(1), newDescriptor("action", "pay", perMinute(2))),
+		newDescriptor("group", "", nil, newDescriptor("action", "", perMinute(3))),
+	), newSource("empty"))
 	tests := map[string]struct {
 		domain ratelimit.Domain
 		path   []ratelimit.Entry
 		want   Miss
 	}{
-		"matched":            {"shop", path("user", "ada"), Miss{}},
-		"matched below":      {"shop", path("group", "g", "action", "x"), Miss{}},
-		"domain":             {"shopp", path("user", "ada"), Miss{UnknownDomain, 0}},
-		"key":                {"shop", path("usr", "ada"), Miss{UnknownKey, 0}},
-		"key below":          {"shop", path("user", "ada", "act", "pay"), Miss{UnknownKey, 1}},
-		"value":              {"shop", path("user", "bob"), Miss{UnknownValue, 0}},
-		"value below":        {"shop", path("user", "ada", "action", "look"), Miss{UnknownValue, 1}},
-		"deeper":             {"shop", path("group", "g", "action", "x", "more", "y"), Miss{TooDeep, 2}},
-		"no descriptors":     {"empty", path("user", "ada"), Miss{TooDeep, 0}},
-		"less deep":          {"shop", path("group", "g"), Miss{NoLimit, 1}},
+		"matched":            {"shop", newEntries("user", "ada"), Miss{}},
+		"matched below":      {"shop", newEntries("group", "g", "action", "x"), Miss{}},
+		"domain":             {"shopp", newEntries("user", "ada"), Miss{UnknownDomain, 0}},
+		"key":                {"shop", newEntries("usr", "ada"), Miss{UnknownKey, 0}},
+		"key below":          {"shop", newEntries("user", "ada", "act", "pay"), Miss{UnknownKey, 1}},
+		"value":              {"shop", newEntries("user", "bob"), Miss{UnknownValue, 0}},
+		"value below":        {"shop", newEntries("user", "ada", "action", "look"), Miss{UnknownValue, 1}},
+		"deeper":             {"shop", newEntries("group", "g", "action", "x", "more", "y"), Miss{TooDeep, 2}},
+		"no descriptors":     {"empty", newEntries("user", "ada"), Miss{TooDeep, 0}},
+		"less deep":          {"shop", newEntries("group", "g"), Miss{NoLimit, 1}},
 		"without any entry":  {"shop", nil, Miss{NoLimit, 0}},
 		"no entry, no rules": {"empty", nil, Miss{NoLimit, 0}},
 	}
@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 func TestExplainAgreesWithMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		next := uint32(0)
-		set, err := Compile([]Source{domain("d", drawDescriptors(t, 3, &next)...)}, Options{})
+		set, err := Compile([]Source{newSource("d", drawDescriptors(t, 3, &next)...)}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,16 +7,14 @@ import (
 	"strings"
 )
 
-// Fault is one rule of the configuration that is broken, and where.
+// Fault is a mistake in the configuration and its position.
 type Fault struct {
 	At Position
-	// Rule is a sentence in lower case without a full stop that says which rule
-	// is broken.
+	// Rule is a sentence in lower case without a full stop that says which rule is broken.
 	Rule string
 }
 
-// String returns the fault as file:line:column: rule, leaving out what is not
-// known.
+// String returns the fault as file:line:column: rule, without the parts that are not known.
 func (f Fault) String() string {
 	switch {
 	case f.At.File == "":
@@ -28,11 +26,11 @@ func (f Fault) String() string {
 	}
 }
 
-// Faults is everything that is wrong with a configuration, in the order of files and lines
-// (contract L-34). As an error it is never empty.
+// Faults are all mistakes of a configuration, in the order of files and lines (contract L-34). As
+// an error it is never empty.
 type Faults []Fault
 
-// Error returns one fault a line.
+// Error returns all faults, one on each line.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i := range f {
@@ -41,7 +39,8 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (f Faults) sorted() Faults {
+// sortedByPosition sorts the faults by file, line and column, and returns them.
+func (f Faults) sortedByPosition() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		return cmp.Or(
 			strings.Compare(a.At.File, b.At.File),

@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Set is a compiled configuration. It never changes, and is safe for concurrent
-// use.
+// Set is a compiled configuration. It never changes, and is safe for concurrent use.
 type Set struct {
 	domains map[ratelimit.Domain]*node
 	rules   []*ratelimit.Rule
@@ -21,17 +20,17 @@ type node struct {
 	keys map[string]*level
 }
 
-// level is all that the children of a node say about one key.
+// level holds the children of a node that have one key.
 type level struct {
-	exact map[string]*node
-	wild  *wildcards // nil for none
-	any   *node      // for the key alone; nil for none
+	exact   map[string]*node
+	wild    *wildcards // nil without wildcards
+	keyOnly *node      // matches every value of the key; nil if there is no such node
 }
 
-// Match returns the rule that the entries land on, or nil when there is none: an unknown domain, a
-// path that leads nowhere, or one whose end has no limit (contract L-1). It goes down one level for
-// each entry, and at a level to the exact value, else to the first wildcard of the file that
-// matches, else to the key alone (contract L-2). It never tries what it did not choose
+// Match returns the rule that the entries match, or nil when there is no rule: an unknown domain, a
+// path without a descriptor, or a descriptor without a limit (contract L-1). It goes down one level
+// for each entry, to the exact value, else to the first wildcard of the file that matches, else to
+// the descriptor with the key alone (contract L-2). It never goes back to try another one
 // (contract L-13).
 //
 // It allocates nothing, and its cost does not grow with the number of rules.
@@ -41,7 +40,7 @@ func (s *Set) Match(domain ratelimit.Domain, entries []ratelimit.Entry) *ratelim
 		if n == nil {
 			return nil
 		}
-		n = n.child(&entries[i])
+		n = n.findChild(&entries[i])
 	}
 	if n == nil {
 		return nil
@@ -49,7 +48,8 @@ func (s *Set) Match(domain ratelimit.Domain, entries []ratelimit.Entry) *ratelim
 	return n.rule
 }
 
-func (n *node) child(e *ratelimit.Entry) *node {
+// findChild returns the child that an entry matches, or nil.
+func (n *node) findChild(e *ratelimit.Entry) *node {
 	l := n.keys[e.Key]
 	if l == nil {
 		return nil
@@ -58,15 +58,15 @@ func (n *node) child(e *ratelimit.Entry) *node {
 		return found
 	}
 	if l.wild != nil {
-		if found := l.wild.first(e.Value); found != nil {
+		if found := l.wild.firstMatch(e.Value); found != nil {
 			return found
 		}
 	}
-	return l.any
+	return l.keyOnly
 }
 
-// Has tells whether the configuration has the domain.
-func (s *Set) Has(domain ratelimit.Domain) bool {
+// HasDomain reports whether the configuration has the domain.
+func (s *Set) HasDomain(domain ratelimit.Domain) bool {
 	_, ok := s.domains[domain]
 	return ok
 }
@@ -76,11 +76,11 @@ func (s *Set) Domains() []ratelimit.Domain {
 	return slices.Sorted(maps.Keys(s.domains))
 }
 
-// Rules goes through all rules in the order of the configuration.
+// Rules returns an iterator over all rules in the order of the configuration.
 func (s *Set) Rules() iter.Seq[*ratelimit.Rule] { return slices.Values(s.rules) }
 
-// Len returns how many rules there are.
-func (s *Set) Len() int { return len(s.rules) }
+// RuleCount returns the number of rules.
+func (s *Set) RuleCount() int { return len(s.rules) }
 
-// Size returns how many domains there are.
-func (s *Set) Size() int { return len(s.domains) }
+// DomainCount returns the number of domains.
+func (s *Set) DomainCount() int { return len(s.domains) }

@@ -1,36 +1,34 @@
-// Package ruleset compiles configuration into an immutable tree of rules and
-// finds the rule that a descriptor lands on. It reads no files (sources come
-// from rulesource) and counts nothing (decide does).
+// Package ruleset compiles configuration into an immutable tree of rules and finds the rule that a
+// descriptor matches. It reads no files (adapters of rulesource do) and counts nothing (decide
+// does).
 package ruleset
 
 import "github.com/tollgate-dev/tollgate/core/ratelimit"
 
-// Position is where something stands in the configuration. Line and Column
-// count from 1; zero when they are not known.
+// Position is a place in the configuration. Line and Column count from 1; zero means not known.
 type Position struct {
 	File   string
 	Line   int
 	Column int
 }
 
-// Text is a word of the configuration and where it stands.
+// Text is a text of the configuration and its position.
 type Text struct {
 	Value string
 	At    Position
 }
 
-// Source is one file, or one resource of a management server: a domain and its
-// descriptors, as written. Compile checks what it means.
+// Source is one file, or one resource of a management server: a domain and its descriptors, as
+// written. Compile validates it.
 type Source struct {
 	At          Position
 	Domain      Text
 	Descriptors []Descriptor
-	// Faults are what was wrong with the form of the source already: keys that
-	// nobody knows, a number where a list belongs. Compile reports them beside
-	// its own.
+	// Faults are the mistakes in the form of the source that its reader found: unknown keys, a
+	// number in place of a list. Compile returns them together with its own.
 	Faults []Fault
-	// Unread tells that the source could not be read as far as its domain,
-	// which is then not missed.
+	// Unread reports that the source could not be read as far as its domain. Compile then does not
+	// report a missing domain.
 	Unread bool
 }
 
@@ -38,16 +36,15 @@ type Source struct {
 type Descriptor struct {
 	At    Position
 	Key   Text
-	Value Text // empty for none: the rule is for the key alone
+	Value Text // optional; without it the rule matches every value of the key
 	Limit *Limit
-	// Shadow is shadow_mode beside the limit, as the Envoy service has it;
-	// nil when it is not there.
+	// Shadow is shadow_mode next to the limit, as in the Envoy service; optional.
 	Shadow         *bool
 	DetailedMetric bool
 	ValueToMetric  bool
 	ShareThreshold bool
 	QuotaMode      bool
-	Metadata       ratelimit.Metadata // nil for none
+	Metadata       ratelimit.Metadata // optional
 	Descriptors    []Descriptor
 }
 
@@ -59,7 +56,7 @@ type Limit struct {
 	Unlimited bool
 	Name      ratelimit.Name
 	Replaces  []Text
-	Shadow    *bool // shadow_mode in the block; nil when it is not there
+	Shadow    *bool // shadow_mode inside the block; optional
 }
 
 // Requests is requests_per_unit, as written.

@@ -5,46 +5,45 @@ import (
 	"math"
 )
 
-// wildcards finds, among patterns with any number of '*', the first one of the
-// file that matches a value. All patterns stand in one tree of bytes and stars,
-// so that what they have in common is looked at once, and a value is read once
-// from left to right with the few places of the tree it may be at: the cost
-// follows the value, not the number of patterns.
+// wildcards finds, among patterns with any number of '*', the first pattern of the file that
+// matches a value. All patterns form one tree of bytes and stars, so that common beginnings are
+// compared once. A value is read once from left to right, together with the few states of the tree
+// that it may be in: the cost depends on the value, not on the number of patterns.
 type wildcards struct {
-	states   []state // the first is where every pattern begins
-	forks    []fork  // the first stands for none
+	states   []state // the first is the beginning of every pattern
+	forks    []fork  // the first means that there is no fork
 	patterns int32
 }
 
-// state is a place in the tree: a beginning that patterns share. It is small, and
-// the states of a pattern lie one behind the other: with many patterns, fetching
-// them from memory is what finding costs.
+// state is a node of the tree: a beginning that patterns share. It is small, and the states of a
+// pattern are next to each other: with many patterns, fetching them from memory is what a search
+// costs.
 type state struct {
 	node  *node // of the pattern that ends here
-	next  int32 // behind the label; 0 for none
-	star  int32 // behind a '*'; 0 for none
-	fork  int32 // where bytes other than the label lead; 0 for nowhere
-	order int32 // of the pattern that ends here; never for none
+	next  int32 // the state after the label; 0 without one
+	star  int32 // the state after a '*'; 0 without one
+	fork  int32 // the states after other bytes; 0 without any
+	order int32 // of the pattern that ends here; noPattern without one
 	best  int32 // the least order of any pattern that ends here or below
-	label byte  // the byte that leads on
-	loops bool  // stands behind a '*', which may take more of the value
+	label byte  // the byte that leads to next
+	loops bool  // is after a '*', which may match more of the value
 }
 
-// fork is further bytes that lead on from a state, and the states behind them.
+// fork holds the further bytes that lead on from a state, and the states after them.
 type fork struct {
 	labels []byte
 	next   []int32
 }
 
-const never = math.MaxInt32
+const noPattern = math.MaxInt32
 
 func newWildcards() *wildcards {
-	return &wildcards{states: []state{{order: never, best: never}}, forks: make([]fork, 1)}
+	return &wildcards{states: []state{{order: noPattern, best: noPattern}}, forks: make([]fork, 1)}
 }
 
-// add puts a pattern behind those that are there; false when it is there
-// already, also with more stars in a row.
-func (w *wildcards) add(pattern string, n *node) bool {
+// addPattern adds a pattern after the existing ones. It returns false when there is an equal
+// pattern already; several stars in a row are equal to one.
+func (w *wildcards) addPattern(pattern string, n *node) bool {
 	order := w.patterns
 	w.patterns++
 	at := int32(0)
@@ -53,29 +52,29 @@ func (w *wildcards) add(pattern string, n *node) bool {
 		if pattern[i] == '*' && w.states[at].loops {
 			continue
 		}
-		at = w.step(at, pattern[i])
+		at = w.nextOrNewState(at, pattern[i])
 		w.states[at].best = min(w.states[at].best, order)
 	}
 	end := &w.states[at]
-	if end.order != never {
+	if end.order != noPattern {
 		return false
 	}
 	end.order, end.node = order, n
 	return true
 }
 
-// step returns the state behind a byte of a pattern, making it if need be.
-func (w *wildcards) step(at int32, b byte) int32 {
-	made := int32(len(w.states)) //nolint:gosec // a configuration is far below 2^31 bytes
+// nextOrNewState returns the state after a byte of a pattern, and adds it if it does not exist.
+func (w *wildcards) nextOrNewState(at int32, b byte) int32 {
+	added := int32(len(w.states)) //nolint:gosec // a configuration is far below 2^31 bytes
 	switch s := &w.states[at]; {
 	case b == '*' && s.star != 0:
 		return s.star
 	case b == '*':
-		s.star = made
+		s.star = added
 	case s.next == 0:
-		s.label, s.next = b, made
+		s.label, s.next = b, added
 	default:
-		if known := w.behind(s, b); known != 0 {
+		if known := w.nextState(s, b); known != 0 {
 			return known
 		}
 		if s.fork == 0 {
@@ -83,14 +82,14 @@ func (w *wildcards) step(at int32, b byte) int32 {
 			w.forks = append(w.forks, fork{})
 		}
 		f := &w.forks[s.fork]
-		f.labels, f.next = append(f.labels, b), append(f.next, made)
+		f.labels, f.next = append(f.labels, b), append(f.next, added)
 	}
-	w.states = append(w.states, state{order: never, best: never, loops: b == '*'})
-	return made
+	w.states = append(w.states, state{order: noPattern, best: noPattern, loops: b == '*'})
+	return added
 }
 
-// behind returns the state behind a byte; 0 for none.
-func (w *wildcards) behind(s *state, b byte) int32 {
+// nextState returns the state after a byte, or 0 when there is no state.
+func (w *wildcards) nextState(s *state, b byte) int32 {
 	if s.label == b {
 		return s.next
 	}
@@ -103,58 +102,58 @@ func (w *wildcards) behind(s *state, b byte) int32 {
 	return 0
 }
 
-// first returns the node of the first pattern that matches the whole value; nil
-// for none.
-func (w *wildcards) first(value string) *node {
-	r := reading{wildcards: w, found: never}
-	r.enter(&r.here, 0)
-	here, there := &r.here, &r.there
-	for i := 0; i < len(value) && here.size()+r.stars.size() > 0; i++ {
-		there.clear()
-		waiting := r.stars.size() // those entered below wait for the next byte
-		for k := range here.size() {
-			r.follow(there, here.get(k), value[i])
+// firstMatch returns the node of the first pattern that matches the whole value, or nil.
+func (w *wildcards) firstMatch(value string) *node {
+	r := valueMatch{wildcards: w, found: noPattern}
+	r.enterState(&r.current, 0)
+	current, next := &r.current, &r.next
+	for i := 0; i < len(value) && current.size()+r.stars.size() > 0; i++ {
+		next.clear()
+		waiting := r.stars.size() // the states added below start with the next byte
+		for k := range current.size() {
+			r.followByte(next, current.get(k), value[i])
 		}
 		for k := range waiting {
-			r.follow(there, r.stars.get(k), value[i])
+			r.followByte(next, r.stars.get(k), value[i])
 		}
-		here, there = there, here
+		current, next = next, current
 	}
-	r.finish(here)
+	r.acceptEnds(current)
 	return r.node
 }
 
-// reading is where in the tree a value may be, so far.
-type reading struct {
+// valueMatch is the set of states that a value may be in, while it is read.
+type valueMatch struct {
 	*wildcards
-	here, there places // reached by the byte last read, and by the one before
-	stars       places // behind a star, where a value may stay
-	found       int32  // the least order that matches for certain
-	node        *node
+	current, next stateList // the states after the last byte, and after the byte being read
+	stars         stateList // the states after a star, where a value may stay
+	found         int32     // the least order of a pattern known to match
+	node          *node
 }
 
-func (r *reading) follow(to *places, at int32, b byte) {
-	if next := r.behind(&r.states[at], b); next != 0 {
-		r.enter(to, next)
+// followByte enters the state that a byte leads to.
+func (r *valueMatch) followByte(to *stateList, at int32, b byte) {
+	if next := r.nextState(&r.states[at], b); next != 0 {
+		r.enterState(to, next)
 	}
 }
 
-// enter adds a state, and the one behind its star, which may stand for nothing.
-// What cannot come before the pattern found is left out.
-func (r *reading) enter(to *places, at int32) {
+// enterState adds a state, and the state after its star, because a star may match nothing. It
+// leaves out states whose patterns all come after the pattern found.
+func (r *valueMatch) enterState(to *stateList, at int32) {
 	s := &r.states[at]
 	if s.best >= r.found {
 		return
 	}
 	to.add(at)
 	if s.star != 0 {
-		r.wait(s.star)
+		r.enterStar(s.star)
 	}
 }
 
-// wait adds a state behind a star. A pattern that ends with its star matches
-// whatever comes.
-func (r *reading) wait(at int32) {
+// enterStar adds a state after a star. A pattern that ends with its star matches any rest of the
+// value.
+func (r *valueMatch) enterStar(at int32) {
 	s := &r.states[at]
 	if s.order < r.found {
 		r.found, r.node = s.order, s.node
@@ -164,35 +163,34 @@ func (r *reading) wait(at int32) {
 	}
 }
 
-// finish takes the patterns that end where the value ends.
-func (r *reading) finish(here *places) {
-	for k := range here.size() {
-		if s := &r.states[here.get(k)]; s.order < r.found {
+// acceptEnds takes the patterns that end where the value ends.
+func (r *valueMatch) acceptEnds(last *stateList) {
+	for k := range last.size() {
+		if s := &r.states[last.get(k)]; s.order < r.found {
 			r.found, r.node = s.order, s.node
 		}
 	}
 }
 
-// places is a list of states that takes memory of its own only when there are
-// many.
-type places struct {
+// stateList is a list of states that allocates memory only when there are many.
+type stateList struct {
 	few  [32]int32
 	n    int
 	more []int32
 }
 
-func (p *places) size() int { return p.n + len(p.more) }
+func (p *stateList) size() int { return p.n + len(p.more) }
 
-func (p *places) clear() { p.n, p.more = 0, p.more[:0] }
+func (p *stateList) clear() { p.n, p.more = 0, p.more[:0] }
 
-func (p *places) get(i int) int32 {
+func (p *stateList) get(i int) int32 {
 	if i < len(p.few) {
 		return p.few[i]
 	}
 	return p.more[i-len(p.few)]
 }
 
-func (p *places) add(at int32) {
+func (p *stateList) add(at int32) {
 	if p.n < len(p.few) {
 		p.few[p.n] = at
 		p.n++
@@ -201,7 +199,7 @@ func (p *places) add(at int32) {
 	p.more = append(p.more, at)
 }
 
-func (p *places) has(at int32) bool {
+func (p *stateList) has(at int32) bool {
 	for i := range p.size() {
 		if p.get(i) == at {
 			return true

@@ -6,18 +6,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Changes tells what was counted since it was last asked, for sinks that send
-// differences. One sink asks, one call at a time.
+// Changes returns what was counted since its last call, for sinks that send differences. Each sink
+// has its own, and calls it once at a time.
 type Changes struct {
-	of      *Statistics
-	service map[string]uint64
-	hits    map[*ratelimit.Hits]*told
-	calls   uint64
-	round   uint64
+	statistics *Statistics
+	service    map[string]uint64
+	hits       map[*ratelimit.Hits]*reported
+	calls      uint64
+	round      uint64
 }
 
-// told is what was told last of a subject that has been hit.
-type told struct {
+// reported is what was last reported of a subject with hits.
+type reported struct {
 	domain ratelimit.Domain
 	path   string
 	values Values
@@ -26,93 +26,94 @@ type told struct {
 
 // NewChanges returns the changes since the start.
 func (s *Statistics) NewChanges() *Changes {
-	return &Changes{of: s, service: map[string]uint64{}, hits: map[*ratelimit.Hits]*told{}}
+	return &Changes{statistics: s, service: map[string]uint64{}, hits: map[*ratelimit.Hits]*reported{}}
 }
 
-// Counters goes through all counters that grew, each by its name with dots and
-// by how much it grew; a name may come more than once. What the caller did not
-// take, because it stopped, comes again.
+// Counters returns an iterator over all counters that grew, each with its name with dots and with
+// how much it grew. A name may occur more than once. What the caller did not take, because it
+// stopped, is returned by the next call.
 func (c *Changes) Counters() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
-		if !c.counters(c.of.Service(), yield) {
+		if !c.serviceChanges(c.statistics.Service(), yield) {
 			return
 		}
 		c.round++
-		for one := range c.of.subjects() {
-			if !c.subject(one, yield) {
+		for s := range c.statistics.allSubjects() {
+			if !c.subjectChanges(s, yield) {
 				return
 			}
 		}
-		c.forget(yield)
+		c.removeGone(yield)
 	}
 }
 
-// Len returns how many counters there may be, at most: those of the service, and all of each subject
-// that has been hit.
+// Len returns how many counters there may be at most: those of the service, and all of each subject
+// with hits.
 func (c *Changes) Len() int { return len(c.service) + len(c.hits)*int(stats) }
 
-// counters tells which counters of the service grew; false when nobody listens any more. It forgets
-// those that are gone: an unknown domain makes room when nobody asks for it any more.
-func (c *Changes) counters(list []Counter, yield func(string, uint64) bool) bool {
-	told := make(map[string]uint64, len(list))
-	for i, one := range list {
-		told[one.Name] = one.Value
-		before := c.service[one.Name]
-		if one.Value <= before || yield(one.Name, one.Value-before) {
+// serviceChanges yields the counters of the service that grew. It returns false when the caller
+// stopped. It removes counters that no longer exist: unknown domains come and go.
+func (c *Changes) serviceChanges(list []Counter, yield func(string, uint64) bool) bool {
+	values := make(map[string]uint64, len(list))
+	for i, counter := range list {
+		values[counter.Name] = counter.Value
+		before := c.service[counter.Name]
+		if counter.Value <= before || yield(counter.Name, counter.Value-before) {
 			continue
 		}
 		for _, rest := range list[i:] {
-			told[rest.Name] = c.service[rest.Name]
+			values[rest.Name] = c.service[rest.Name]
 		}
-		c.service = told
+		c.service = values
 		return false
 	}
-	c.service = told
+	c.service = values
 	return true
 }
 
-// subject tells what grew of a subject; false when nobody listens any more.
-// Those that were never hit take no memory.
-func (c *Changes) subject(one Subject, yield func(string, uint64) bool) bool {
-	known := c.hits[one.Hits]
-	values := read(one.Hits)
+// subjectChanges yields what grew of a subject. It returns false when the caller stopped. Subjects
+// without hits take no memory.
+func (c *Changes) subjectChanges(s Subject, yield func(string, uint64) bool) bool {
+	known := c.hits[s.Hits]
+	values := readValues(s.Hits)
 	if known == nil {
 		if values == (Values{}) {
 			return true
 		}
-		known = &told{domain: one.Domain, path: one.Path}
-		c.hits[one.Hits] = known
+		known = &reported{domain: s.Domain, path: s.Path}
+		c.hits[s.Hits] = known
 	}
 	known.round = c.round
-	return known.tell(values, yield)
+	return known.yieldChanges(values, yield)
 }
 
-// forget tells the last of subjects that are gone.
-func (c *Changes) forget(yield func(string, uint64) bool) {
+// removeGone yields the last changes of subjects that no longer exist, and removes them.
+func (c *Changes) removeGone(yield func(string, uint64) bool) {
 	for hits, known := range c.hits {
 		if known.round == c.round {
 			continue
 		}
-		if !known.tell(read(hits), yield) {
+		if !known.yieldChanges(readValues(hits), yield) {
 			return
 		}
 		delete(c.hits, hits)
 	}
 }
 
-func (t *told) tell(values Values, yield func(string, uint64) bool) bool {
-	if values == t.values {
+// yieldChanges yields the values that grew. It returns false when the caller stopped.
+func (r *reported) yieldChanges(values Values, yield func(string, uint64) bool) bool {
+	if values == r.values {
 		return true
 	}
-	name := append(appendName(nil, t.domain, t.path), '.')
+	name := append(appendName(nil, r.domain, r.path), '.')
 	for i, value := range values {
-		if value == t.values[i] {
+		if value == r.values[i] {
 			continue
 		}
-		if !yield(string(append(name, Stat(i).String()...)), value-t.values[i]) {
+		if !yield(string(append(name, Stat(i).String()...)), value-r.values[i]) {
 			return false
 		}
-		t.values[i] = value
+		r.values[i] = value
 	}
 	return true
 }

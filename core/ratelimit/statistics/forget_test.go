@@ -10,18 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// one has a series or none.
-type one struct {
+// oneSubject has at most one series.
+type oneSubject struct {
 	stats   decide.Stats
 	series  *decide.Series
 	unknown map[ratelimit.Domain]uint64
 }
 
-func (*one) Current() *ruleset.Set  { return nil }
-func (*one) Loaded() uint64         { return 0 }
-func (*one) Refused() uint64        { return 0 }
-func (o *one) Stats() *decide.Stats { return &o.stats }
-func (o *one) Series() iter.Seq[*decide.Series] {
+func (*oneSubject) Current() *ruleset.Set  { return nil }
+func (*oneSubject) Loaded() uint64         { return 0 }
+func (*oneSubject) Refused() uint64        { return 0 }
+func (o *oneSubject) Stats() *decide.Stats { return &o.stats }
+func (o *oneSubject) Series() iter.Seq[*decide.Series] {
 	return func(yield func(*decide.Series) bool) {
 		if o.series != nil {
 			yield(o.series)
@@ -29,12 +29,11 @@ func (o *one) Series() iter.Seq[*decide.Series] {
 	}
 }
 
-func (o *one) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(o.unknown) }
+func (o *oneSubject) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(o.unknown) }
 
-// TestGoneSubjectsTakeNoMemory: series come and go for as long as the service
-// runs.
+// TestGoneSubjectsTakeNoMemory: series come and go for as long as the service runs.
 func TestGoneSubjectsTakeNoMemory(t *testing.T) {
-	o := &one{}
+	o := &oneSubject{}
 	c := New(o, o, Options{}).NewChanges()
 	for _, want := range []int{1, 0} {
 		o.series = nil
@@ -50,18 +49,19 @@ func TestGoneSubjectsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestGoneDomainsTakeNoMemory: names of unknown domains are the callers' own, and make room for others.
+// TestGoneDomainsTakeNoMemory: callers choose the names of unknown domains, and old names are
+// removed.
 func TestGoneDomainsTakeNoMemory(t *testing.T) {
-	o := &one{}
+	o := &oneSubject{}
 	c := New(o, o, Options{}).NewChanges()
 	for _, name := range []ratelimit.Domain{"a", "b", "c"} {
 		o.unknown = map[ratelimit.Domain]uint64{name: 2}
-		told := map[string]uint64{}
+		reported := map[string]uint64{}
 		for name, by := range c.Counters() {
-			told[name] += by
+			reported[name] += by
 		}
-		if want := rulePrefix + string(name) + ".domain_not_found"; len(told) != 1 || told[want] != 2 {
-			t.Errorf("told %v, want %s", told, want)
+		if want := rulePrefix + string(name) + ".domain_not_found"; len(reported) != 1 || reported[want] != 2 {
+			t.Errorf("reported %v, want %s", reported, want)
 		}
 	}
 	if _, kept := c.service[rulePrefix+"a.domain_not_found"]; kept {

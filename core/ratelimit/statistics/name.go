@@ -2,22 +2,21 @@ package statistics
 
 import "github.com/tollgate-dev/tollgate/core/ratelimit"
 
-// method is the one method that calls are counted by.
-const method = "ShouldRateLimit"
+// callMethod is the one method whose calls are counted.
+const callMethod = "ShouldRateLimit"
 
-// The names of the service's statistics begin so.
+// These are the prefixes of the names of the statistics.
 const (
 	rulePrefix    = "ratelimit.service.rate_limit."
 	servicePrefix = "ratelimit.service."
 	callPrefix    = servicePrefix + "call.should_rate_limit."
-	serverPrefix  = "ratelimit_server." + method + "."
+	serverPrefix  = "ratelimit_server." + callMethod + "."
 )
 
-// ResponseTime is the name of the statistic of how long calls took.
+// ResponseTime is the name of the statistic of response times.
 const ResponseTime = serverPrefix + "response_time"
 
-// appendName appends the name of what is counted on a path, without the
-// statistic.
+// appendName appends the name of the statistics of a path, without the name of the statistic.
 func appendName(dst []byte, d ratelimit.Domain, path string) []byte {
 	dst = append(dst, rulePrefix...)
 	from := len(dst)
@@ -28,15 +27,15 @@ func appendName(dst []byte, d ratelimit.Domain, path string) []byte {
 	return dst
 }
 
-// clean returns a part of a name as names have it.
-func clean(part string) string {
+// cleanName returns a part of a name in the form that names have.
+func cleanName(part string) string {
 	name := appendPrintable(make([]byte, 0, len(part)), part)
 	joinAddresses(name)
 	return string(name)
 }
 
-// appendPrintable replaces what separates names from values and one line from the next wherever
-// statistics are written. What it appends is valid UTF-8.
+// appendPrintable appends s without the characters that separate names from values, or one line
+// from the next, in the formats of sinks. The result is valid UTF-8.
 func appendPrintable(dst []byte, s string) []byte {
 	for _, r := range s {
 		if r < ' ' || r == 0x7f || r == ':' || r == '|' {
@@ -47,8 +46,8 @@ func appendPrintable(dst []byte, s string) []byte {
 	return dst
 }
 
-// joinAddresses replaces the dots of IPv4 addresses, 10.0.0.1, by underscores, 10_0_0_1, as the Envoy
-// service does: a dot begins a new level of a name.
+// joinAddresses replaces the dots of IPv4 addresses, 10.0.0.1, by underscores, 10_0_0_1, as the
+// Envoy service does: a dot begins a new level of a name.
 func joinAddresses(name []byte) {
 	for i := 0; i < len(name); {
 		end := addressEnd(name[i:])
@@ -61,8 +60,8 @@ func joinAddresses(name []byte) {
 	}
 }
 
-// addressEnd returns the length of the address that the name begins with: four numbers of one to three
-// digits with dots between them. It returns 0 for none.
+// addressEnd returns the length of the IPv4 address that the name begins with, four numbers of one
+// to three digits with dots between them, or 0 when it begins with no address.
 func addressEnd(name []byte) int {
 	i := 0
 	for part := range 4 {

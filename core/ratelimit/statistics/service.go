@@ -9,8 +9,8 @@ import (
 type Counter struct {
 	Name  string // with dots
 	Value uint64
-	// Metric, Label and LabelValue are the name for Prometheus; Label is empty
-	// for none. Counters of one metric have the same Help.
+	// Metric, Label and LabelValue are the name for Prometheus; Label is optional. Counters of one
+	// metric have the same Help.
 	Metric, Label, LabelValue string
 	Help                      string
 }
@@ -19,17 +19,17 @@ type Counter struct {
 func (s *Statistics) Service() []Counter {
 	d := s.decider.Stats()
 	list := []Counter{
-		plain("config_load_success", "Configurations that came into force.", s.rules.Loaded()),
-		plain("config_load_error", "Configurations that were refused.", s.rules.Refused()),
-		plain("global_shadow_mode", "Over-limit results that SHADOW_MODE let pass.", d.GlobalShadow.Load()),
-		failure(s.options.storeError(), d.StoreErrors.Load()),
-		failure("service_error", d.ServiceErrors.Load()),
-		fallback("failed_open", d.FailedOpen.Load()),
-		fallback("failed_closed", d.FailedClosed.Load()),
-		fallback("counted_locally", d.CountedLocally.Load()),
+		serviceCounter("config_load_success", "Configurations that came into force.", s.rules.Loaded()),
+		serviceCounter("config_load_error", "Configurations that were refused.", s.rules.Refused()),
+		serviceCounter("global_shadow_mode", "Over-limit results that SHADOW_MODE let pass.", d.GlobalShadow.Load()),
+		failureCounter(s.options.storeErrorName(), d.StoreErrors.Load()),
+		failureCounter("service_error", d.ServiceErrors.Load()),
+		fallbackCounter("failed_open", d.FailedOpen.Load()),
+		fallbackCounter("failed_closed", d.FailedClosed.Load()),
+		fallbackCounter("counted_locally", d.CountedLocally.Load()),
 		{
 			Name: serverPrefix + "total_requests", Value: s.calls.Load(), Help: "Rate limit calls.",
-			Metric: "ratelimit_service_total_requests", Label: "grpc_method", LabelValue: method,
+			Metric: "ratelimit_service_total_requests", Label: "grpc_method", LabelValue: callMethod,
 		},
 	}
 	if s.options.WithoutRules {
@@ -38,15 +38,15 @@ func (s *Statistics) Service() []Counter {
 	return append(list, s.unknownDomains()...)
 }
 
-// otherDomains stands for the unknown domains that are not counted by their names.
+// otherDomains is the name for all unknown domains that are not counted by name.
 const otherDomains = "_other"
 
-// unknownDomains returns the counters of domains that callers asked for and the configuration did not
-// have, sorted. Domains that are written alike in names are counted together.
+// unknownDomains returns the counters of domains of requests that the configuration does not have,
+// sorted. Domains with the same form in names are counted together.
 func (s *Statistics) unknownDomains() []Counter {
 	values := map[string]uint64{otherDomains: s.decider.Stats().OtherDomains.Load()}
 	for domain, n := range s.decider.UnknownDomains() {
-		values[clean(string(domain))] += n
+		values[cleanName(string(domain))] += n
 	}
 	list := make([]Counter, 0, len(values))
 	for _, domain := range slices.Sorted(maps.Keys(values)) {
@@ -58,27 +58,30 @@ func (s *Statistics) unknownDomains() []Counter {
 	return list
 }
 
-// storeError returns the name of failures of the store. There is one, so that the kinds of failures add
-// up to the calls that failed.
-func (o Options) storeError() string {
+// storeErrorName returns the name of failures of the store. There is only one, so that the kinds of
+// failures add up to the calls that failed.
+func (o Options) storeErrorName() string {
 	if o.PeerNames {
 		return "redis_error"
 	}
 	return "store_error"
 }
 
-func plain(name, help string, value uint64) Counter {
+// serviceCounter returns a counter without a label.
+func serviceCounter(name, help string, value uint64) Counter {
 	return Counter{Name: servicePrefix + name, Value: value, Metric: "ratelimit_service_" + name, Help: help}
 }
 
-func failure(kind string, value uint64) Counter {
+// failureCounter returns the counter of a kind of failed calls.
+func failureCounter(kind string, value uint64) Counter {
 	return Counter{
 		Name: callPrefix + kind, Value: value, Help: "Rate limit calls that failed.",
 		Metric: "ratelimit_service_should_rate_limit_error", Label: "err_type", LabelValue: kind,
 	}
 }
 
-func fallback(kind string, value uint64) Counter {
+// fallbackCounter returns the counter of the calls that a failure mode answered.
+func fallbackCounter(kind string, value uint64) Counter {
 	return Counter{
 		Name: servicePrefix + "store_fallback." + kind, Value: value, Help: "Calls answered by the failure mode while the store failed.",
 		Metric: "ratelimit_service_store_fallback", Label: "mode", LabelValue: kind,

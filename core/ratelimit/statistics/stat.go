@@ -28,7 +28,7 @@ func (s Stat) String() string {
 	}[s]
 }
 
-// Help says in a sentence what is counted.
+// Help returns a sentence that says what is counted.
 func (s Stat) Help() string {
 	return [...]string{
 		"All hits.",
@@ -43,13 +43,14 @@ func (s Stat) Help() string {
 // Values are the values of all statistics of a rule, by Stat.
 type Values [stats]uint64
 
-func read(h *ratelimit.Hits) Values {
+// readValues returns the current values.
+func readValues(h *ratelimit.Hits) Values {
 	return Values{
 		h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load(),
 	}
 }
 
-func (v *Values) add(more Values) {
+func (v *Values) addValues(more Values) {
 	for i := range v {
 		v[i] += more[i]
 	}

@@ -1,5 +1,5 @@
 // Package statistics lists all statistics of the rate limit service, with their names and values
-// (contract L-44 to L-46). Every sink reads this one list. It neither counts nor sends.
+// (contract L-44 to L-46). All sinks read this list. It neither counts hits nor sends anything.
 package statistics
 
 import (
@@ -12,27 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Rules are the rules in force and how loading them went; reload.Rules is one.
+// Rules are the rules in force and the counts of their loads. reload.Rules implements it.
 type Rules interface {
 	Current() *ruleset.Set
 	Loaded() uint64
 	Refused() uint64
 }
 
-// Decider has the counts of decisions; decide.Decider is one.
+// Decider has the counts of decisions. decide.Decider implements it.
 type Decider interface {
 	Stats() *decide.Stats
 	Series() iter.Seq[*decide.Series]
 	UnknownDomains() iter.Seq2[ratelimit.Domain, uint64]
 }
 
-// Options change what is listed.
+// Options are settings of the list.
 type Options struct {
-	// WithoutRules leaves out the statistics of rules, of values and of
-	// unknown domains (DISABLE_STATS).
+	// WithoutRules leaves out the statistics of rules, of values and of unknown domains
+	// (DISABLE_STATS).
 	WithoutRules bool
-	// PeerNames lists store errors under the name that the Envoy service has for
-	// them.
+	// PeerNames lists store errors under their name in the Envoy service.
 	PeerNames bool
 }
 
@@ -42,7 +41,7 @@ type Statistics struct {
 	decider Decider
 	options Options
 	calls   atomic.Uint64
-	times   times
+	times   timeSample
 }
 
 // New returns the statistics of rules and decisions.
@@ -50,14 +49,13 @@ func New(r Rules, d Decider, o Options) *Statistics {
 	return &Statistics{rules: r, decider: d, options: o}
 }
 
-// Answered counts a call of ShouldRateLimit, by gRPC or by /json, which took
-// that long.
+// Answered counts a call of ShouldRateLimit, by gRPC or by /json, and its response time.
 func (s *Statistics) Answered(took time.Duration) {
-	s.times.add(s.calls.Add(1), took)
+	s.times.addTime(s.calls.Add(1), took)
 }
 
-// Subject is what hits are counted for: a rule, or values that were asked for.
-// Several subjects may have one name; what is counted for them comes together.
+// Subject is what hits are counted for: a rule, or values of requests. Several subjects may have
+// one name; their counts are then added.
 type Subject struct {
 	Domain ratelimit.Domain
 	Path   string
@@ -65,9 +63,9 @@ type Subject struct {
 	Hits   *ratelimit.Hits
 }
 
-// subjects goes through all of them, in no order. A rule's Hits may come more
+// allSubjects returns an iterator over all subjects, in no order. The Hits of a rule may occur more
 // than once.
-func (s *Statistics) subjects() iter.Seq[Subject] {
+func (s *Statistics) allSubjects() iter.Seq[Subject] {
 	return func(yield func(Subject) bool) {
 		if s.options.WithoutRules {
 			return
@@ -79,8 +77,8 @@ func (s *Statistics) subjects() iter.Seq[Subject] {
 				}
 			}
 		}
-		for one := range s.decider.Series() {
-			if !yield(Subject{one.Domain, one.Path, one.Levels, one.Hits}) {
+		for series := range s.decider.Series() {
+			if !yield(Subject{series.Domain, series.Path, series.Levels, series.Hits}) {
 				return
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// bench has rules and decisions that the test makes up.
-type bench struct {
+// fixture has the rules and decisions that a test makes.
+type fixture struct {
 	*statistics.Statistics
 	set     *ruleset.Set
 	stats   decide.Stats
@@ -27,16 +27,16 @@ type bench struct {
 	unknown map[ratelimit.Domain]uint64
 }
 
-func (b *bench) Current() *ruleset.Set                               { return b.set }
-func (b *bench) Loaded() uint64                                      { return 2 }
-func (b *bench) Refused() uint64                                     { return 0 }
-func (b *bench) Stats() *decide.Stats                                { return &b.stats }
-func (b *bench) Series() iter.Seq[*decide.Series]                    { return slices.Values(b.series) }
-func (b *bench) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(b.unknown) }
+func (b *fixture) Current() *ruleset.Set                               { return b.set }
+func (b *fixture) Loaded() uint64                                      { return 2 }
+func (b *fixture) Refused() uint64                                     { return 0 }
+func (b *fixture) Stats() *decide.Stats                                { return &b.stats }
+func (b *fixture) Series() iter.Seq[*decide.Series]                    { return slices.Values(b.series) }
+func (b *fixture) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(b.unknown) }
 
-func open(t testing.TB, o statistics.Options, keys ...string) *bench {
+func newFixture(t testing.TB, o statistics.Options, keys ...string) *fixture {
 	t.Helper()
-	b := &bench{set: compile(t, nil, keys...)}
+	b := &fixture{set: compile(t, nil, keys...)}
 	b.Statistics = statistics.New(b, b, o)
 	return b
 }
@@ -56,8 +56,8 @@ func compile(t testing.TB, before *ruleset.Set, keys ...string) *ruleset.Set {
 	return set
 }
 
-// of returns the hits of a path.
-func (b *bench) of(path string) *ratelimit.Hits {
+// hitsOf returns the hits of a path.
+func (b *fixture) hitsOf(path string) *ratelimit.Hits {
 	for r := range b.set.Rules() {
 		if r.Path == path {
 			return r.Hits
@@ -66,7 +66,7 @@ func (b *bench) of(path string) *ratelimit.Hits {
 	return nil
 }
 
-func grown(c *statistics.Changes) map[string]uint64 {
+func counterChanges(c *statistics.Changes) map[string]uint64 {
 	all := map[string]uint64{}
 	for name, by := range c.Counters() {
 		all[name] += by
@@ -74,7 +74,7 @@ func grown(c *statistics.Changes) map[string]uint64 {
 	return all
 }
 
-func want(t *testing.T, got, want map[string]uint64) {
+func checkCounters(t *testing.T, got, want map[string]uint64) {
 	t.Helper()
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -82,8 +82,8 @@ func want(t *testing.T, got, want map[string]uint64) {
 }
 
 func TestNames(t *testing.T) {
-	b := open(t, statistics.Options{PeerNames: true}, "a:b|c\n")
-	h := b.of("a:b|c\n")
+	b := newFixture(t, statistics.Options{PeerNames: true}, "a:b|c\n")
+	h := b.hitsOf("a:b|c\n")
 	h.Total.Add(1)
 	h.Over.Add(2)
 	h.Near.Add(3)
@@ -97,7 +97,7 @@ func TestNames(t *testing.T) {
 	b.stats.FailedClosed.Add(11)
 	b.stats.CountedLocally.Add(12)
 	b.Answered(time.Millisecond)
-	want(t, grown(b.NewChanges()), map[string]uint64{
+	checkCounters(t, counterChanges(b.NewChanges()), map[string]uint64{
 		"ratelimit.service.rate_limit.shop.a_b_c_.total_hits":                  1,
 		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit":                  2,
 		"ratelimit.service.rate_limit.shop.a_b_c_.near_limit":                  3,
@@ -115,14 +115,12 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestFailedCallsAddUp: the kinds of failures of one metric come to the calls that failed, whatever the
-// name of the first kind.
 func TestUnknownDomains(t *testing.T) {
-	b := open(t, statistics.Options{})
+	b := newFixture(t, statistics.Options{})
 	b.unknown = map[ratelimit.Domain]uint64{"shopp": 3, "a:b": 1, "a_b": 2, "10.0.0.1": 4}
 	b.stats.OtherDomains.Add(5)
 	c := b.NewChanges()
-	want(t, grown(c), map[string]uint64{
+	checkCounters(t, counterChanges(c), map[string]uint64{
 		"ratelimit.service.config_load_success":                  2,
 		"ratelimit.service.rate_limit.shopp.domain_not_found":    3,
 		"ratelimit.service.rate_limit.a_b.domain_not_found":      3,
@@ -130,8 +128,8 @@ func TestUnknownDomains(t *testing.T) {
 		"ratelimit.service.rate_limit._other.domain_not_found":   5,
 	})
 	b.unknown["shopp"] = 4
-	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shopp.domain_not_found": 1})
-	for one := range open(t, statistics.Options{WithoutRules: true}).NewChanges().Counters() {
+	checkCounters(t, counterChanges(c), map[string]uint64{"ratelimit.service.rate_limit.shopp.domain_not_found": 1})
+	for one := range newFixture(t, statistics.Options{WithoutRules: true}).NewChanges().Counters() {
 		if strings.Contains(one, "domain_not_found") {
 			t.Errorf("%s is listed without the statistics of rules", one)
 		}
@@ -140,7 +138,7 @@ func TestUnknownDomains(t *testing.T) {
 
 // TestChangesThatWereNotTaken: what a sink did not take comes again, once.
 func TestChangesThatWereNotTaken(t *testing.T) {
-	b := open(t, statistics.Options{})
+	b := newFixture(t, statistics.Options{})
 	b.stats.GlobalShadow.Add(1)
 	b.unknown = map[ratelimit.Domain]uint64{"shopp": 3}
 	c := b.NewChanges()
@@ -154,16 +152,18 @@ func TestChangesThatWereNotTaken(t *testing.T) {
 			total[name] += by
 		}
 	}
-	want(t, total, map[string]uint64{
+	checkCounters(t, total, map[string]uint64{
 		"ratelimit.service.config_load_success":               2,
 		"ratelimit.service.global_shadow_mode":                1,
 		"ratelimit.service.rate_limit.shopp.domain_not_found": 3,
 	})
 }
 
+// TestFailedCallsAddUp: the kinds of failures of one metric add up to the calls that failed,
+// whatever the name of the first kind.
 func TestFailedCallsAddUp(t *testing.T) {
 	for name, peer := range map[string]bool{"store_error": false, "redis_error": true} {
-		b := open(t, statistics.Options{PeerNames: peer})
+		b := newFixture(t, statistics.Options{PeerNames: peer})
 		b.stats.StoreErrors.Add(3)
 		b.stats.ServiceErrors.Add(2)
 		b.stats.FailedOpen.Add(1)
@@ -202,12 +202,12 @@ func TestAddressesInNames(t *testing.T) {
 		"path_/static/app.1.2.3.js": "path_/static/app.1.2.3.js",
 	}
 	for path, name := range tests {
-		b := open(t, statistics.Options{}, path)
-		b.of(path).Total.Add(1)
+		b := newFixture(t, statistics.Options{}, path)
+		b.hitsOf(path).Total.Add(1)
 		c := b.NewChanges()
-		got := grown(c)
+		got := counterChanges(c)
 		delete(got, "ratelimit.service.config_load_success")
-		want(t, got, map[string]uint64{"ratelimit.service.rate_limit.shop." + name + ".total_hits": 1})
+		checkCounters(t, got, map[string]uint64{"ratelimit.service.rate_limit.shop." + name + ".total_hits": 1})
 		if totals := b.Totals(); len(totals) != 1 || totals[0].Rule != name || totals[0].Key1 != name {
 			t.Errorf("%s: totals are %+v", path, totals)
 		}
@@ -219,7 +219,7 @@ func TestAddressesAsThePeer(t *testing.T) {
 	address := regexp.MustCompile(`\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`)
 	rapid.Check(t, func(rt *rapid.T) {
 		path := rapid.StringMatching(`[a0-9.:|]{1,24}`).Draw(rt, "path")
-		b := open(t, statistics.Options{}, path)
+		b := newFixture(t, statistics.Options{}, path)
 		want := address.ReplaceAllStringFunc(strings.NewReplacer(":", "_", "|", "_").Replace(path), func(found string) string {
 			return strings.ReplaceAll(found, ".", "_")
 		})
@@ -230,59 +230,59 @@ func TestAddressesAsThePeer(t *testing.T) {
 }
 
 func TestWithoutRules(t *testing.T) {
-	b := open(t, statistics.Options{WithoutRules: true}, "k")
-	b.of("k").Total.Add(1)
-	want(t, grown(b.NewChanges()), map[string]uint64{"ratelimit.service.config_load_success": 2})
+	b := newFixture(t, statistics.Options{WithoutRules: true}, "k")
+	b.hitsOf("k").Total.Add(1)
+	checkCounters(t, counterChanges(b.NewChanges()), map[string]uint64{"ratelimit.service.config_load_success": 2})
 	if n := len(b.Totals()); n != 0 {
 		t.Errorf("%d totals", n)
 	}
 }
 
-func TestChangesTellDifferences(t *testing.T) {
-	b := open(t, statistics.Options{}, "k", "never")
+func TestChangesAreDifferences(t *testing.T) {
+	b := newFixture(t, statistics.Options{}, "k", "never")
 	c := b.NewChanges()
-	grown(c)
-	want(t, grown(c), map[string]uint64{})
-	b.of("k").Total.Add(3)
-	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 3})
-	b.of("k").Total.Add(2)
+	counterChanges(c)
+	checkCounters(t, counterChanges(c), map[string]uint64{})
+	b.hitsOf("k").Total.Add(3)
+	checkCounters(t, counterChanges(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 3})
+	b.hitsOf("k").Total.Add(2)
 	for range c.Counters() {
-		break // could not be sent: comes again
+		break // the sink failed: the changes come again
 	}
-	want(t, grown(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 2})
+	checkCounters(t, counterChanges(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 2})
 }
 
-// TestGoneSubjectsTellTheirLast: a rule that was taken out, and a series that
-// gave its place up, after the last question.
-func TestGoneSubjectsTellTheirLast(t *testing.T) {
-	b := open(t, statistics.Options{}, "k", "other")
+// TestLastChangesOfGoneSubjects: the changes of a rule or a series that was removed are reported
+// once more.
+func TestLastChangesOfGoneSubjects(t *testing.T) {
+	b := newFixture(t, statistics.Options{}, "k", "other")
 	b.series = []*decide.Series{{Domain: "shop", Path: "k_v", Hits: &ratelimit.Hits{}}}
 	c := b.NewChanges()
-	b.of("k").Total.Add(1)
+	b.hitsOf("k").Total.Add(1)
 	b.series[0].Hits.Total.Add(1)
-	grown(c)
-	b.of("k").Total.Add(4)
+	counterChanges(c)
+	b.hitsOf("k").Total.Add(4)
 	b.series[0].Hits.Total.Add(5)
 	b.series = nil
 	b.set = compile(t, b.set, "other")
-	want(t, grown(c), map[string]uint64{
+	checkCounters(t, counterChanges(c), map[string]uint64{
 		"ratelimit.service.rate_limit.shop.k.total_hits":   4,
 		"ratelimit.service.rate_limit.shop.k_v.total_hits": 5,
 	})
-	want(t, grown(c), map[string]uint64{})
+	checkCounters(t, counterChanges(c), map[string]uint64{})
 }
 
-// TestChangesAddUp: whatever is counted and whenever it is asked, and wherever
-// the asking stops, the differences come to what was counted.
+// TestChangesAddUp: the differences add up to what was counted, whenever they are read and wherever
+// the reading stops.
 func TestChangesAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := open(t, statistics.Options{}, "a", "b", "c")
+		b := newFixture(t, statistics.Options{}, "a", "b", "c")
 		c := b.NewChanges()
-		counted, told := map[string]uint64{}, map[string]uint64{}
+		counted, reported := map[string]uint64{}, map[string]uint64{}
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			path := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "path")
 			by := rapid.Uint64Range(1, 9).Draw(rt, "by")
-			b.of(path).Near.Add(by)
+			b.hitsOf(path).Near.Add(by)
 			counted["ratelimit.service.rate_limit.shop."+path+".near_limit"] += by
 			left := rapid.IntRange(0, 5).Draw(rt, "taken")
 			for name, by := range c.Counters() {
@@ -290,29 +290,29 @@ func TestChangesAddUp(t *testing.T) {
 					break
 				}
 				left--
-				told[name] += by
+				reported[name] += by
 			}
 		}
-		for name, by := range grown(c) {
-			told[name] += by
+		for name, by := range counterChanges(c) {
+			reported[name] += by
 		}
-		delete(told, "ratelimit.service.config_load_success")
-		if !maps.Equal(counted, told) {
-			rt.Fatalf("counted %v, told %v", counted, told)
+		delete(reported, "ratelimit.service.config_load_success")
+		if !maps.Equal(counted, reported) {
+			rt.Fatalf("counted %v, reported %v", counted, reported)
 		}
 	})
 }
 
-// TestTotalsStandTogether: what one name stands for is one total, also where
-// texts are no UTF-8.
-func TestTotalsStandTogether(t *testing.T) {
-	b := open(t, statistics.Options{}, "k")
+// TestTotalsOfOneNameAreAdded: all counts with one name are one total, also where texts are not
+// valid UTF-8.
+func TestTotalsOfOneNameAreAdded(t *testing.T) {
+	b := newFixture(t, statistics.Options{}, "k")
 	series := func(path string, levels ...string) *decide.Series {
 		s := &decide.Series{Domain: "shop", Path: path, Levels: levels, Hits: &ratelimit.Hits{}}
 		s.Hits.Total.Add(2)
 		return s
 	}
-	b.of("k").Total.Add(1)
+	b.hitsOf("k").Total.Add(1)
 	b.series = []*decide.Series{series("k", "k"), series("a_\xff.b.c", "a_\xff", "b", "c"), series("a_\xfe.b.c", "a_\xfe", "b", "c")}
 	got := b.Totals()
 	slices.SortFunc(got, func(x, y statistics.Total) int { return len(x.Rule) - len(y.Rule) })
@@ -334,8 +334,8 @@ func TestRulesThatWereNeverHit(t *testing.T) {
 		for i := range keys {
 			keys[i] = fmt.Sprint("key", i)
 		}
-		b := open(t, statistics.Options{}, keys...)
-		b.of("key7").Total.Add(1)
+		b := newFixture(t, statistics.Options{}, keys...)
+		b.hitsOf("key7").Total.Add(1)
 		if got := len(b.Totals()); got != test.want {
 			t.Errorf("%d totals of %d rules, want %d", got, test.rules, test.want)
 		}
@@ -343,7 +343,7 @@ func TestRulesThatWereNeverHit(t *testing.T) {
 }
 
 func TestTimesAreASample(t *testing.T) {
-	b := open(t, statistics.Options{})
+	b := newFixture(t, statistics.Options{})
 	c := b.NewChanges()
 	for i := range 100 {
 		b.Answered(time.Duration(i+1) * time.Microsecond)
@@ -374,10 +374,10 @@ func BenchmarkReading(bm *testing.B) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("key", i)
 	}
-	b := open(bm, statistics.Options{}, keys...)
+	b := newFixture(bm, statistics.Options{}, keys...)
 	bm.Run("changes, one rule hit", func(bm *testing.B) {
 		c := b.NewChanges()
-		hits := b.of("key7")
+		hits := b.hitsOf("key7")
 		bm.ReportAllocs()
 		for bm.Loop() {
 			hits.Total.Add(1)

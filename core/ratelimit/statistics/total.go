@@ -7,13 +7,13 @@ import (
 // RuleMetric returns the name of a statistic of rules for Prometheus.
 func RuleMetric(s Stat) string { return "ratelimit_service_rate_limit_" + s.String() }
 
-// Total is all that was counted under one name since the start. Its texts are
-// valid UTF-8, and written as in the name with dots.
+// Total are all counts under one name since the start. Its texts are valid UTF-8, and written as in
+// the name with dots.
 type Total struct {
 	Domain string
 	Rule   string // the levels, joined by dots
 	Key1   string // the first level, as dashboards of the Envoy service have it
-	Key2   string // the second level; empty for none
+	Key2   string // the second level; empty without one
 	Values Values
 }
 
@@ -23,55 +23,55 @@ func (t *Total) Name(s Stat) string {
 	return string(append(append(name, '.'), s.String()...))
 }
 
-// maxAtZero is up to how many rules those that were never hit are listed too.
-// With more, each would cost every reader six lines that say nothing.
+// maxAtZero is the number of rules up to which rules without hits are listed too. With more, each
+// of them would add six lines of zeros.
 const maxAtZero = 10_000
 
-// Totals returns the values of all rules and series, one for each name, in no
-// order. Of more than 10,000 rules, those that were hit are listed.
+// Totals returns the values of all rules and series, one Total for each name, in no order. With
+// more than 10,000 rules, it returns only those with hits.
 func (s *Statistics) Totals() []Total {
 	type name struct{ domain, rule string }
-	size := s.size()
+	size := s.ruleCount()
 	onlyHit := size > maxAtZero
 	list := make([]Total, 0, min(size, maxAtZero))
 	where := make(map[name]int, min(size, maxAtZero))
 	counted := make(map[*ratelimit.Hits]struct{}, size)
-	for one := range s.subjects() {
-		if _, again := counted[one.Hits]; again {
+	for subject := range s.allSubjects() {
+		if _, again := counted[subject.Hits]; again {
 			continue
 		}
-		counted[one.Hits] = struct{}{}
-		values := read(one.Hits)
+		counted[subject.Hits] = struct{}{}
+		values := readValues(subject.Hits)
 		if onlyHit && values == (Values{}) {
 			continue
 		}
-		n := name{clean(string(one.Domain)), clean(one.Path)}
+		n := name{cleanName(string(subject.Domain)), cleanName(subject.Path)}
 		i, known := where[n]
 		if !known {
 			i = len(list)
 			where[n] = i
-			list = append(list, total(n.domain, n.rule, one.Levels))
+			list = append(list, newTotal(n.domain, n.rule, subject.Levels))
 		}
-		list[i].Values.add(values)
+		list[i].Values.addValues(values)
 	}
 	return list
 }
 
-func (s *Statistics) size() int {
+func (s *Statistics) ruleCount() int {
 	set := s.rules.Current()
 	if set == nil || s.options.WithoutRules {
 		return 0
 	}
-	return set.Len()
+	return set.RuleCount()
 }
 
-func total(domain, rule string, levels []string) Total {
+func newTotal(domain, rule string, levels []string) Total {
 	t := Total{Domain: domain, Rule: rule}
 	if len(levels) > 0 {
-		t.Key1 = clean(levels[0])
+		t.Key1 = cleanName(levels[0])
 	}
 	if len(levels) > 1 {
-		t.Key2 = clean(levels[1])
+		t.Key2 = cleanName(levels[1])
 	}
 	return t
 }
