@@ -17,22 +17,21 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// noticeDesk tells people of what happens to their accounts, by the couriers
-// that bring codes. There is none where NOTICES is off or nothing can be
-// delivered.
-func noticeDesk(
+// newNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
+// NOTICES is off or no courier is configured.
+func newNotifier(
 	a settings.Auth, b setup.Brand, c stepup.Couriers, p noticePorts,
-) *notices.Desk {
+) *notices.Notifier {
 	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
-	var desk *notices.Desk
+	var notifier *notices.Notifier
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
-		desk = notices.New(b.Name, notices.Ports{
+		notifier = notices.New(b.Name, notices.Ports{
 			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle, Reporter: reporter,
 			Wait: func(ctx context.Context, d time.Duration) { pause.For(ctx, d) },
 		})
 	}
-	prometheus.WatchDesk(desk, p.Metrics.Auth)
-	return desk
+	prometheus.WatchNotices(notifier, p.Metrics.Auth)
+	return notifier
 }
 
 // noticePorts are the dependencies of notices other than couriers.

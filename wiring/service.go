@@ -76,7 +76,7 @@ type api struct {
 	Packages settings.Packages
 	Plugins  *pluginhost.Host
 	Sweeping sweeping
-	Notices  *notices.Desk
+	Notices  *notices.Notifier
 	Tracing  otlp.Tracing
 	Metrics  *prometheus.Registry
 }

@@ -72,7 +72,7 @@ var authSet = wire.NewSet(
 	openSignals, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"), wire.FieldsOf(new(addressSignals), "Geography", "Reputation"),
 	retentionConfig, retention.New, wire.Struct(new(retention.Ports), "*"), newSweeping,
 	credentialsConfig, credentials.New, wire.Struct(new(credentials.Ports), "*"),
-	brand, noticeDesk, wire.Struct(new(noticePorts), "*"),
+	brand, newNotifier, wire.Struct(new(noticePorts), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Ports), "*"),
 	openPlugins, chooseCouriers,
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),

@@ -265,7 +265,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	desk := noticeDesk(auth, setupBrand, couriers, wiringNoticePorts)
+	notifier := newNotifier(auth, setupBrand, couriers, wiringNoticePorts)
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
 		Devices:       relationalDevices,
@@ -283,7 +283,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Reputation:    reputation,
 		Cache:         cache,
 		Trail:         trail,
-		Notices:       desk,
+		Notices:       notifier,
 		Clock:         clock,
 		Entropy:       entropy,
 	}
@@ -308,7 +308,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Passwords:   hasher,
 		Cache:       cache,
 		Trail:       trail,
-		Notices:     desk,
+		Notices:     notifier,
 		Clock:       clock,
 		Entropy:     entropy,
 		Root:        authRootSecret,
@@ -358,7 +358,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Transaction:  prometheusTransactions,
 		Cache:        cache,
 		Trail:        trail,
-		Notices:      desk,
+		Notices:      notifier,
 		Clock:        clock,
 	}
 	devicesService := devices.New(devicesPorts)
@@ -404,7 +404,7 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 		Packages: packages,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
-		Notices:  desk,
+		Notices:  notifier,
 		Tracing:  tracing,
 		Metrics:  r,
 	}
@@ -699,7 +699,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	desk := noticeDesk(auth, setupBrand, couriers, wiringNoticePorts)
+	notifier := newNotifier(auth, setupBrand, couriers, wiringNoticePorts)
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
 		Devices:       relationalDevices,
@@ -717,7 +717,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Reputation:    reputation,
 		Cache:         cache,
 		Trail:         trail,
-		Notices:       desk,
+		Notices:       notifier,
 		Clock:         clock,
 		Entropy:       entropy,
 	}
@@ -744,7 +744,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Passwords:   hasher,
 		Cache:       cache,
 		Trail:       trail,
-		Notices:     desk,
+		Notices:     notifier,
 		Clock:       clock,
 		Entropy:     entropy,
 		Root:        authRootSecret,
@@ -798,7 +798,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Transaction:  prometheusTransactions,
 		Cache:        cache,
 		Trail:        trail,
-		Notices:      desk,
+		Notices:      notifier,
 		Clock:        clock,
 	}
 	devicesService := devices.New(devicesPorts)
@@ -844,7 +844,7 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Packages: packages,
 		Plugins:  host,
 		Sweeping: wiringSweeping,
-		Notices:  desk,
+		Notices:  notifier,
 		Tracing:  tracing,
 		Metrics:  r,
 	}

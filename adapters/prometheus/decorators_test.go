@@ -174,13 +174,13 @@ func TestNotices(t *testing.T) {
 
 func TestQueuedNotices(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	desk := notices.New("Tollgate", notices.Ports{})
-	WatchDesk(desk, registry)
+	notifier := notices.New("Tollgate", notices.Ports{})
+	WatchNotices(notifier, registry)
 	want(t, registry, map[string]float64{})
-	desk.Tell(notices.Happening{Kind: notices.Replay})
+	notifier.Notify(notices.Event{Kind: notices.Replay})
 	want(t, registry, map[string]float64{"tollgate_notices_queued": 1})
 	none := prometheus.NewRegistry()
-	WatchDesk(nil, none)
+	WatchNotices(nil, none)
 	want(t, none, map[string]float64{})
 }
 

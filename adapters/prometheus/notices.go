@@ -44,10 +44,10 @@ func (n *Notices) Dropped(count uint64) {
 	n.reporter.Dropped(count)
 }
 
-// WatchDesk tells how many notices wait at a desk, which may be nil.
-func WatchDesk(d *notices.Desk, r prometheus.Registerer) {
+// WatchNotices registers a gauge of the length of the queue of n, which may be nil.
+func WatchNotices(n *notices.Notifier, r prometheus.Registerer) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tollgate_notices_queued",
 		Help: "Notices that wait to be sent.",
-	}, func() float64 { return float64(d.Waiting()) }))
+	}, func() float64 { return float64(n.QueueLength()) }))
 }

@@ -284,12 +284,12 @@ func expect(t *rapid.T, err error) bool {
 }
 
 // visit draws a device, and a device token of those that the person holds.
-func (w *proofWorld) visit(t *rapid.T, h *holder) signin.Visit {
+func (w *proofWorld) visit(t *rapid.T, h *holder) signin.Origin {
 	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := signin.Visit{Device: info, Address: netip.MustParseAddr("203.0.113.7")}
+	v := signin.Origin{Device: info, Address: netip.MustParseAddr("203.0.113.7")}
 	if len(h.tokens) > 0 && rapid.IntRange(0, 3).Draw(t, "shows no token") > 0 {
 		v.DeviceToken = h.tokens[len(h.tokens)-1-rapid.IntRange(0, min(2, len(h.tokens)-1)).Draw(t, "token")]
 	}
@@ -326,7 +326,7 @@ func (w *proofWorld) login(t *rapid.T) {
 	w.tick()
 	h := w.someone(t)
 	v := w.visit(t, h)
-	r, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Visit: v})
+	r, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Origin: v})
 	if expect(t, err) && !r.MFARequired {
 		w.begun(t, h, r, v.DeviceToken)
 	}
@@ -347,11 +347,11 @@ func (w *proofWorld) secondStep(t *rapid.T) {
 	h := w.someone(t)
 	v := w.visit(t, h)
 	if rapid.Bool().Draw(t, "with the first step") {
-		_, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Visit: v})
+		_, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Origin: v})
 		expect(t, err)
 		w.tick()
 	}
-	r, err := w.signIn.VerifyMFA(t.Context(), signin.Answer{UserID: w.user, Code: w.code(t, h), Visit: v})
+	r, err := w.signIn.VerifyMFA(t.Context(), signin.Answer{UserID: w.user, Code: w.code(t, h), Origin: v})
 	if expect(t, err) {
 		w.begun(t, h, r, v.DeviceToken)
 		if h.proofs { // it took a code of the authenticator, and the first step may have shown the token

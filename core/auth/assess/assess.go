@@ -1,6 +1,6 @@
-// Package assess gathers the signals of a sign-in, has them scored and decides on the session's
-// level (contract ). Live sign-ins and replays both use it. It makes no session and
-// writes nothing.
+// Package assess gathers the signals of a sign-in, calls the scorer and decides on the trust level
+// of the session (contract ). Live sign-ins and replays both use it. It does not create
+// sessions and does not write to any store.
 package assess
 
 import (
@@ -21,25 +21,27 @@ const (
 	LongSpan    = 5 * time.Minute
 )
 
-// HistorySessions is from how many sessions habits are learnt at most, the newest.
+// HistorySessions is the greatest number of sessions that habits are learnt from. The newest are
+// used.
 const HistorySessions = 50
 
-// Past tells what a person did before. Live sign-ins ask the records, replays what they have read so far.
-type Past interface {
+// SignInHistory returns what a person did before. Live sign-ins read the database, replays what
+// they have replayed so far.
+type SignInHistory interface {
 	// FailedSince counts the person's failed sign-ins after a time.
 	FailedSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 	// SessionsSince counts the sessions that the person made after a time, ended ones too.
 	SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
-	// Stays returns where the person's last HistorySessions sessions at LIMITED_TRUST or above were begun, newest first. Stays
-	// at one address may be told once, as the newest.
-	Stays(ctx context.Context, user auth.UserID) ([]risk.Stay, error)
+	// Stays returns where the person's last HistorySessions sessions at LIMITED_TRUST or above were
+	// begun, newest first. Of several sessions at one address, the newest suffices.
+	SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.Stay, error)
 }
 
-// Scorer turns signals into a score; one that tells no reasons leaves them empty. risk.Assess is the one of the service, with
-// its weights bound.
+// Scorer returns the score of signals; it may leave the reasons empty. The service uses risk.Assess
+// with its configured weights.
 type Scorer func(risk.Signals) risk.Assessment
 
-// Config holds how scores become levels.
+// Config holds the scorer, and the rules that turn scores into trust levels.
 type Config struct {
 	Score   Scorer
 	Bounds  trust.Bounds
@@ -48,7 +50,7 @@ type Config struct {
 
 // Ports are where the signals come from.
 type Ports struct {
-	Past       Past
+	History    SignInHistory
 	Geography  signals.Geography
 	Reputation signals.Reputation
 }
@@ -62,59 +64,61 @@ type Assessor struct {
 // New returns an assessor.
 func New(c Config, p Ports) *Assessor { return &Assessor{config: c, ports: p} }
 
-// Visit is a sign-in whose password was right.
-type Visit struct {
+// SignIn is a sign-in with the right password.
+type SignIn struct {
 	At      time.Time
 	User    auth.UserID
 	Address netip.Addr
 	Device  trust.Device // as it was before this sign-in
 
-	// Confirmed tells that a second factor confirms the device: it is scored as it was, and capped as a confirmed one.
+	// Confirmed is set if a second factor confirms the device. The score uses the device as it was,
+	// the cap of the level treats it as confirmed.
 	Confirmed bool
 }
 
-// Verdict is what a visit comes to.
+// Verdict is the result of an assessment.
 type Verdict struct {
 	risk.Assessment
 	Level   auth.TrustLevel
-	Signals risk.Signals // what it was scored by; the history is empty where the location is not known
+	Signals risk.Signals // the input of the scorer; the history is empty if the location is not known
 }
 
-// Assess returns the verdict on a visit. It fails when the past cannot be read.
-func (a *Assessor) Assess(ctx context.Context, v Visit) (Verdict, error) {
+// Assess returns the verdict on a sign-in. It returns the error of the history if that cannot be
+// read.
+func (a *Assessor) Assess(ctx context.Context, v SignIn) (Verdict, error) {
 	s := risk.Signals{
 		At: v.At, Device: v.Device,
 		Location:   Locate(ctx, a.ports.Geography, v.Address),
 		Reputation: a.ports.Reputation.Rate(ctx, v.Address),
 	}
-	past := a.ports.Past
+	history := a.ports.History
 	var err error
-	if s.FailedAttempts, err = past.FailedSince(ctx, v.User, v.At.Add(-FailureSpan)); err != nil {
+	if s.FailedAttempts, err = history.FailedSince(ctx, v.User, v.At.Add(-FailureSpan)); err != nil {
 		return Verdict{}, err
 	}
-	if s.Sessions.LastMinute, err = past.SessionsSince(ctx, v.User, v.At.Add(-ShortSpan)); err != nil {
+	if s.Sessions.LastMinute, err = history.SessionsSince(ctx, v.User, v.At.Add(-ShortSpan)); err != nil {
 		return Verdict{}, err
 	}
-	if s.Sessions.LastFiveMinutes, err = past.SessionsSince(ctx, v.User, v.At.Add(-LongSpan)); err != nil {
+	if s.Sessions.LastFiveMinutes, err = history.SessionsSince(ctx, v.User, v.At.Add(-LongSpan)); err != nil {
 		return Verdict{}, err
 	}
-	// What a clock that was ahead has recorded does not count until its time has come.
-	ahead, err := past.SessionsSince(ctx, v.User, v.At.Add(auth.ClockTolerance))
+	// Sessions with a time in the future, from an instance whose clock was ahead, do not count yet.
+	ahead, err := history.SessionsSince(ctx, v.User, v.At.Add(auth.ClockTolerance))
 	if err != nil {
 		return Verdict{}, err
 	}
 	s.Sessions.LastMinute, s.Sessions.LastFiveMinutes = s.Sessions.LastMinute-ahead, s.Sessions.LastFiveMinutes-ahead
 	if s.Location.State == risk.Known {
-		stays, err := past.Stays(ctx, v.User)
+		stays, err := history.SignInPlaces(ctx, v.User)
 		if err != nil {
 			return Verdict{}, err
 		}
 		s.History = risk.Learn(stays)
 	}
-	return a.judge(s, v.Confirmed), nil
+	return a.newVerdict(s, v.Confirmed), nil
 }
 
-func (a *Assessor) judge(s risk.Signals, confirmed bool) Verdict {
+func (a *Assessor) newVerdict(s risk.Signals, confirmed bool) Verdict {
 	scored, device := a.config.Score(s), s.Device
 	device.Confirmed = device.Confirmed || confirmed
 	return Verdict{
@@ -123,8 +127,8 @@ func (a *Assessor) judge(s risk.Signals, confirmed bool) Verdict {
 	}
 }
 
-// Locate returns the location of an address. A private address has no coordinates, so that nobody
-// travels to or from it (contract A-29).
+// Locate returns the location of an address. A private address has no coordinates, so that it never
+// counts as travel (contract A-29).
 func Locate(ctx context.Context, g signals.Geography, address netip.Addr) risk.Location {
 	l := g.Locate(ctx, address)
 	if isPrivate(address.Unmap()) {

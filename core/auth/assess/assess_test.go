@@ -16,64 +16,65 @@ import (
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-// world is the past and the atlas of one person.
-type world struct {
+// fixture is the history of one person and the geographic data.
+type fixture struct {
 	places         map[netip.Addr]risk.Location
 	stays          []risk.Stay
-	failed         map[time.Duration]int // by how long before now is asked for
+	failed         map[time.Duration]int // by the time before now
 	sessions       map[time.Duration]int
 	err            error
 	historyWasRead bool
 }
 
-func (w *world) Locate(_ context.Context, a netip.Addr) risk.Location { return w.places[a] }
+func (f *fixture) Locate(_ context.Context, a netip.Addr) risk.Location { return f.places[a] }
 
-func (w *world) FailedSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
-	return w.failed[now.Sub(t)], w.err
+func (f *fixture) FailedSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return f.failed[now.Sub(t)], f.err
 }
 
-func (w *world) SessionsSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
-	return w.sessions[now.Sub(t)], w.err
+func (f *fixture) SessionsSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return f.sessions[now.Sub(t)], f.err
 }
 
-func (w *world) Stays(context.Context, auth.UserID) ([]risk.Stay, error) {
-	w.historyWasRead = true
-	return w.stays, w.err
+func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.Stay, error) {
+	f.historyWasRead = true
+	return f.stays, f.err
 }
 
-func (w *world) assess(address string, d trust.Device) (assess.Verdict, error) {
+func (f *fixture) assess(address string, d trust.Device) (assess.Verdict, error) {
 	a := assess.New(
 		assess.Config{
 			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.Defaults(), s) },
 			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
 		},
-		assess.Ports{Past: w, Geography: w, Reputation: signals.None{}})
-	return a.Assess(context.Background(), assess.Visit{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
+		assess.Ports{History: f, Geography: f, Reputation: signals.None{}})
+	return a.Assess(context.Background(), assess.SignIn{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
 }
 
 func TestSignalsAreGathered(t *testing.T) {
-	w := &world{
+	f := &fixture{
 		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
 		stays:    []risk.Stay{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
 		failed:   map[time.Duration]int{15 * time.Minute: 3},
-		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven by a clock that was ahead
+		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven in the future
 	}
-	v, err := w.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
+	v, err := f.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
 	want := risk.Factors{GeographicAnomaly: 20, LoginVelocity: 15, FailedAttempts: 25}
 	if err != nil || v.Factors != want || v.Level != auth.Unverified {
 		t.Errorf("factors %+v, level %s, error %v; want %+v and UNVERIFIED", v.Factors, v.Level, err, want)
 	}
-	w.historyWasRead = false
-	if _, err := w.assess("203.0.113.2", trust.Device{}); err != nil || w.historyWasRead {
-		t.Errorf("without a location: history read %v, error %v", w.historyWasRead, err)
+	f.historyWasRead = false
+	if _, err := f.assess("203.0.113.2", trust.Device{}); err != nil || f.historyWasRead {
+		t.Errorf("without a location: history read %v, error %v", f.historyWasRead, err)
 	}
-	w.err = errors.New("away")
-	if _, err := w.assess("203.0.113.1", trust.Device{}); !errors.Is(err, w.err) {
+	f.err = errors.New("away")
+	if _, err := f.assess("203.0.113.1", trust.Device{}); !errors.Is(err, f.err) {
 		t.Errorf("error %v, want that of the past", err)
 	}
 }
 
-// TestPrivateAddressesNeverTravel gives private addresses coordinates, as a database of one's own may.
+// TestPrivateAddressesNeverTravel uses coordinates for private addresses, as a custom database may
+// have.
 func TestPrivateAddressesNeverTravel(t *testing.T) {
 	far := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 35.7, Longitude: 139.7}}
 	near := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 52.5, Longitude: 13.4}}
@@ -82,11 +83,11 @@ func TestPrivateAddressesNeverTravel(t *testing.T) {
 		"10.0.0.1": 0, "172.16.9.9": 0, "192.168.1.1": 0, "127.0.0.1": 0, "169.254.1.1": 0, "100.64.0.1": 0,
 		"::1": 0, "fd00::1": 0, "fe80::1": 0, "::ffff:10.0.0.1": 0, "::": 0,
 	} {
-		w := &world{
+		f := &fixture{
 			places: map[netip.Addr]risk.Location{netip.MustParseAddr(address): far},
 			stays:  []risk.Stay{{At: now.Add(-time.Hour), Location: near}},
 		}
-		v, err := w.assess(address, trust.Device{})
+		v, err := f.assess(address, trust.Device{})
 		if err != nil || v.Factors.GeographicAnomaly != want {
 			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors.GeographicAnomaly, err, want)
 		}

@@ -12,27 +12,27 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// Recorded is the past as the records of the service tell it. Where a session was begun is told by the present data, which may
-// know more than it did then.
-type Recorded struct {
+// RecordedHistory is the SignInHistory in the records of the service. It locates sessions by the
+// present geographic data, which may know more than at the time of the session.
+type RecordedHistory struct {
 	Trail     *audit.Trail
 	Sessions  authstore.Sessions
 	History   authstore.SessionHistory
 	Geography signals.Geography
 }
 
-// FailedSince answers Past from the audit log, up to 200.
-func (r Recorded) FailedSince(ctx context.Context, user auth.UserID, t time.Time) (int, error) {
+// FailedSince implements SignInHistory with the audit log. It counts up to 200.
+func (r RecordedHistory) FailedSince(ctx context.Context, user auth.UserID, t time.Time) (int, error) {
 	return r.Trail.FailedSignIns(ctx, user, t)
 }
 
-// SessionsSince answers Past.
-func (r Recorded) SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error) {
+// SessionsSince implements SignInHistory.
+func (r RecordedHistory) SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error) {
 	return r.Sessions.CountSince(ctx, user, t)
 }
 
-// Stays answers Past. An address is located once, for its newest session.
-func (r Recorded) Stays(ctx context.Context, user auth.UserID) ([]risk.Stay, error) {
+// SignInPlaces implements SignInHistory. It locates each address once, for its newest session.
+func (r RecordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.Stay, error) {
 	sessions, err := r.History.Trusted(ctx, user, HistorySessions)
 	if err != nil {
 		return nil, err

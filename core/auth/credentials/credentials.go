@@ -37,7 +37,7 @@ type Ports struct {
 	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
 	Trail     *audit.Trail
-	Notices   *notices.Desk
+	Notices   *notices.Notifier
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
 	Root      auth.RootSecret // the keys of this package are derived from it
@@ -99,7 +99,7 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 
 // notify sends the caller a notice of what was done in their session, after it is stored.
 func (s *Service) notify(kind notices.Kind, caller auth.Session) {
-	s.ports.Notices.Tell(notices.Happening{
+	s.ports.Notices.Notify(notices.Event{
 		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})
 }

@@ -26,7 +26,7 @@ type Ports struct {
 
 	Cache   sessioncache.Cache
 	Trail   *audit.Trail
-	Notices *notices.Desk // nil: nobody gets a notice
+	Notices *notices.Notifier // nil: nobody gets a notice
 	Clock   clock.Clock
 }
 
@@ -130,7 +130,7 @@ func (s *Service) notify(kind notices.Kind, caller auth.Session) {
 	if caller.TrustLevel.Admits(auth.LimitedTrust) {
 		return
 	}
-	s.ports.Notices.Tell(notices.Happening{
+	s.ports.Notices.Notify(notices.Event{
 		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})
 }

@@ -1,7 +1,7 @@
-// Package notices sends people messages about what happened to their account, such as a new device, a lock or a change of what
-// they sign in with. A notice never
-// keeps an act waiting and never makes it fail: it is best effort, and goes out after what it tells of is stored. What happened is
-// told by the use cases where it happens; codes are the business of stepup.
+// Package notices sends people messages about events of their account, such as a new device, a lock
+// or a changed password. Notices are best effort: they never delay a request or make it fail, and
+// are sent after the event is stored. The use cases report the events. Package stepup sends
+// one-time codes.
 package notices
 
 import (
@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	capacity = 1000 // notices that wait; more are dropped
-	clerks   = 4    // notices under way at once
+	queueCapacity = 1000 // waiting notices; more are dropped
+	workers       = 4    // notices that are sent at the same time
 )
 
-// Kind is what happened.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds.
@@ -33,35 +33,37 @@ const (
 	ChangesLocked Kind = "changes_locked" // too many failures to confirm a change of the account
 	Replay        Kind = "replay"         // a refresh token was used again, and all sessions were ended
 
-	AuthenticatorEnrolled  Kind = "authenticator_enrolled"  // an authenticator was enrolled; it does not count yet
+	AuthenticatorEnrolled  Kind = "authenticator_enrolled"  // an authenticator was enrolled; it is not active yet
 	AuthenticatorActivated Kind = "authenticator_activated" // an authenticator was activated
 	AuthenticatorDisabled  Kind = "authenticator_disabled"  // the authenticator was disabled
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
-	// The kinds of what a session below LIMITED_TRUST did, for which a password suffices.
+	// The kinds of events caused by a session below LIMITED_TRUST, which requires a password only.
 	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
 	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered
 	SessionEnded    Kind = "session_ended"    // another session was ended
 )
 
-// Happening is something that happened to a person's account.
-type Happening struct {
+// Event is an event of a person's account.
+type Event struct {
 	Kind    Kind
 	UserID  auth.UserID
 	At      time.Time
-	Address netip.Addr // the zero value when it is not known
-	// Browser and OS are what the user agent says of the device; where both are empty, they are those of the device DeviceID.
+	Address netip.Addr // the zero value if it is not known
+	// Browser and OS are as the user agent names them. If both are empty, those of the device
+	// DeviceID are used.
 	Browser, OS string
 	DeviceID    auth.DeviceID
 }
 
-// Couriers deliver notices by channel; one that is nil is not set up.
+// Couriers deliver notices by channel; a nil one is not configured.
 type Couriers struct {
 	Email courier.Courier
 	SMS   courier.Courier
 }
 
-// Ports are the dependencies of notices. The stores say whom to notify, and about which device.
+// Ports are the dependencies of a Notifier. The stores have the address of the person and the name
+// of the device.
 type Ports struct {
 	Accounts authstore.Accounts
 	Devices  authstore.Devices
@@ -69,161 +71,170 @@ type Ports struct {
 	Couriers Couriers
 	Throttle throttle.Throttle
 	Reporter Reporter
-	// Wait returns after a time, or when the context ends.
+	// Wait returns after d, or when the context ends.
 	Wait func(ctx context.Context, d time.Duration)
 }
 
-// Reporter hears what became of each notice. Its methods are called from many goroutines at once.
+// Reporter receives the outcome of each notice. Its methods must be safe for concurrent use.
 type Reporter interface {
-	// Sent tells that a courier has taken a notice.
+	// Sent reports that a courier has accepted a notice.
 	Sent(kind Kind)
-	// Withheld tells of a notice that was not to go out: the person has no account any more, no way to be reached, or had as many
-	// as the limit allows.
+	// Withheld reports a notice that was not sent because the person no longer has an account, has
+	// no address for a configured channel, or has reached the limit.
 	Withheld(kind Kind)
-	// Failed tells that a notice could not be delivered.
+	// Failed reports that a notice could not be delivered.
 	Failed(kind Kind, err error)
-	// Dropped tells how many notices there was no room or no time for.
+	// Dropped reports how many notices were dropped because the queue was full or the process
+	// stopped.
 	Dropped(count uint64)
 }
 
-// Desk takes notices in and sends them out. A nil desk tells nobody. It is safe for concurrent use.
-type Desk struct {
+// Notifier queues notices and sends them. The methods of a nil Notifier are no-ops. It is safe for
+// concurrent use.
+type Notifier struct {
 	product string
 	ports   Ports
-	queue   chan Happening
+	queue   chan Event
 	dropped atomic.Uint64
 }
 
-// New returns a desk that speaks of the service by the name of product.
-func New(product string, p Ports) *Desk {
-	return &Desk{product: product, ports: p, queue: make(chan Happening, capacity)}
+// New returns a Notifier whose messages name the service product.
+func New(product string, p Ports) *Notifier {
+	return &Notifier{product: product, ports: p, queue: make(chan Event, queueCapacity)}
 }
 
-// Tell takes a happening in, and returns at once. It is called after the happening is stored, and only for a person who exists:
-// a stranger's guess at an address leads to no message.
-func (d *Desk) Tell(h Happening) {
-	if d == nil {
+// Notify queues a notice of an event and returns at once. It drops the notice if the queue is full.
+// The caller must have stored the event, and must call Notify for existing accounts only: a guess
+// at an address must not lead to a message.
+func (n *Notifier) Notify(event Event) {
+	if n == nil {
 		return
 	}
 	select {
-	case d.queue <- h:
+	case n.queue <- event:
 	default:
-		d.dropped.Add(1)
+		n.dropped.Add(1)
 	}
 }
 
-// Waiting returns how many notices wait for a clerk.
-func (d *Desk) Waiting() int {
-	if d == nil {
+// QueueLength returns the number of notices in the queue.
+func (n *Notifier) QueueLength() int {
+	if n == nil {
 		return 0
 	}
-	return len(d.queue)
+	return len(n.queue)
 }
 
-// Run sends out what is told, until the context ends. What waits then is dropped.
-func (d *Desk) Run(ctx context.Context) {
-	if d == nil {
+// Run sends queued notices until the context ends. Notices that are still in the queue are dropped.
+func (n *Notifier) Run(ctx context.Context) {
+	if n == nil {
 		return
 	}
 	var group sync.WaitGroup
-	for range clerks {
-		group.Go(func() { d.serve(ctx) })
+	for range workers {
+		group.Go(func() { n.runWorker(ctx) })
 	}
 	group.Wait()
 	for {
 		select {
-		case <-d.queue:
-			d.dropped.Add(1)
+		case <-n.queue:
+			n.dropped.Add(1)
 		default:
-			d.reportDropped()
+			n.reportDropped()
 			return
 		}
 	}
 }
 
-func (d *Desk) serve(ctx context.Context) {
+func (n *Notifier) runWorker(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case h := <-d.queue:
-			d.reportDropped()
-			d.send(ctx, h)
+		case event := <-n.queue:
+			n.reportDropped()
+			n.deliverEvent(ctx, event)
 		}
 	}
 }
 
-func (d *Desk) reportDropped() {
-	if n := d.dropped.Swap(0); n > 0 {
-		d.ports.Reporter.Dropped(n)
+func (n *Notifier) reportDropped() {
+	if count := n.dropped.Swap(0); count > 0 {
+		n.ports.Reporter.Dropped(count)
 	}
 }
 
-// pauses returns how long to wait before each further try of a notice that could not be delivered.
-func pauses() []time.Duration { return []time.Duration{2 * time.Second, 10 * time.Second, time.Minute} }
+// retryDelays returns how long to wait before each retry of a notice that could not be delivered.
+func retryDelays() []time.Duration {
+	return []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+}
 
-// send tries until the notice is delivered or there is no use in trying. A courier may have delivered what it failed to: a person
-// may get a notice twice.
-func (d *Desk) send(ctx context.Context, h Happening) {
-	e := errand{Happening: h}
-	sent, err := d.try(ctx, &e)
-	for _, pause := range pauses() {
-		if err == nil || !passing(err) {
+// deliverEvent tries to deliver a notice until it succeeds, the error is not transient or no retry
+// is left. A courier may return an error after it has delivered, so a person may get a notice
+// twice.
+func (n *Notifier) deliverEvent(ctx context.Context, event Event) {
+	d := delivery{Event: event}
+	sent, err := n.tryDelivery(ctx, &d)
+	for _, pause := range retryDelays() {
+		if err == nil || !isTransient(err) {
 			break
 		}
-		d.ports.Wait(ctx, pause)
+		n.ports.Wait(ctx, pause)
 		if ctx.Err() != nil {
 			break
 		}
-		sent, err = d.try(ctx, &e)
+		sent, err = n.tryDelivery(ctx, &d)
 	}
 	switch {
 	case err != nil:
-		d.ports.Reporter.Failed(h.Kind, err)
+		n.ports.Reporter.Failed(event.Kind, err)
 	case sent:
-		d.ports.Reporter.Sent(h.Kind)
+		n.ports.Reporter.Sent(event.Kind)
 	default:
-		d.ports.Reporter.Withheld(h.Kind)
+		n.ports.Reporter.Withheld(event.Kind)
 	}
 }
 
-// passing tells a failure that a later try may not meet.
-func passing(err error) bool { return fault.Is(err, fault.Unavailable) }
+// isTransient reports whether a retry may succeed after err.
+func isTransient(err error) bool { return fault.Is(err, fault.Unavailable) }
 
-// errand is a notice on its way.
-type errand struct {
-	Happening
-	counted bool // within the limit already
+// delivery is a notice that is being sent.
+type delivery struct {
+	Event
+	counted bool // counted against the limit already
 }
 
-// try sends a notice once. Nobody is told who has no account any more, no way to be reached, or more notices of the kind than
-// the limit allows.
-func (d *Desk) try(ctx context.Context, e *errand) (sent bool, err error) {
-	account, err := d.ports.Accounts.Get(ctx, e.UserID)
+// tryDelivery sends a notice once and reports whether it was sent. It is not sent to a person who
+// no longer has an account, has no address for a configured channel, or has reached the limit for
+// this kind.
+func (n *Notifier) tryDelivery(ctx context.Context, d *delivery) (sent bool, err error) {
+	account, err := n.ports.Accounts.Get(ctx, d.UserID)
 	if fault.Is(err, fault.NotFound) || err == nil && account.State == auth.AccountDisabled {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	by, m := d.route(&account)
+	by, m := n.selectCourier(&account)
 	if by == nil {
 		return false, nil
 	}
-	if within, err := d.within(ctx, e); err != nil || !within {
+	if within, err := n.withinLimit(ctx, d); err != nil || !within {
 		return false, err
 	}
-	if err := d.recognise(ctx, &e.Happening); err != nil {
+	if err := n.loadDevice(ctx, &d.Event); err != nil {
 		return false, err
 	}
-	m.Subject, m.Text = e.words(d.product, m.Channel)
+	m.Subject, m.Text = d.formatMessage(n.product, m.Channel)
 	err = by.Deliver(ctx, m)
 	return err == nil, err
 }
 
-// route is by e-mail where there is a courier for it, else by SMS to those who have a telephone number.
-func (d *Desk) route(account *auth.Account) (courier.Courier, courier.Message) {
-	switch c := d.ports.Couriers; {
+// selectCourier returns the courier for an account and a message with the recipient: e-mail if it
+// is configured, otherwise SMS if the account has a telephone number. The courier is nil if there
+// is no way to reach the person.
+func (n *Notifier) selectCourier(account *auth.Account) (courier.Courier, courier.Message) {
+	switch c := n.ports.Couriers; {
 	case c.Email != nil:
 		return c.Email, courier.Message{Kind: courier.Notice, Channel: courier.Email, Recipient: string(account.Email)}
 	case c.SMS != nil && account.Phone != "":
@@ -232,29 +243,31 @@ func (d *Desk) route(account *auth.Account) (courier.Courier, courier.Message) {
 	return nil, courier.Message{}
 }
 
-// within counts a notice once. Each kind is counted apart, so that a stranger who has an account locked again and again cannot
-// use up the notice of a new device.
-func (d *Desk) within(ctx context.Context, e *errand) (bool, error) {
-	if e.counted {
+// withinLimit reports whether the limit allows a notice, and counts it once. Each kind has its own
+// count, so that a stranger who gets an account locked again and again cannot suppress the notice
+// of a new device.
+func (n *Notifier) withinLimit(ctx context.Context, d *delivery) (bool, error) {
+	if d.counted {
 		return true, nil
 	}
-	v, err := d.ports.Throttle.Try(ctx, throttle.NoticeUser, string(e.Kind)+" "+string(e.UserID))
+	v, err := n.ports.Throttle.Try(ctx, throttle.NoticeUser, string(d.Kind)+" "+string(d.UserID))
 	if err != nil {
 		return false, err
 	}
-	e.counted = v.Allowed || v.Unlimited
-	return e.counted, nil
+	d.counted = v.Allowed || v.Unlimited
+	return d.counted, nil
 }
 
-// recognise reads the device where the happening does not say what it is.
-func (d *Desk) recognise(ctx context.Context, h *Happening) error {
-	if h.Browser != "" || h.OS != "" || h.DeviceID == "" {
+// loadDevice sets the browser and operating system of an event from its device, if the event does
+// not have them.
+func (n *Notifier) loadDevice(ctx context.Context, event *Event) error {
+	if event.Browser != "" || event.OS != "" || event.DeviceID == "" {
 		return nil
 	}
-	device, err := d.ports.Devices.Get(ctx, h.DeviceID)
+	device, err := n.ports.Devices.Get(ctx, event.DeviceID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	h.Browser, h.OS = device.Browser, device.OS
+	event.Browser, event.OS = device.Browser, device.OS
 	return nil
 }

@@ -27,8 +27,8 @@ const (
 
 var at = time.Date(2026, time.November, 21, 22, 10, 5, 0, time.FixedZone("CET", 3600))
 
-// courierOf keeps messages, after it has failed with each of some errors.
-type courierOf struct {
+// failingCourier returns each of some errors once and then keeps the messages.
+type failingCourier struct {
 	mu       sync.Mutex
 	tries    []time.Time
 	failures []error
@@ -36,7 +36,7 @@ type courierOf struct {
 	hangs    bool
 }
 
-func (c *courierOf) Deliver(ctx context.Context, m courier.Message) error {
+func (c *failingCourier) Deliver(ctx context.Context, m courier.Message) error {
 	if c.hangs {
 		<-ctx.Done()
 		return fault.Wrap(fault.Unavailable, "", "away", ctx.Err())
@@ -56,15 +56,15 @@ func (c *courierOf) Deliver(ctx context.Context, m courier.Message) error {
 	return nil
 }
 
-// limiter allows so many tries of a key.
-type limiter struct {
+// testThrottle allows a number of tries of each key.
+type testThrottle struct {
 	mu    sync.Mutex
 	limit int
 	away  int // how often it fails first
 	tries map[string]int
 }
 
-func (l *limiter) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+func (l *testThrottle) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away > 0 {
@@ -75,49 +75,51 @@ func (l *limiter) Try(_ context.Context, scope throttle.Scope, key string) (thro
 	return throttle.Verdict{Allowed: l.tries[string(scope)+"/"+key] <= l.limit}, nil
 }
 
-func (*limiter) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+func (*testThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
+}
 
-// journal keeps what became of notices.
-type journal struct {
+// testReporter counts the outcomes of notices.
+type testReporter struct {
 	mu             sync.Mutex
 	sent, withheld int
 	failed         []error
 	dropped        uint64
 }
 
-func (j *journal) Sent(notices.Kind) {
+func (j *testReporter) Sent(notices.Kind) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sent++
 }
 
-func (j *journal) Withheld(notices.Kind) {
+func (j *testReporter) Withheld(notices.Kind) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.withheld++
 }
 
-func (j *journal) Failed(_ notices.Kind, err error) {
+func (j *testReporter) Failed(_ notices.Kind, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.failed = append(j.failed, err)
 }
 
-func (j *journal) Dropped(n uint64) {
+func (j *testReporter) Dropped(n uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.dropped += n
 }
 
-type world struct {
-	mail, phone *courierOf
-	limiter     *limiter
-	journal     *journal
-	desk        *notices.Desk
+type fixture struct {
+	mail, phone *failingCourier
+	throttle    *testThrottle
+	reporter    *testReporter
+	notifier    *notices.Notifier
 }
 
-// newWorld returns a desk with the couriers of some channels.
-func newWorld(t *testing.T, phone string, channels ...courier.Channel) *world {
+// newFixture returns a Notifier with couriers for the given channels.
+func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixture {
 	t.Helper()
 	db := records.New()
 	accounts, devices := records.NewAccounts(db), records.NewDevices(db)
@@ -132,17 +134,17 @@ func newWorld(t *testing.T, phone string, channels ...courier.Channel) *world {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{mail: &courierOf{}, phone: &courierOf{}, limiter: &limiter{limit: 5, tries: map[string]int{}}, journal: &journal{}}
+	f := &fixture{mail: &failingCourier{}, phone: &failingCourier{}, throttle: &testThrottle{limit: 5, tries: map[string]int{}}, reporter: &testReporter{}}
 	var couriers notices.Couriers
 	for _, channel := range channels {
 		if channel == courier.Email {
-			couriers.Email = w.mail
+			couriers.Email = f.mail
 		} else {
-			couriers.SMS = w.phone
+			couriers.SMS = f.phone
 		}
 	}
-	w.desk = notices.New("Example Tools", notices.Ports{
-		Accounts: accounts, Devices: devices, Couriers: couriers, Throttle: w.limiter, Reporter: w.journal,
+	f.notifier = notices.New("Example Tools", notices.Ports{
+		Accounts: accounts, Devices: devices, Couriers: couriers, Throttle: f.throttle, Reporter: f.reporter,
 		Wait: func(ctx context.Context, d time.Duration) {
 			select {
 			case <-ctx.Done():
@@ -150,30 +152,31 @@ func newWorld(t *testing.T, phone string, channels ...courier.Channel) *world {
 			}
 		},
 	})
-	return w
+	return f
 }
 
-// run sends out what is told, until nothing is under way any more. It is called in a bubble, whose clock jumps.
-func (w *world) run(t *testing.T, told ...notices.Happening) {
+// runUntilIdle sends notices of events until no delivery is running. It must be called in a
+// synctest bubble.
+func (f *fixture) runUntilIdle(t *testing.T, told ...notices.Event) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
-	group.Go(func() { w.desk.Run(ctx) })
+	group.Go(func() { f.notifier.Run(ctx) })
 	for _, h := range told {
-		w.desk.Tell(h)
+		f.notifier.Notify(h)
 	}
 	time.Sleep(time.Hour)
 	stop()
 	group.Wait()
 }
 
-func happening(k notices.Kind) notices.Happening {
-	return notices.Happening{
+func newEvent(k notices.Kind) notices.Event {
+	return notices.Event{
 		Kind: k, UserID: anna, At: at, Address: netip.MustParseAddr("203.0.113.7"), Browser: "Firefox", OS: "Linux",
 	}
 }
 
-func kinds() []notices.Kind {
+func allKinds() []notices.Kind {
 	return []notices.Kind{
 		notices.NewDevice, notices.SignInLocked, notices.ChangesLocked, notices.Replay,
 		notices.AuthenticatorEnrolled, notices.AuthenticatorActivated, notices.AuthenticatorDisabled, notices.PasswordChanged,
@@ -181,15 +184,16 @@ func kinds() []notices.Kind {
 	}
 }
 
-// TestWhatIsSaid wants each notice to say what happened, when, from where, on what, and what to do.
-func TestWhatIsSaid(t *testing.T) {
+// TestMessageContent checks that each notice has the event, the time, the address, the device and
+// the advice.
+func TestMessageContent(t *testing.T) {
 	subjects := map[string]bool{}
 	for _, channel := range []courier.Channel{courier.Email, courier.SMS} {
-		for _, kind := range kinds() {
+		for _, kind := range allKinds() {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "+15550100", channel)
-				w.run(t, happening(kind))
-				messages := append(w.mail.messages, w.phone.messages...)
+				f := newFixture(t, "+15550100", channel)
+				f.runUntilIdle(t, newEvent(kind))
+				messages := append(f.mail.messages, f.phone.messages...)
 				if len(messages) != 1 || messages[0].Kind != courier.Notice || messages[0].Channel != channel {
 					t.Fatalf("%s by %s: %d messages", kind, channel, len(messages))
 				}
@@ -206,25 +210,26 @@ func TestWhatIsSaid(t *testing.T) {
 			})
 		}
 	}
-	if len(subjects) != len(kinds())+1 { // and none by SMS
+	if len(subjects) != len(allKinds())+1 { // and none by SMS
 		t.Errorf("subjects are %v", subjects)
 	}
 }
 
-// TestNoWordsOfStrangers wants nothing of a user agent or an address but what is known to be harmless.
-func TestNoWordsOfStrangers(t *testing.T) {
+// TestUntrustedTextIsLeftOut checks that a notice has only known words of a user agent and of an
+// address.
+func TestUntrustedTextIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "", courier.Email)
+		f := newFixture(t, "", courier.Email)
 		for browser, system := range map[string]string{"Call 555 now": "Linux", "Firefox": "evil.example", "Go to evil.example": "now", "tollgate-cli": "Windows"} {
-			h := happening(notices.SignInLocked)
+			h := newEvent(notices.SignInLocked)
 			h.Browser, h.OS, h.Address = browser, system, netip.MustParseAddr("fe80::1%evil.example")
-			w.run(t, h)
+			f.runUntilIdle(t, h)
 		}
 		all := ""
-		for _, m := range w.mail.messages {
+		for _, m := range f.mail.messages {
 			all += m.Text
 		}
-		if len(w.mail.messages) != 4 || strings.Contains(all, "evil") || strings.Contains(all, "555") {
+		if len(f.mail.messages) != 4 || strings.Contains(all, "evil") || strings.Contains(all, "555") {
 			t.Errorf("notices are %s", all)
 		}
 		for _, part := range []string{"Device: Firefox\n", "Device: unknown browser on Linux\n", "Device: unknown\n", "Device: tollgate command line on Windows\n", "fe80::1\n"} {
@@ -235,7 +240,7 @@ func TestNoWordsOfStrangers(t *testing.T) {
 	})
 }
 
-func TestWay(t *testing.T) {
+func TestChannelOfNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		phone       string
 		channels    []courier.Channel
@@ -251,36 +256,38 @@ func TestWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, c.phone, c.channels...)
-				h := happening(notices.NewDevice)
+				f := newFixture(t, c.phone, c.channels...)
+				h := newEvent(notices.NewDevice)
 				h.UserID = c.user
-				w.run(t, h)
-				if len(w.mail.messages) != c.mails || len(w.phone.messages) != c.text || len(w.journal.failed) != 0 {
-					t.Errorf("%d mails, %d text messages, failures %v", len(w.mail.messages), len(w.phone.messages), w.journal.failed)
+				f.runUntilIdle(t, h)
+				if len(f.mail.messages) != c.mails || len(f.phone.messages) != c.text || len(f.reporter.failed) != 0 {
+					t.Errorf("%d mails, %d text messages, failures %v", len(f.mail.messages), len(f.phone.messages), f.reporter.failed)
 				}
 			})
 		})
 	}
 }
 
-// TestDeviceOfAReplay wants the device read where only its id is known, and a notice without it where it is gone.
+// TestDeviceOfAReplay checks that the device is read if the event has only its ID, and that a
+// notice without device is sent if the device does not exist.
 func TestDeviceOfAReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "", courier.Email)
+		f := newFixture(t, "", courier.Email)
 		for _, id := range []auth.DeviceID{laptop, "55555555-2222-4333-8444-555555555555"} {
-			h := happening(notices.Replay)
+			h := newEvent(notices.Replay)
 			h.Browser, h.OS, h.DeviceID = "", "", id
-			w.run(t, h)
+			f.runUntilIdle(t, h)
 		}
-		if len(w.mail.messages) != 2 || !strings.Contains(w.mail.messages[0].Text, "Safari on macOS") ||
-			!strings.Contains(w.mail.messages[1].Text, "Device: unknown") {
-			t.Errorf("notices are %#v", w.mail.messages)
+		if len(f.mail.messages) != 2 || !strings.Contains(f.mail.messages[0].Text, "Safari on macOS") ||
+			!strings.Contains(f.mail.messages[1].Text, "Device: unknown") {
+			t.Errorf("notices are %#v", f.mail.messages)
 		}
 	})
 }
 
-// TestTries wants what may pass tried again, with longer and longer pauses, counted once, and what may not given up at once.
-func TestTries(t *testing.T) {
+// TestRetries checks that transient errors are retried with growing delays and counted once, and
+// that other errors are not retried.
+func TestRetries(t *testing.T) {
 	away := fault.New(fault.Unavailable, courier.CodeDeliveryFailed, "away")
 	refused := fault.New(fault.Unsupported, courier.CodeUnsupportedChannel, "no such channel")
 	for name, c := range map[string]struct {
@@ -299,23 +306,23 @@ func TestTries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, "", courier.Email)
-				w.mail.failures, w.limiter.away = c.failures, c.countersAway
-				w.run(t, happening(notices.NewDevice))
-				if len(w.mail.tries) != c.tries || len(w.mail.messages) != c.delivered || (len(w.journal.failed) > 0) != (c.failed != nil) {
-					t.Errorf("%d tries, %d delivered, failures %v", len(w.mail.tries), len(w.mail.messages), w.journal.failed)
+				f := newFixture(t, "", courier.Email)
+				f.mail.failures, f.throttle.away = c.failures, c.countersAway
+				f.runUntilIdle(t, newEvent(notices.NewDevice))
+				if len(f.mail.tries) != c.tries || len(f.mail.messages) != c.delivered || (len(f.reporter.failed) > 0) != (c.failed != nil) {
+					t.Errorf("%d tries, %d delivered, failures %v", len(f.mail.tries), len(f.mail.messages), f.reporter.failed)
 				}
-				if w.journal.sent != c.delivered || w.journal.withheld != 0 {
-					t.Errorf("told of %d sent and %d withheld, want %d and none", w.journal.sent, w.journal.withheld, c.delivered)
+				if f.reporter.sent != c.delivered || f.reporter.withheld != 0 {
+					t.Errorf("told of %d sent and %d withheld, want %d and none", f.reporter.sent, f.reporter.withheld, c.delivered)
 				}
-				for key, n := range w.limiter.tries {
+				for key, n := range f.throttle.tries {
 					if n > 1 {
 						t.Errorf("%s was counted %d times", key, n)
 					}
 				}
-				for i := 2; i < len(w.mail.tries); i++ {
-					if w.mail.tries[i].Sub(w.mail.tries[i-1]) <= w.mail.tries[i-1].Sub(w.mail.tries[i-2]) {
-						t.Errorf("tries at %v do not slow down", w.mail.tries)
+				for i := 2; i < len(f.mail.tries); i++ {
+					if f.mail.tries[i].Sub(f.mail.tries[i-1]) <= f.mail.tries[i-1].Sub(f.mail.tries[i-2]) {
+						t.Errorf("tries at %v do not slow down", f.mail.tries)
 					}
 				}
 			})
@@ -323,61 +330,63 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestLimit wants no more of a kind than the limit, whoever causes them, and other kinds all the same.
+// TestLimit checks that the limit applies to each kind separately.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "", courier.Email)
+		f := newFixture(t, "", courier.Email)
 		for range 20 {
-			w.run(t, happening(notices.SignInLocked))
+			f.runUntilIdle(t, newEvent(notices.SignInLocked))
 		}
-		w.run(t, happening(notices.NewDevice))
-		if n := len(w.mail.messages); n != 6 || !strings.Contains(w.mail.messages[5].Subject, "new device") {
+		f.runUntilIdle(t, newEvent(notices.NewDevice))
+		if n := len(f.mail.messages); n != 6 || !strings.Contains(f.mail.messages[5].Subject, "new device") {
 			t.Errorf("%d notices, want five locks and the device", n)
 		}
-		if w.journal.sent != 6 || w.journal.withheld != 15 {
-			t.Errorf("told of %d sent and %d withheld, want 6 and 15", w.journal.sent, w.journal.withheld)
+		if f.reporter.sent != 6 || f.reporter.withheld != 15 {
+			t.Errorf("told of %d sent and %d withheld, want 6 and 15", f.reporter.sent, f.reporter.withheld)
 		}
 	})
 }
 
-// TestRoom wants the teller never to wait, whatever becomes of the notices, and what there is no room for to be told of.
-func TestRoom(t *testing.T) {
+// TestFullQueue checks that Notify never blocks and that notices beyond the queue are reported as
+// dropped.
+func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "", courier.Email)
-		w.limiter.limit = 10_000
+		f := newFixture(t, "", courier.Email)
+		f.throttle.limit = 10_000
 		for range 1007 {
-			w.desk.Tell(happening(notices.NewDevice)) // nobody takes them
+			f.notifier.Notify(newEvent(notices.NewDevice)) // no worker is running
 		}
-		if n := w.desk.Waiting(); n != 1000 {
+		if n := f.notifier.QueueLength(); n != 1000 {
 			t.Errorf("%d wait, want as many as there is room for", n)
 		}
-		w.run(t)
-		if n := len(w.mail.messages); n != 1000 || w.journal.dropped != 7 {
-			t.Errorf("%d delivered, %d dropped", n, w.journal.dropped)
+		f.runUntilIdle(t)
+		if n := len(f.mail.messages); n != 1000 || f.reporter.dropped != 7 {
+			t.Errorf("%d delivered, %d dropped", n, f.reporter.dropped)
 		}
 	})
 }
 
-// TestStop wants a stop not to wait for a courier that hangs, and what was still to be sent told of.
+// TestStop checks that Run does not wait for a courier that hangs when the context ends, and that
+// the notices in the queue are reported as dropped.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "", courier.Email)
-		w.mail.hangs = true
+		f := newFixture(t, "", courier.Email)
+		f.mail.hangs = true
 		for range 10 {
-			w.desk.Tell(happening(notices.NewDevice))
+			f.notifier.Notify(newEvent(notices.NewDevice))
 		}
-		w.run(t)
-		if n := uint64(len(w.journal.failed)) + w.journal.dropped; n != 10 {
-			t.Errorf("%d failed, %d dropped, want ten in all", len(w.journal.failed), w.journal.dropped)
+		f.runUntilIdle(t)
+		if n := uint64(len(f.reporter.failed)) + f.reporter.dropped; n != 10 {
+			t.Errorf("%d failed, %d dropped, want ten in all", len(f.reporter.failed), f.reporter.dropped)
 		}
 	})
 }
 
-func TestNobodyIsTold(t *testing.T) {
-	var desk *notices.Desk
-	desk.Tell(happening(notices.NewDevice))
-	desk.Run(t.Context())
-	if n := desk.Waiting(); n != 0 {
+func TestNilNotifier(t *testing.T) {
+	var notifier *notices.Notifier
+	notifier.Notify(newEvent(notices.NewDevice))
+	notifier.Run(t.Context())
+	if n := notifier.QueueLength(); n != 0 {
 		t.Errorf("%d wait for nobody", n)
 	}
 }

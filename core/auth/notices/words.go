@@ -9,17 +9,17 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// wording is what a notice of a kind says.
+// wording is the text of the notices of one kind.
 type wording struct {
-	subject string
-	event   string // what happened, as the first sentence of a letter
-	advice  string // what to do about it
-	brief   string // the event for a telephone
-	counsel string // the advice for a telephone
+	subject     string
+	event       string // what happened, as the first sentence of an e-mail
+	advice      string // what to do about it
+	brief       string // the event for SMS
+	briefAdvice string // the advice for SMS
 }
 
-// wordingOf returns the words for a kind.
-func wordingOf(k Kind) wording {
+// kindWording returns the text of a kind.
+func kindWording(k Kind) wording {
 	switch k {
 	case NewDevice:
 		return wording{
@@ -27,7 +27,7 @@ func wordingOf(k Kind) wording {
 			event:   "Somebody signed in to your account from a device that was not seen before.",
 			advice: "If it was you, there is nothing to do. If it was not, change your password, then sign out of all sessions and " +
 				"revoke the device.",
-			brief: "sign-in from a new device", counsel: "Not you? Change your password and revoke the device.",
+			brief: "sign-in from a new device", briefAdvice: "Not you? Change your password and revoke the device.",
 		}
 	case SignInLocked:
 		return wording{
@@ -35,32 +35,32 @@ func wordingOf(k Kind) wording {
 			event:   "Signing in to your account failed too many times, and is locked for a while.",
 			advice: "The lock ends on its own; sessions that are open stay open. If it was not you, nobody has got in by this. Choose a " +
 				"password that you use nowhere else.",
-			brief: "sign-in is locked for a while, it failed too many times", counsel: "Not you? Nobody has got in by this.",
+			brief: "sign-in is locked for a while, it failed too many times", briefAdvice: "Not you? Nobody has got in by this.",
 		}
 	case ChangesLocked:
 		return wording{
 			subject: "Changes to your account are locked",
 			event:   "Somebody who is signed in to your account failed too many times to confirm a change of it.",
 			advice:  "The lock ends on its own. If it was not you, sign out of all sessions and change your password.",
-			brief:   "changes to your account are locked for a while", counsel: "Not you? Sign out of all sessions, change your password.",
+			brief:   "changes to your account are locked for a while", briefAdvice: "Not you? Sign out of all sessions, change your password.",
 		}
 	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
-		return wordingOfChange(k)
+		return credentialWording(k)
 	case DeviceRevoked, DeviceUntrusted, SessionEnded:
-		return wordingOfLoss(k)
+		return lossWording(k)
 	default:
 		return wording{
 			subject: "All sessions were ended",
 			event: "A sign-in of yours was used a second time, as happens when it was copied. All your sessions were ended to keep " +
 				"strangers out.",
 			advice: "Sign in again. Then look through your devices and revoke those that are not yours, and change your password.",
-			brief:  "a sign-in was used twice, as if copied; all sessions were ended", counsel: "Sign in again, change your password.",
+			brief:  "a sign-in was used twice, as if copied; all sessions were ended", briefAdvice: "Sign in again, change your password.",
 		}
 	}
 }
 
-// wordingOfChange returns the words for a change of what a person signs in with.
-func wordingOfChange(k Kind) wording {
+// credentialWording returns the text for a change of the password or the authenticator.
+func credentialWording(k Kind) wording {
 	const (
 		advice = "If it was you, there is nothing to do. If it was not, somebody else uses a session of yours: ask your operator to " +
 			"set a new password, which ends all sessions, and to remove authenticators that are not yours."
@@ -69,33 +69,34 @@ func wordingOfChange(k Kind) wording {
 	switch k {
 	case AuthenticatorEnrolled:
 		return wording{
-			subject: "An authenticator was added", advice: advice, counsel: counsel,
+			subject: "An authenticator was added", advice: advice, briefAdvice: counsel,
 			event: "An authenticator app was added to your account. It counts once it is activated, within 10 minutes.",
 			brief: "an authenticator was added, not yet activated",
 		}
 	case AuthenticatorActivated:
 		return wording{
-			subject: "An authenticator was activated", advice: advice, counsel: counsel,
+			subject: "An authenticator was activated", advice: advice, briefAdvice: counsel,
 			event: "An authenticator app was activated for your account. From now on signing in takes a code of it.",
 			brief: "an authenticator was activated",
 		}
 	case AuthenticatorDisabled:
 		return wording{
-			subject: "The authenticator was disabled", advice: advice, counsel: counsel,
+			subject: "The authenticator was disabled", advice: advice, briefAdvice: counsel,
 			event: "The authenticator app of your account was disabled. From now on the password suffices to sign in.",
 			brief: "the authenticator was disabled",
 		}
 	default:
 		return wording{
-			subject: "The password was changed", advice: advice, counsel: counsel,
+			subject: "The password was changed", advice: advice, briefAdvice: counsel,
 			event: "The password of your account was changed, and your other sessions were ended.",
 			brief: "the password was changed, other sessions were ended",
 		}
 	}
 }
 
-// wordingOfLoss returns the words for what a session took from its owner for which a password suffices.
-func wordingOfLoss(k Kind) wording {
+// lossWording returns the text for a device or session that a session with no more than a password
+// has revoked, marked or ended.
+func lossWording(k Kind) wording {
 	const (
 		advice = "If it was you, there is nothing to do. If it was not, somebody knows your password: sign in again and change it, then " +
 			"look through your devices and sessions."
@@ -104,46 +105,47 @@ func wordingOfLoss(k Kind) wording {
 	switch k {
 	case DeviceRevoked:
 		return wording{
-			subject: "A device was revoked", advice: advice, counsel: counsel,
+			subject: "A device was revoked", advice: advice, briefAdvice: counsel,
 			event: "A device of yours was revoked from a session that gave no more than your password. It is signed out, and is " +
 				"treated as a new one.",
 			brief: "a device was revoked with no more than your password",
 		}
 	case DeviceUntrusted:
 		return wording{
-			subject: "A device was marked as untrusted", advice: advice, counsel: counsel,
+			subject: "A device was marked as untrusted", advice: advice, briefAdvice: counsel,
 			event: "A device of yours was marked as untrusted from a session that gave no more than your password. Sessions on it " +
 				"need a code again for sensitive operations.",
 			brief: "a device was marked as untrusted with no more than your password",
 		}
 	default:
 		return wording{
-			subject: "A session was ended", advice: advice, counsel: counsel,
+			subject: "A session was ended", advice: advice, briefAdvice: counsel,
 			event: "A session of yours was ended from another session that gave no more than your password.",
 			brief: "a session was ended with no more than your password",
 		}
 	}
 }
 
-// words returns subject and text of a notice for a channel. A text message is one line and short.
-func (h *Happening) words(product string, channel courier.Channel) (subject, text string) {
-	w := wordingOf(h.Kind)
-	at := h.At.UTC().Format("2 January 2006, 15:04 UTC")
+// formatMessage returns the subject and the text of a notice for a channel. For SMS the text is one
+// short line and the subject is empty.
+func (e *Event) formatMessage(product string, channel courier.Channel) (subject, text string) {
+	w := kindWording(e.Kind)
+	at := e.At.UTC().Format("2 January 2006, 15:04 UTC")
 	address := "unknown"
-	if h.Address.IsValid() {
-		address = h.Address.WithZone("").String() // a zone may be any text
+	if e.Address.IsValid() {
+		address = e.Address.WithZone("").String() // a zone may be any text
 	}
 	if channel == courier.SMS {
-		return "", product + ": " + w.brief + " (" + h.device() + ", " + address + ", " + at + "). " + w.counsel
+		return "", product + ": " + w.brief + " (" + e.deviceName() + ", " + address + ", " + at + "). " + w.briefAdvice
 	}
 	return w.subject + " - " + product, w.event + "\n\n" +
-		"Service: " + product + "\nWhen: " + at + "\nIP address: " + address + "\nDevice: " + h.device() + "\n\n" + w.advice
+		"Service: " + product + "\nWhen: " + at + "\nIP address: " + address + "\nDevice: " + e.deviceName() + "\n\n" + w.advice
 }
 
-// device names the device in words of ours only. The user agent is whatever a stranger wrote into it, and would reach the person
-// as words of the service.
-func (h *Happening) device() string {
-	browser, system := known(browsers(), h.Browser), known(systems(), h.OS)
+// deviceName returns a name of the device that contains known words only. A user agent may contain
+// any text of an attacker, which would look like a text of the service.
+func (e *Event) deviceName() string {
+	browser, system := knownName(knownBrowsers(), e.Browser), knownName(knownSystems(), e.OS)
 	if browser == auth.CommandLine {
 		browser = "tollgate command line"
 	}
@@ -158,15 +160,15 @@ func (h *Happening) device() string {
 	return browser + " on " + system
 }
 
-// known returns a name that is on a list, else nothing.
-func known(list []string, name string) string {
+// knownName returns name if it is in list, otherwise the empty string.
+func knownName(list []string, name string) string {
 	if slices.Contains(list, name) {
 		return name
 	}
 	return ""
 }
 
-func browsers() []string {
+func knownBrowsers() []string {
 	return []string{
 		useragent.Chrome, useragent.HeadlessChrome, useragent.Firefox, useragent.Safari, useragent.MobileSafari, useragent.Edge,
 		useragent.Opera, useragent.OperaMini, useragent.OperaTouch, useragent.Vivaldi, useragent.SamsungBrowser,
@@ -174,7 +176,7 @@ func browsers() []string {
 	}
 }
 
-func systems() []string {
+func knownSystems() []string {
 	return []string{
 		useragent.Windows, useragent.WindowsPhone, useragent.Android, useragent.MacOS, useragent.IOS, useragent.Linux,
 		useragent.FreeBSD, useragent.ChromeOS, useragent.BlackBerry, useragent.Harmony,

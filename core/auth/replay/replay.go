@@ -82,7 +82,7 @@ type Replayer struct {
 // New returns a replayer that has seen nothing yet. The sources are asked for what events do not tell.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
 	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*person{}}
-	p.assessor = assess.New(c.Assess, assess.Ports{Past: past{p}, Geography: told{p}, Reputation: told{p}})
+	p.assessor = assess.New(c.Assess, assess.Ports{History: past{p}, Geography: told{p}, Reputation: told{p}})
 	return p
 }
 
@@ -104,7 +104,7 @@ func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
 	p := r.person(e.User)
 	identity := e.Device.Identity(e.User)
 	standing := r.standing(p.device(identity), e.DeviceTokenShown)
-	v, err := r.assessor.Assess(ctx, assess.Visit{At: e.At, User: e.User, Address: e.Address, Device: standing})
+	v, err := r.assessor.Assess(ctx, assess.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
 	if err != nil {
 		return assess.Verdict{}, fmt.Errorf("assess: %w", err)
 	}

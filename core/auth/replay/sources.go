@@ -35,8 +35,8 @@ func (p past) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (i
 	return n, nil
 }
 
-// Stays answers assess.Past.
-func (p past) Stays(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
+// SignInPlaces answers assess.Past.
+func (p past) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
 	stays := slices.Clone(p.r.person(user).stays)
 	slices.Reverse(stays)
 	return stays, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// riskDetails explains a verdict in the audit log: the points of each factor and why it has them, the sources that had no answer,
-// and what is known of the address.
+// riskDetails returns the details of a RISK_EVALUATION event: the points of each factor with the
+// reason, the sources that did not answer, and the country and network of the address.
 func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 	f, why := v.Factors, v.Reasons
 	details := map[string]any{

@@ -26,33 +26,33 @@ const (
 	password = "Right Horse 9!"
 )
 
-var home = netip.MustParseAddr("203.0.113.7")
+var homeAddress = netip.MustParseAddr("203.0.113.7")
 
-// clock stands until it is moved.
-type clock struct {
+// testClock returns a fixed time until advance is called.
+type testClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (c *clock) Now() time.Time {
+func (c *testClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *testClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// dice gives bytes that never repeat.
-type dice struct {
+// testEntropy returns bytes that never repeat.
+type testEntropy struct {
 	mu sync.Mutex
 	n  uint64
 }
 
-func (d *dice) Fill(p []byte) {
+func (d *testEntropy) Fill(p []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(p) > 0 {
@@ -62,26 +62,26 @@ func (d *dice) Fill(p []byte) {
 	}
 }
 
-// hasher stores passwords as "v1:" and their SHA-256, and counts how many it was asked to compare.
-type hasher struct {
+// testHasher hashes passwords as "v1:" and their SHA-256, and counts the comparisons.
+type testHasher struct {
 	mu       sync.Mutex
 	present  string
 	compared int
-	nobody   int
+	dummies  int
 	err      error
 	hold     func() // called with each password before it is compared
 }
 
-func (h *hasher) hashOf(version string, p auth.Password) auth.PasswordHash {
+func (h *testHasher) hashOf(version string, p auth.Password) auth.PasswordHash {
 	sum := sha256.Sum256([]byte(p.Reveal()))
 	return auth.PasswordHash(version + ":" + string(auth.NewUUID[auth.UserID]([16]byte(sum[:16]))))
 }
 
-func (h *hasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash, error) {
+func (h *testHasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash, error) {
 	return h.hashOf(h.present, p), nil
 }
 
-func (h *hasher) Verify(_ context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+func (h *testHasher) Verify(_ context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
 	if h.hold != nil {
 		h.hold()
 	}
@@ -96,112 +96,116 @@ func (h *hasher) Verify(_ context.Context, stored auth.PasswordHash, p auth.Pass
 	return match, match && version != h.present, nil
 }
 
-func (h *hasher) VerifyNone(context.Context, auth.Password) error {
+func (h *testHasher) VerifyNone(context.Context, auth.Password) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.nobody++
+	h.dummies++
 	return h.err
 }
 
-// signer makes tokens that show what they carry.
-type signer struct{}
+// testSigner returns tokens that contain the session and token ID.
+type testSigner struct{}
 
-func (signer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+func (testSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	return auth.AccessToken("access/" + string(c.SessionID) + "/" + c.ID), nil
 }
 
-// cache notes what it is told to forget.
-type cache struct {
+// testCache records the sessions that are dropped from it.
+type testCache struct {
 	mu      sync.Mutex
 	dropped []auth.SessionID
 }
 
-func (c *cache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
+func (c *testCache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
 	return auth.Session{}, false
 }
-func (c *cache) Put(context.Context, auth.Session, time.Time) {}
-func (c *cache) Drop(_ context.Context, ids ...auth.SessionID) {
+func (c *testCache) Put(context.Context, auth.Session, time.Time) {}
+func (c *testCache) Drop(_ context.Context, ids ...auth.SessionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropped = append(c.dropped, ids...)
 }
 
-// atlas knows a few addresses.
-type atlas struct {
+// testSignals knows the location and reputation of a few addresses.
+type testSignals struct {
 	places map[netip.Addr]risk.Location
 	rates  map[netip.Addr]risk.Reputation
 }
 
-func (a *atlas) Locate(_ context.Context, address netip.Addr) risk.Location { return a.places[address] }
-func (a *atlas) Rate(_ context.Context, address netip.Addr) risk.Reputation { return a.rates[address] }
+func (a *testSignals) Locate(_ context.Context, address netip.Addr) risk.Location {
+	return a.places[address]
+}
+func (a *testSignals) Rate(_ context.Context, address netip.Addr) risk.Reputation {
+	return a.rates[address]
+}
 
-// world is a service with all that it stands on.
-type world struct {
+// fixture is a service with its dependencies.
+type fixture struct {
 	t       *testing.T
 	service *signin.Service
 	db      *records.Database
 	ports   signin.Ports
-	clock   *clock
-	hasher  *hasher
-	cache   *cache
-	atlas   *atlas
+	clock   *testClock
+	hasher  *testHasher
+	cache   *testCache
+	signals *testSignals
 	trail   *audit.Trail
 	log     *records.AuditLog
-	dice    *dice
+	entropy *testEntropy
 }
 
-func newWorld(t *testing.T, changes ...func(*signin.Config)) *world {
+func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	t.Helper()
 	config := signin.Defaults()
 	for _, change := range changes {
 		change(&config)
 	}
 	db := records.New()
-	w := &world{
-		t: t, db: db, clock: &clock{now: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
-		hasher: &hasher{present: "v1"}, cache: &cache{}, atlas: &atlas{}, log: records.NewAuditLog(db), dice: &dice{},
+	fx := &fixture{
+		t: t, db: db, clock: &testClock{now: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: records.NewAuditLog(db), entropy: &testEntropy{},
 		ports: signin.Ports{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
 			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), History: records.NewSessions(db),
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
 		},
 	}
-	w.trail = audit.New(w.log, w.clock, w.dice)
-	w.start(config)
-	w.addAccount(anna)
-	return w
+	fx.trail = audit.New(fx.log, fx.clock, fx.entropy)
+	fx.startService(config)
+	fx.addAccount(anna)
+	return fx
 }
 
-// start makes the service anew, on the world's records as they are now.
-func (w *world) start(config signin.Config) {
-	w.t.Helper()
+// startService creates the service again, on the present records of the fixture.
+func (fx *fixture) startService(config signin.Config) {
+	fx.t.Helper()
 	var err error
-	p := w.ports
-	p.Passwords, p.Tokens, p.Root = w.hasher, signer{}, root()
-	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = w.atlas, w.atlas, w.cache, w.trail, w.clock, w.dice
-	w.service, err = signin.New(config, p)
+	p := fx.ports
+	p.Passwords, p.Tokens, p.Root = fx.hasher, testSigner{}, rootSecret()
+	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail, fx.clock, fx.entropy
+	fx.service, err = signin.New(config, p)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 }
 
-func root() auth.RootSecret { return auth.RootSecret(strings.Repeat("r", 32)) }
+func rootSecret() auth.RootSecret { return auth.RootSecret(strings.Repeat("r", 32)) }
 
-func (w *world) addAccount(email auth.Email) auth.UserID {
-	w.t.Helper()
+func (fx *fixture) addAccount(email auth.Email) auth.UserID {
+	fx.t.Helper()
 	var random [16]byte
-	w.dice.Fill(random[:])
+	fx.entropy.Fill(random[:])
 	a := auth.Account{
 		ID: auth.NewUUID[auth.UserID](random), Email: email, Name: "Anna", State: auth.AccountActive,
-		PasswordHash: w.hasher.hashOf("v1", secret(w.t, password)),
+		PasswordHash: fx.hasher.hashOf("v1", newPassword(fx.t, password)),
 	}
-	if err := w.ports.Accounts.Create(context.Background(), a); err != nil {
-		w.t.Fatal(err)
+	if err := fx.ports.Accounts.Create(context.Background(), a); err != nil {
+		fx.t.Fatal(err)
 	}
 	return a.ID
 }
 
-func secret(t *testing.T, s string) auth.Password {
+func newPassword(t *testing.T, s string) auth.Password {
 	t.Helper()
 	p, err := auth.NewPassword("password", s)
 	if err != nil {
@@ -210,7 +214,7 @@ func secret(t *testing.T, s string) auth.Password {
 	return p
 }
 
-func laptop(t *testing.T) auth.DeviceInfo {
+func laptopInfo(t *testing.T) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{
 		UserAgent:        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
@@ -222,64 +226,65 @@ func laptop(t *testing.T) auth.DeviceInfo {
 	return d
 }
 
-// attempt is a login from the laptop at home.
-func (w *world) attempt(word string, changes ...func(*signin.Login)) (signin.Result, error) {
-	in := signin.Login{Email: anna, Password: secret(w.t, word), Visit: signin.Visit{Device: laptop(w.t), Address: home}}
+// tryLogin logs in from the laptop at home.
+func (fx *fixture) tryLogin(word string, changes ...func(*signin.Login)) (signin.Result, error) {
+	in := signin.Login{Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
 	for _, change := range changes {
 		change(&in)
 	}
-	return w.service.Login(context.Background(), in)
+	return fx.service.Login(context.Background(), in)
 }
 
-func (w *world) login(changes ...func(*signin.Login)) signin.Result {
-	w.t.Helper()
-	r, err := w.attempt(password, changes...)
+func (fx *fixture) mustLogin(changes ...func(*signin.Login)) signin.Result {
+	fx.t.Helper()
+	r, err := fx.tryLogin(password, changes...)
 	if err != nil {
-		w.t.Fatalf("login: %v", err)
+		fx.t.Fatalf("login: %v", err)
 	}
 	return r
 }
 
-// refresh is a refresh from home.
-func (w *world) refresh(s auth.RefreshSecret) (signin.Result, error) {
-	return w.service.Refresh(context.Background(), s, home)
+// tryRefresh refreshes from home.
+func (fx *fixture) tryRefresh(s auth.RefreshSecret) (signin.Result, error) {
+	return fx.service.Refresh(context.Background(), s, homeAddress)
 }
 
-func (w *world) session(id auth.SessionID) auth.Session {
-	w.t.Helper()
-	s, err := w.ports.Sessions.Get(context.Background(), id)
+func (fx *fixture) getSession(id auth.SessionID) auth.Session {
+	fx.t.Helper()
+	s, err := fx.ports.Sessions.Get(context.Background(), id)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return s
 }
 
-// events returns the events of a type, newest first; of all types when it is empty.
-func (w *world) events(kind auth.EventType) []auth.Event {
-	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
+// findEvents returns the events of a type, newest first; of all types when it is empty.
+func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
+	fx.t.Helper()
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return events
 }
 
-// factors returns the factors of the latest risk evaluation.
-func (w *world) factors() map[string]any {
-	w.t.Helper()
-	factors, ok := w.events(auth.RiskEvaluation)[0].Details["factors"].(map[string]any)
+// riskFactors returns the factors of the latest risk evaluation.
+func (fx *fixture) riskFactors() map[string]any {
+	fx.t.Helper()
+	factors, ok := fx.findEvents(auth.RiskEvaluation)[0].Details["factors"].(map[string]any)
 	if !ok {
-		w.t.Fatal("the event has no factors")
+		fx.t.Fatal("the event has no factors")
 	}
 	return factors
 }
 
-// confirm does what a step-up does to the device of a session, and returns the device's token.
-func (w *world) confirm(id auth.SessionID, marks ...auth.TrustStatus) auth.DeviceSecret {
-	w.t.Helper()
+// confirmDevice confirms the device of a session as a step-up does, and returns a token of the
+// device.
+func (fx *fixture) confirmDevice(id auth.SessionID, marks ...auth.TrustStatus) auth.DeviceSecret {
+	fx.t.Helper()
 	ctx := context.Background()
-	device := w.session(id).DeviceID
-	err := w.ports.Devices.Update(ctx, device, func(d *auth.Device) error {
+	device := fx.getSession(id).DeviceID
+	err := fx.ports.Devices.Update(ctx, device, func(d *auth.Device) error {
 		d.Confirmed = true
 		for _, mark := range marks {
 			d.TrustStatus = mark
@@ -287,21 +292,21 @@ func (w *world) confirm(id auth.SessionID, marks ...auth.TrustStatus) auth.Devic
 		return nil
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	var random [32]byte
-	w.dice.Fill(random[:])
+	fx.entropy.Fill(random[:])
 	token := auth.NewSecret[auth.DeviceSecret](random)
-	err = w.ports.DeviceTokens.Add(ctx, auth.DeviceToken{
-		Hash: auth.HashSecret(token), DeviceID: device, IssuedAt: w.clock.Now(),
+	err = fx.ports.DeviceTokens.Add(ctx, auth.DeviceToken{
+		Hash: auth.HashSecret(token), DeviceID: device, IssuedAt: fx.clock.Now(),
 	}, 5)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return token
 }
 
-func shows(token auth.DeviceSecret) func(*signin.Login) {
+func withDeviceToken(token auth.DeviceSecret) func(*signin.Login) {
 	return func(in *signin.Login) { in.DeviceToken = token }
 }
 
@@ -312,12 +317,12 @@ func wantFault(t *testing.T, what string, err error, kind fault.Kind, code fault
 	}
 }
 
-// text is all that the audit log holds, for searching.
-func (w *world) text() string {
-	w.t.Helper()
-	text, err := json.Marshal(w.events(""))
+// auditText returns all events of the audit log as JSON.
+func (fx *fixture) auditText() string {
+	fx.t.Helper()
+	text, err := json.Marshal(fx.findEvents(""))
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return string(text)
 }

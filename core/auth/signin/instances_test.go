@@ -12,19 +12,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// instances returns services that share the world's records, as several processes do.
-func (w *world) instances(n int) []*signin.Service {
-	w.t.Helper()
+// newInstances returns services that share the records of the fixture, as several processes do.
+func (fx *fixture) newInstances(n int) []*signin.Service {
+	fx.t.Helper()
 	list := make([]*signin.Service, n)
 	for i := range list {
-		w.start(signin.Defaults())
-		list[i] = w.service
+		fx.startService(signin.Defaults())
+		list[i] = fx.service
 	}
 	return list
 }
 
-// meet makes the hasher hold each password until n of them are there.
-func (h *hasher) meet(n int) {
+// holdUntil makes the hasher hold each password until n of them have arrived.
+func (h *testHasher) holdUntil(n int) {
 	var arrived sync.WaitGroup
 	arrived.Add(n)
 	h.hold = func() {
@@ -33,8 +33,8 @@ func (h *hasher) meet(n int) {
 	}
 }
 
-// at calls each instance at once and counts the codes of what they return.
-func at(list []*signin.Service, call func(i int, s *signin.Service) error) map[fault.Code]int {
+// callEach calls every instance at the same time and counts the error codes that they return.
+func callEach(list []*signin.Service, call func(i int, s *signin.Service) error) map[fault.Code]int {
 	next := make(chan int, len(list))
 	for i := range list {
 		next <- i
@@ -45,27 +45,28 @@ func at(list []*signin.Service, call func(i int, s *signin.Service) error) map[f
 	})
 }
 
-func (w *world) loginAt(s *signin.Service, word string) error {
-	_, err := s.Login(w.t.Context(), signin.Login{
-		Email: anna, Password: secret(w.t, word), Visit: signin.Visit{Device: laptop(w.t), Address: home},
+func (fx *fixture) loginAt(s *signin.Service, word string) error {
+	_, err := s.Login(fx.t.Context(), signin.Login{
+		Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress},
 	})
 	return err
 }
 
-// TestRightLoginsOnManyInstances wants no right login refused, counted or told as a failure, however few wrong ones are left.
+// TestRightLoginsOnManyInstances checks that no right login is refused, counted or recorded as a
+// failure, even with one failure left.
 func TestRightLoginsOnManyInstances(t *testing.T) {
-	w := newWorld(t)
+	fx := newFixture(t)
 	for range 4 {
-		_, _ = w.attempt("wrong") // its answer is TestLock's business
+		_, _ = fx.tryLogin("wrong") // its answer is TestLock's business
 	}
-	list := w.instances(8)
-	w.hasher.meet(len(list))
-	if codes := at(list, func(_ int, s *signin.Service) error { return w.loginAt(s, password) }); codes[""] != len(list) {
+	list := fx.newInstances(8)
+	fx.hasher.holdUntil(len(list))
+	if codes := callEach(list, func(_ int, s *signin.Service) error { return fx.loginAt(s, password) }); codes[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", codes, len(list))
 	}
-	w.hasher.hold = nil
+	fx.hasher.hold = nil
 	failed := 0
-	for _, e := range w.events(auth.LoginAttempt) {
+	for _, e := range fx.findEvents(auth.LoginAttempt) {
 		if !e.Success {
 			failed++
 		}
@@ -74,46 +75,47 @@ func TestRightLoginsOnManyInstances(t *testing.T) {
 		t.Errorf("%d failed logins in the audit log, want the four wrong ones", failed)
 	}
 	for range 4 {
-		_, err := w.attempt("wrong")
+		_, err := fx.tryLogin("wrong")
 		wantFault(t, "a wrong password after right ones", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
 	}
 }
 
-// TestWrongLoginsOnManyInstances wants as many answered as the threshold, and a right one among the rest refused like them.
+// TestWrongLoginsOnManyInstances checks that the number of evaluated passwords equals the
+// threshold.
 func TestWrongLoginsOnManyInstances(t *testing.T) {
-	w := newWorld(t)
-	list := w.instances(20)
-	w.hasher.meet(len(list))
-	codes := at(list, func(_ int, s *signin.Service) error { return w.loginAt(s, "wrong") })
+	fx := newFixture(t)
+	list := fx.newInstances(20)
+	fx.hasher.holdUntil(len(list))
+	codes := callEach(list, func(_ int, s *signin.Service) error { return fx.loginAt(s, "wrong") })
 	if codes[auth.CodeInvalidCredentials] != 5 || codes[auth.CodeAccountLocked] != 15 {
 		t.Errorf("answers %v, want five looked at", codes)
 	}
-	if n := len(w.events(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one for the lock", n)
 	}
 }
 
-// TestLockDuringALogin fills the count while a password is being verified, and wants a right one refused as a wrong one is, and
-// the lock to stay.
+// TestLockDuringALogin reaches the threshold while a password is being verified, and checks that a
+// right password is refused like a wrong one and that the lock stays.
 func TestLockDuringALogin(t *testing.T) {
 	for _, word := range []string{password, "wrong"} {
 		for name, enrolled := range map[string]bool{"alone": false, "first of two steps": true} {
 			t.Run(word+", "+name, func(t *testing.T) {
-				w := newWorld(t)
+				fx := newFixture(t)
 				if enrolled {
-					w.enrol()
+					fx.enrolAuthenticator()
 				}
-				list := w.instances(2)
-				w.hasher.hold = func() {
-					w.hasher.hold = nil
+				list := fx.newInstances(2)
+				fx.hasher.hold = func() {
+					fx.hasher.hold = nil
 					for range 5 {
-						_ = w.loginAt(list[1], "wrong") // its answer is TestLock's business
+						_ = fx.loginAt(list[1], "wrong") // its answer is TestLock's business
 					}
 				}
 				for _, when := range []string{"under way", "later"} {
-					wantFault(t, when, w.loginAt(list[0], word), fault.Forbidden, auth.CodeAccountLocked)
+					wantFault(t, when, fx.loginAt(list[0], word), fault.Forbidden, auth.CodeAccountLocked)
 				}
-				if n := len(w.events(auth.SuspiciousActivity)); n != 1 {
+				if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 					t.Errorf("%d suspicious activities, want one for the lock", n)
 				}
 			})
@@ -121,11 +123,12 @@ func TestLockDuringALogin(t *testing.T) {
 	}
 }
 
-// TestRecoveryCodesOnManyDevices wants right codes on as many devices at once to succeed.
+// TestRecoveryCodesOnManyDevices checks that right codes on different devices succeed at the same
+// time.
 func TestRecoveryCodesOnManyDevices(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
-	second, err := auth.NewSecondFactor(root())
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	second, err := auth.NewSecondFactor(rootSecret())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,70 +136,72 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 	for i := range 10 {
 		codes = append(codes, auth.OTP(fmt.Sprintf("aaaaa-bbbb%c", 'a'+i)))
 	}
-	before := w.clock.Now().Add(-30 * time.Minute)
-	w.update(user, func(a *auth.Account) {
+	before := fx.clock.Now().Add(-30 * time.Minute)
+	fx.updateAccount(user, func(a *auth.Account) {
 		a.MFA.Active, a.MFA.Enrolment.At = false, before
 		if err := second.Activate(a, authenticator.Code(auth.TOTPStep(before)), codes, "", before); err != nil {
 			t.Error(err)
 		}
 	})
-	list := w.instances(len(codes))
+	list := fx.newInstances(len(codes))
 	answers := make([]signin.Answer, len(list))
 	for i := range answers {
 		device, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("device ", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers[i] = signin.Answer{UserID: user, Code: codes[i], Visit: signin.Visit{Device: device, Address: home}}
-		w.login(func(in *signin.Login) { in.Device = device })
+		answers[i] = signin.Answer{UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress}}
+		fx.mustLogin(func(in *signin.Login) { in.Device = device })
 	}
-	got := at(list, func(i int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), answers[i]); return err })
+	got := callEach(list, func(i int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), answers[i]); return err })
 	if got[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", got, len(list))
 	}
 }
 
-// TestOneAnswerTwice sends one right answer on two instances at once, and wants the second to count for nobody.
-func TestOneAnswerTwice(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
+// TestSameCodeTwiceAtOnce sends one right code to two instances at once, and checks that the
+// refused one is not counted for the account.
+func TestSameCodeTwiceAtOnce(t *testing.T) {
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
 	for range 10 {
-		w.clock.advance(time.Minute)
-		w.login()
-		in := signin.Answer{UserID: user, Code: w.code(), Visit: signin.Visit{Device: laptop(t), Address: home}}
-		got := at(w.instances(2), func(_ int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), in); return err })
+		fx.clock.advance(time.Minute)
+		fx.mustLogin()
+		in := signin.Answer{UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress}}
+		got := callEach(fx.newInstances(2), func(_ int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), in); return err })
 		if got[""] != 1 || got[auth.CodeInvalidMFA] != 1 {
 			t.Fatalf("answers %v, want one success", got)
 		}
 	}
-	for _, e := range w.events(auth.LoginAttempt) {
+	for _, e := range fx.findEvents(auth.LoginAttempt) {
 		if !e.Success && e.UserID != "" {
 			t.Errorf("%+v is told of the person", e)
 		}
 	}
 }
 
-// TestHashRenewedMeanwhile wants a right password good whatever hash of it is stored at the end, and a replaced one refused.
+// TestHashRenewedMeanwhile checks that a right password is accepted if its hash is renewed at the
+// same time, and a replaced password refused.
 func TestHashRenewedMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	w.hasher.present = "v2"
-	list := w.instances(6)
-	w.hasher.meet(len(list))
-	hold := w.hasher.hold
+	fx := newFixture(t)
+	fx.hasher.present = "v2"
+	list := fx.newInstances(6)
+	fx.hasher.holdUntil(len(list))
+	hold := fx.hasher.hold
 	var verified atomic.Int32
-	w.hasher.hold = func() { // a hash that is verified again is not held
+	fx.hasher.hold = func() { // a hash that is verified again is not held
 		if int(verified.Add(1)) <= len(list) {
 			hold()
 		}
 	}
-	if codes := at(list, func(_ int, s *signin.Service) error { return w.loginAt(s, password) }); codes[""] != len(list) {
+	if codes := callEach(list, func(_ int, s *signin.Service) error { return fx.loginAt(s, password) }); codes[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", codes, len(list))
 	}
-	w.hasher.hold = func() {
-		w.hasher.hold = nil
-		w.update(w.events(auth.LoginAttempt)[0].UserID, func(a *auth.Account) {
-			a.PasswordHash = w.hasher.hashOf("v2", secret(t, "Another Horse 8!"))
+	fx.hasher.hold = func() {
+		fx.hasher.hold = nil
+		fx.updateAccount(fx.findEvents(auth.LoginAttempt)[0].UserID, func(a *auth.Account) {
+			a.PasswordHash = fx.hasher.hashOf("v2", newPassword(t, "Another Horse 8!"))
 		})
 	}
-	wantFault(t, "a password that is replaced meanwhile", w.loginAt(list[0], password), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	wantFault(t, "a password that is replaced meanwhile", fx.loginAt(list[0], password), fault.Unauthenticated, auth.CodeInvalidCredentials)
 }

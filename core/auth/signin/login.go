@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Visit is where a person signs in from.
-type Visit struct {
+// Origin is the device and the address that a person signs in from.
+type Origin struct {
 	Device      auth.DeviceInfo
-	DeviceToken auth.DeviceSecret // empty when none is shown
+	DeviceToken auth.DeviceSecret // empty if the request has none
 	Address     netip.Addr
 }
 
@@ -25,131 +25,136 @@ type Visit struct {
 type Login struct {
 	Email    auth.Email
 	Password auth.Password
-	Visit
+	Origin
 }
 
-// visitor is who knocks, as far as it is known before the password is looked at.
-type visitor struct {
-	account  auth.Account // of an unknown or disabled person only the id, a decoy
-	known    bool
-	identity auth.DeviceIdentity
-	device   auth.Device // the zero value when the person has none of that identity
-	proven   bool        // the device shows its token, or need not
-	subject  auth.LockoutKey
-	second   bool        // at the second step
-	factor   auth.Factor // what the person proved themself with at the second step
-	fresh    bool        // this sign-in made the device
+// loginAttempt is a login that is being processed.
+type loginAttempt struct {
+	account      auth.Account // only a decoy ID if the account is unknown or disabled
+	accountKnown bool
+	identity     auth.DeviceIdentity
+	device       auth.Device // the zero value if the account has no device of that identity
+	deviceProven bool        // the request has the device's token, or needs none
+	subject      auth.LockoutKey
+	secondStep   bool        // this is the second step, VerifyMFA
+	factor       auth.Factor // the second factor that was accepted
+	newDevice    bool        // this login has created the device
 }
 
-// userID returns the id for the audit log.
-func (v *visitor) userID() auth.UserID {
-	if !v.known {
+// userID returns the user ID for the audit log. It is empty if the account is not known.
+func (attempt *loginAttempt) userID() auth.UserID {
+	if !attempt.accountKnown {
 		return ""
 	}
-	return v.account.ID
+	return attempt.account.ID
 }
 
-// Login begins a session. If a second factor is due it begins none yet: the result says so, and
-// VerifyMFA completes the login.
+// Login checks the password and begins a session. If a second factor is required, it begins no
+// session and returns a result with MFARequired; VerifyMFA completes the login.
 //
-// fault.Unauthenticated with code invalid_credentials for an unknown or disabled person and for a
-// wrong password alike (contract A-14). fault.Forbidden with code account_locked and the detail
-// lockoutUntil after too many failures, whatever the password (contract A-15), and for the right
-// password while an operator's lock lasts, so that only who knows the password learns of that lock
-// (contract A-13). fault.Unavailable when the records are away or too many passwords are being
-// verified.
+// The error is fault.Unauthenticated with code invalid_credentials for an unknown or disabled
+// account and for a wrong password (contract A-14). It is fault.Forbidden with code account_locked
+// and the detail lockoutUntil after too many failures, for any password (contract A-15), and for
+// the right password while an operator has locked the account, so that only a caller who knows the
+// password learns of that lock (contract A-13). It is fault.Unavailable if the database is not
+// available or too many passwords are being verified.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
-	leave, err := s.gate.enter(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
+	leave, err := s.queues.waitTurn(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
 		return Result{}, err
 	}
 	defer leave()
-	v, err := s.recognise(ctx, in)
+	attempt, err := s.findAccount(ctx, in)
 	if err != nil {
 		return Result{}, err
 	}
-	return s.guarded(ctx, in.Visit, &v, func() (Result, error) { return s.enter(ctx, in, &v) })
+	return s.withLockout(ctx, in.Origin, &attempt, func() (Result, error) { return s.attemptLogin(ctx, in, &attempt) })
 }
 
-// guarded tries unless the subject is locked, and counts a try that was wrong. A right one is not counted at all, see lockout.
-func (s *Service) guarded(ctx context.Context, from Visit, v *visitor, try func() (Result, error)) (Result, error) {
-	err := s.guard.Check(ctx, v.subject)
+// withLockout calls try unless the subject is locked, and counts a failure if try reports a wrong
+// password or code. A success is not counted, see package lockout.
+func (s *Service) withLockout(ctx context.Context, from Origin, attempt *loginAttempt, try func() (Result, error)) (Result, error) {
+	err := s.guard.Check(ctx, attempt.subject)
 	if err == nil {
 		var r Result
 		if r, err = try(); err == nil {
 			return r, nil
 		}
 	}
-	return Result{}, s.refuse(ctx, from, v, err)
+	return Result{}, s.handleFailure(ctx, from, attempt, err)
 }
 
-// maxVerifications is how often a login verifies its password where the stored hash is changed at the same time.
+// maxVerifications is how often a login verifies its password if the stored hash changes in the
+// meantime.
 const maxVerifications = 3
 
-// enter checks the password and, if it is right, begins the session. A hash that was stored meanwhile is verified too: another
-// login may have renewed it.
-func (s *Service) enter(ctx context.Context, in Login, v *visitor) (Result, error) {
+// attemptLogin checks the password and, if it is right, completes the login. If the stored hash has
+// changed in the meantime, it verifies the new one too, because another login may have renewed the
+// hash of the same password.
+func (s *Service) attemptLogin(ctx context.Context, in Login, attempt *loginAttempt) (Result, error) {
 	for range maxVerifications {
-		stale, err := s.verify(ctx, v, in.Password)
+		stale, err := s.checkPassword(ctx, attempt, in.Password)
 		if err != nil {
 			return Result{}, err
 		}
-		r, err := s.complete(ctx, in.Visit, v)
+		r, err := s.completeLogin(ctx, in.Origin, attempt)
 		switch {
 		case errors.Is(err, errHashChanged):
 			continue
 		case err == nil && stale:
-			s.rehash(ctx, v, in.Password)
+			s.renewPasswordHash(ctx, attempt, in.Password)
 		}
 		return r, err
 	}
 	return Result{}, fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
 }
 
-// recognise reads the account and the device. It reads as much for a person who is not known as for one who is.
-func (s *Service) recognise(ctx context.Context, in Login) (visitor, error) {
-	v := visitor{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
+// findAccount returns a login attempt with its account and device. It makes the same reads whether
+// or not the account exists.
+func (s *Service) findAccount(ctx context.Context, in Login) (loginAttempt, error) {
+	attempt := loginAttempt{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
 	account, err := s.ports.Accounts.ByEmail(ctx, in.Email)
 	switch {
 	case err == nil && account.State != auth.AccountDisabled:
-		v.account, v.known = account, true
+		attempt.account, attempt.accountKnown = account, true
 	case err == nil || fault.Is(err, fault.NotFound):
 		sum := s.lockoutKey.Sum("decoy " + string(in.Email))
-		v.account.ID = auth.NewUUID[auth.UserID]([16]byte(sum[:16]))
+		attempt.account.ID = auth.NewUUID[auth.UserID]([16]byte(sum[:16]))
 	default:
-		return visitor{}, err
+		return loginAttempt{}, err
 	}
-	v.identity = s.identify(in.Device, v.account.ID)
-	if err := s.meetAgain(ctx, &v, in.DeviceToken); err != nil {
-		return visitor{}, err
+	attempt.identity = s.deviceIdentity(in.Device, attempt.account.ID)
+	if err := s.loadDevice(ctx, &attempt, in.DeviceToken); err != nil {
+		return loginAttempt{}, err
 	}
-	if v.known && v.device.Confirmed && v.proven {
-		v.subject = auth.DeviceLockout(v.device.ID)
+	if attempt.accountKnown && attempt.device.Confirmed && attempt.deviceProven {
+		attempt.subject = auth.DeviceLockout(attempt.device.ID)
 	}
-	return v, nil
+	return attempt, nil
 }
 
-// identify returns the identity of a device as it is stored and shown. It is keyed: whoever knows a password sees the identities
-// of the person's devices, and could else find the four fields of a confirmed one by trying likely ones against its hash, without
-// ever asking us, and then sign in as that device.
-func (s *Service) identify(d auth.DeviceInfo, user auth.UserID) auth.DeviceIdentity {
+// deviceIdentity returns the identity of a device as it is stored and shown. It is a keyed hash: an
+// attacker who knows the password sees the identities of the person's devices. With a plain hash
+// the attacker could find the four fields of a confirmed device offline, by trying likely values,
+// and then sign in as that device.
+func (s *Service) deviceIdentity(d auth.DeviceInfo, user auth.UserID) auth.DeviceIdentity {
 	sum := s.identityKey.Sum(string(d.Identity(user)))
 	return auth.DeviceIdentity(hex.EncodeToString(sum[:]))
 }
 
-// meetAgain reads the device of a visitor, and whether it proves itself.
-func (s *Service) meetAgain(ctx context.Context, v *visitor, shown auth.DeviceSecret) (err error) {
-	v.device, err = s.ports.Devices.Find(ctx, v.account.ID, v.identity)
+// loadDevice sets the device of an attempt and whether the device token is valid for it.
+func (s *Service) loadDevice(ctx context.Context, attempt *loginAttempt, shown auth.DeviceSecret) (err error) {
+	attempt.device, err = s.ports.Devices.Find(ctx, attempt.account.ID, attempt.identity)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	v.proven, err = s.proves(ctx, v.device.ID, shown)
+	attempt.deviceProven, err = s.hasValidDeviceToken(ctx, attempt.device.ID, shown)
 	return err
 }
 
-// proves reports whether a device token is one of the device, or no token is required
+// hasValidDeviceToken reports whether a device token belongs to the device, or no token is required
 // (contract A-37, DEVICE_BINDING).
-func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
+func (s *Service) hasValidDeviceToken(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
 	if s.config.DeviceBinding == trust.BindingOff {
 		return true, nil
 	}
@@ -163,12 +168,13 @@ func (s *Service) proves(ctx context.Context, device auth.DeviceID, secret auth.
 	return err == nil && device != "" && token.DeviceID == device, err
 }
 
-// verify compares the password, at the same cost whether or not there is an account. stale reports that it is right and its hash
-// is weaker than the settings demand.
-func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (stale bool, err error) {
+// checkPassword returns errCredentials if the password is wrong or there is no account, at the same
+// cost in both cases. stale reports that the password is right and its hash is weaker than the
+// settings require.
+func (s *Service) checkPassword(ctx context.Context, attempt *loginAttempt, p auth.Password) (stale bool, err error) {
 	var match bool
-	if v.known {
-		match, stale, err = s.ports.Passwords.Verify(ctx, v.account.PasswordHash, p)
+	if attempt.accountKnown {
+		match, stale, err = s.ports.Passwords.Verify(ctx, attempt.account.PasswordHash, p)
 	} else {
 		err = s.ports.Passwords.VerifyNone(ctx, p)
 	}
@@ -178,47 +184,48 @@ func (s *Service) verify(ctx context.Context, v *visitor, p auth.Password) (stal
 	return stale, err
 }
 
-// rehash hashes a password anew and stores it in the place of the hash that was verified. It is called after the login has
-// succeeded, so that the time it takes says nothing about the password of a login that is refused. Whatever fails here is left to
-// the next login.
-func (s *Service) rehash(ctx context.Context, v *visitor, p auth.Password) {
+// renewPasswordHash hashes a password with the current settings and replaces the hash that was
+// verified. It is called after the login has succeeded, so that its duration says nothing about the
+// password of a refused login. Errors are ignored: the next login tries again.
+func (s *Service) renewPasswordHash(ctx context.Context, attempt *loginAttempt, p auth.Password) {
 	renewed, err := s.ports.Passwords.Hash(ctx, p)
 	if err != nil {
 		return
 	}
-	_ = s.ports.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error { // the login is good without it
-		if a.PasswordHash == v.account.PasswordHash {
+	_ = s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error { // the login is good without it
+		if a.PasswordHash == attempt.account.PasswordHash {
 			a.PasswordHash = renewed
 		}
 		return nil
 	})
 }
 
-// codeOf returns the code of a fault, and none for any other error.
-func codeOf(err error) fault.Code {
+// faultCode returns the code of a fault, and the empty code for any other error.
+func faultCode(err error) fault.Code {
 	if f, ok := fault.As(err); ok {
 		return f.Code
 	}
 	return ""
 }
 
-// isWrong reports whether a login was refused for what it showed.
-func isWrong(err error) bool {
-	code := codeOf(err)
+// isWrongSecret reports whether a login was refused because of its password or code.
+func isWrongSecret(err error) bool {
+	code := faultCode(err)
 	return code == auth.CodeInvalidCredentials || code == auth.CodeInvalidMFA
 }
 
-// isLocked reports whether a login was refused whatever it showed.
-func isLocked(err error) bool { return codeOf(err) == auth.CodeAccountLocked }
+// isLocked reports whether a login was refused because of a lock.
+func isLocked(err error) bool { return faultCode(err) == auth.CodeAccountLocked }
 
-// stepMFA tells in the audit log that an entry is about the second step of a login.
+// stepMFA is the detail "step" of audit events of the second step of a login.
 const stepMFA = "mfa"
 
-// refuse returns what a login that failed with an error gets: a wrong password or code is counted first, unless there is no
-// subject to count it for, and may turn out to be refused as locked. Refused logins are written to the audit log.
-func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error) error {
-	if isWrong(why) && v.subject != "" {
-		err := s.fail(ctx, from, v, why)
+// handleFailure returns the error to send for a login that failed with why. If a password or code
+// was wrong, it first counts the failure, unless the attempt has no subject; the result may then be
+// the error of a lock. It writes refused logins to the audit log.
+func (s *Service) handleFailure(ctx context.Context, from Origin, attempt *loginAttempt, why error) error {
+	if isWrongSecret(why) && attempt.subject != "" {
+		err := s.recordFailure(ctx, from, attempt, why)
 		switch {
 		case err == nil:
 			return why
@@ -227,134 +234,139 @@ func (s *Service) refuse(ctx context.Context, from Visit, v *visitor, why error)
 		}
 		why = err
 	}
-	if !isWrong(why) && !isLocked(why) {
+	if !isWrongSecret(why) && !isLocked(why) {
 		return why
 	}
-	if err := s.ports.Trail.Record(ctx, refusal(auth.LoginAttempt, from, v, codeOf(why))); err != nil {
+	if err := s.ports.Trail.Record(ctx, refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))); err != nil {
 		return err
 	}
 	return why
 }
 
-// fail counts a failure and writes it, and the lock that it led to, to the audit log, in one transaction.
-func (s *Service) fail(ctx context.Context, from Visit, v *visitor, why error) error {
+// recordFailure counts a failure and writes it to the audit log, with the lock if it led to one, in
+// one transaction. It returns the error of a lock if the subject was already locked.
+func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *loginAttempt, why error) error {
 	var filled, unrecorded bool
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
 		unrecorded = false // a retried transaction begins anew
-		if filled, err = s.guard.Fail(ctx, v.subject); err != nil {
+		if filled, err = s.guard.Fail(ctx, attempt.subject); err != nil {
 			return err
 		}
-		entries := []audit.Entry{refusal(auth.LoginAttempt, from, v, codeOf(why))}
+		entries := []audit.Entry{refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))}
 		if filled {
-			entries = append(entries, refusal(auth.SuspiciousActivity, from, v, auth.CodeAccountLocked))
+			entries = append(entries, refusalEntry(auth.SuspiciousActivity, from, attempt, auth.CodeAccountLocked))
 		}
 		err = s.ports.Trail.Record(ctx, entries...)
 		unrecorded = err != nil
 		return err
 	})
-	if unrecorded { // guesses are bounded whatever becomes of the audit log
-		_, counted := s.guard.Fail(ctx, v.subject)
+	if unrecorded { // guesses are limited even if the audit log fails
+		_, counted := s.guard.Fail(ctx, attempt.subject)
 		return errors.Join(err, counted)
 	}
-	if err == nil && filled && v.known {
-		s.tell(notices.SignInLocked, from, v)
+	if err == nil && filled && attempt.accountKnown {
+		s.notifyPerson(notices.SignInLocked, from, attempt)
 	}
 	return err
 }
 
-// refusal returns the audit entry of a refused login.
-func refusal(kind auth.EventType, from Visit, v *visitor, reason fault.Code) audit.Entry {
+// refusalEntry returns the audit entry of a refused login.
+func refusalEntry(kind auth.EventType, from Origin, attempt *loginAttempt, reason fault.Code) audit.Entry {
 	details := map[string]any{
-		"ipAddress": address(from.Address), "deviceIdentity": string(v.identity), "reason": string(reason),
+		"ipAddress": formatAddress(from.Address), "deviceIdentity": string(attempt.identity), "reason": string(reason),
 	}
-	if v.second {
+	if attempt.secondStep {
 		details["step"] = stepMFA
 	}
-	return audit.Entry{Type: kind, UserID: v.userID(), Details: details}
+	return audit.Entry{Type: kind, UserID: attempt.userID(), Details: details}
 }
 
-// tell has the person told of what happened at a sign-in, after it is stored.
-func (s *Service) tell(k notices.Kind, from Visit, v *visitor) {
-	kind := clientOf(from.Device.UserAgent())
-	s.ports.Notices.Tell(notices.Happening{
-		Kind: k, UserID: v.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
+// notifyPerson sends the person a notice about a sign-in. It must be called after the event is
+// stored.
+func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttempt) {
+	kind := parseUserAgent(from.Device.UserAgent())
+	s.ports.Notices.Notify(notices.Event{
+		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
 	})
 }
 
-// address returns an address for the audit log; empty when it is not known.
-func address(a netip.Addr) string {
+// formatAddress returns an address for the audit log, or the empty string if it is not known.
+func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
 	return a.String()
 }
 
-// complete makes the session, or lets the login wait for its second factor, and whatever goes with it, in one transaction.
-func (s *Service) complete(ctx context.Context, from Visit, v *visitor) (Result, error) {
+// completeLogin begins the session, or stores the pending login if a second factor is required, in
+// one transaction.
+func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *loginAttempt) (Result, error) {
 	var r Result
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		now := s.ports.Clock.Now()
-		v.fresh = false // a retried transaction begins anew
-		if err := s.admit(ctx, v); err != nil {
+		attempt.newDevice = false // a retried transaction begins anew
+		if err := s.checkAccountState(ctx, attempt); err != nil {
 			return err
 		}
-		due, err := s.secondFactorDue(ctx, from, v, now)
+		due, err := s.needsSecondFactor(ctx, from, attempt, now)
 		if err != nil {
 			return err
 		}
 		if due {
-			r = Result{UserID: v.account.ID, MFARequired: true}
-			return s.pend(ctx, from, v, now)
+			r = Result{UserID: attempt.account.ID, MFARequired: true}
+			return s.newPendingLogin(ctx, from, attempt, now)
 		}
-		_, r, err = s.begin(ctx, from, v, now)
+		_, r, err = s.startSession(ctx, from, attempt, now)
 		return err
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	if v.fresh {
-		s.tell(notices.NewDevice, from, v)
+	if attempt.newDevice {
+		s.notifyPerson(notices.NewDevice, from, attempt)
 	}
 	return r, nil
 }
 
-// begin resets the count of failures, opens a session and gives it its tokens.
-func (s *Service) begin(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Session, Result, error) {
-	if err := s.guard.Clear(ctx, v.subject); err != nil {
+// startSession resets the count of failures, creates a session and returns it with its tokens.
+func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Session, Result, error) {
+	if err := s.guard.Clear(ctx, attempt.subject); err != nil {
 		return auth.Session{}, Result{}, err
 	}
-	opened, err := s.open(ctx, from, v, now)
+	opened, err := s.createSession(ctx, from, attempt, now)
 	if err != nil {
 		return auth.Session{}, Result{}, err
 	}
-	r, err := s.issue(ctx, &opened, now)
+	r, err := s.issueTokens(ctx, &opened, now)
 	return opened, r, err
 }
 
-// errHashChanged is the failure of a login whose password was verified against a hash that is no longer the account's.
+// errHashChanged reports that the password was verified against a hash that the account no longer
+// has.
 var errHashChanged = errors.New("the password hash was changed")
 
-// admit holds the account for the transaction, so that disabling it and this login come one after the other. It returns
-// errHashChanged when the verified hash was replaced, and then v has the new one.
-func (s *Service) admit(ctx context.Context, v *visitor) error {
+// checkAccountState returns an error if the account is disabled or locked. It locks the row of the
+// account for the transaction, so that a change of its state comes before or after this login. If
+// the verified hash was replaced, it sets the new hash in the attempt and returns errHashChanged.
+func (s *Service) checkAccountState(ctx context.Context, attempt *loginAttempt) error {
 	locked := false
-	err := s.ports.Accounts.Update(ctx, v.account.ID, func(a *auth.Account) error {
+	err := s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error {
 		switch {
 		case a.State == auth.AccountDisabled:
 			return errCredentials()
 		case a.State == auth.AccountLocked:
 			locked = true
 			return errLockedByOperator()
-		case a.PasswordHash != v.account.PasswordHash:
-			v.account.PasswordHash = a.PasswordHash
+		case a.PasswordHash != attempt.account.PasswordHash:
+			attempt.account.PasswordHash = a.PasswordHash
 			return errHashChanged
 		}
 		a.ForgetReplaced(s.ports.Clock.Now())
-		v.account.MFA = a.MFA
+		attempt.account.MFA = a.MFA
 		return nil
 	})
-	if locked { // the answer gives out that the password was right
-		if full := s.guard.Check(ctx, v.subject); full != nil {
+	if locked { // the response reveals that the password was right
+		if full := s.guard.Check(ctx, attempt.subject); full != nil {
 			return full
 		}
 		return err

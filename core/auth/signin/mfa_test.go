@@ -16,106 +16,106 @@ import (
 
 var (
 	authenticator = auth.TOTPSecret([]byte("an authenticator's 1"))
-	spare         = auth.OTP("aaaaa-bbbbb")
+	recoveryCode  = auth.OTP("aaaaa-bbbbb")
 )
 
-// enrol gives Anna an active authenticator with one recovery code.
-func (w *world) enrol() auth.UserID {
-	w.t.Helper()
-	f, err := auth.NewSecondFactor(root())
+// enrolAuthenticator gives Anna an active authenticator with one recovery code.
+func (fx *fixture) enrolAuthenticator() auth.UserID {
+	fx.t.Helper()
+	f, err := auth.NewSecondFactor(rootSecret())
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
-	a, err := w.ports.Accounts.ByEmail(context.Background(), anna)
+	a, err := fx.ports.Accounts.ByEmail(context.Background(), anna)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
-	before := w.clock.Now().Add(-time.Hour)
-	err = w.ports.Accounts.Update(context.Background(), a.ID, func(a *auth.Account) error {
+	before := fx.clock.Now().Add(-time.Hour)
+	err = fx.ports.Accounts.Update(context.Background(), a.ID, func(a *auth.Account) error {
 		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
-			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{spare}, "", before))
+			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{recoveryCode}, "", before))
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return a.ID
 }
 
-func (w *world) code() auth.OTP { return authenticator.Code(auth.TOTPStep(w.clock.Now())) }
+func (fx *fixture) currentCode() auth.OTP { return authenticator.Code(auth.TOTPStep(fx.clock.Now())) }
 
-// verify answers from the laptop at home.
-func (w *world) verify(user auth.UserID, code auth.OTP, changes ...func(*signin.Answer)) (signin.Result, error) {
-	in := signin.Answer{UserID: user, Code: code, Visit: signin.Visit{Device: laptop(w.t), Address: home}}
+// tryCode sends a code from the laptop at home.
+func (fx *fixture) tryCode(user auth.UserID, code auth.OTP, changes ...func(*signin.Answer)) (signin.Result, error) {
+	in := signin.Answer{UserID: user, Code: code, Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
 	for _, change := range changes {
 		change(&in)
 	}
-	return w.service.VerifyMFA(context.Background(), in)
+	return fx.service.VerifyMFA(context.Background(), in)
 }
 
 // loginMFA is a login of both steps.
-func (w *world) loginMFA(user auth.UserID, changes ...func(*signin.Login)) signin.Result {
-	w.t.Helper()
-	if r := w.login(changes...); !r.MFARequired || r.UserID != user || r.AccessToken != "" || r.RefreshToken != "" || r.SessionID != "" {
-		w.t.Fatalf("the first step gives %+v", r)
+func (fx *fixture) loginMFA(user auth.UserID, changes ...func(*signin.Login)) signin.Result {
+	fx.t.Helper()
+	if r := fx.mustLogin(changes...); !r.MFARequired || r.UserID != user || r.AccessToken != "" || r.RefreshToken != "" || r.SessionID != "" {
+		fx.t.Fatalf("the first step gives %+v", r)
 	}
-	r, err := w.verify(user, w.code())
+	r, err := fx.tryCode(user, fx.currentCode())
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
-	w.clock.advance(time.Minute) // so that the next code is another one
+	fx.clock.advance(time.Minute) // so that the next code is another one
 	return r
 }
 
-func (w *world) update(user auth.UserID, change func(*auth.Account)) {
-	w.t.Helper()
-	err := w.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error { change(a); return nil })
+func (fx *fixture) updateAccount(user auth.UserID, change func(*auth.Account)) {
+	fx.t.Helper()
+	err := fx.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error { change(a); return nil })
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 }
 
 func TestMFAConfirmsTheDevice(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
-	r := w.loginMFA(user)
-	s := w.session(r.SessionID)
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	r := fx.loginMFA(user)
+	s := fx.getSession(r.SessionID)
 	if r.TrustLevel != auth.LimitedTrust || s.RiskScore != 30 || r.AccessToken == "" || r.RefreshToken == "" {
 		t.Errorf("%+v with score %d, want LIMITED_TRUST and that of an unknown device", r, s.RiskScore)
 	}
-	d, err := w.ports.Devices.Get(context.Background(), s.DeviceID)
+	d, err := fx.ports.Devices.Get(context.Background(), s.DeviceID)
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, %v", d, err)
 	}
-	if token, err := w.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
+	if token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
 		t.Errorf("device token %+v, %v", token, err)
 	}
-	w.clock.advance(time.Hour)
-	w.loginMFA(user, shows(r.DeviceToken))
-	if got := w.factors()["deviceFamiliarity"]; got != 15.0 {
+	fx.clock.advance(time.Hour)
+	fx.loginMFA(user, withDeviceToken(r.DeviceToken))
+	if got := fx.riskFactors()["deviceFamiliarity"]; got != 15.0 {
 		t.Errorf("the confirmed device scores %v", got)
 	}
 }
 
-// TestDeviceTokenAtOneOfTheSteps wants it to count at either.
+// TestDeviceTokenAtOneOfTheSteps checks that the token counts at either step.
 func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 	for _, step := range []string{"first", "second", "neither"} {
-		w := newWorld(t)
-		user := w.enrol()
-		first := w.loginMFA(user)
-		token := w.confirm(first.SessionID, auth.DeviceTrusted)
-		w.clock.advance(time.Hour)
+		fx := newFixture(t)
+		user := fx.enrolAuthenticator()
+		first := fx.loginMFA(user)
+		token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
+		fx.clock.advance(time.Hour)
 		var err error
 		var r signin.Result
 		switch step {
 		case "first":
-			w.login(shows(token))
-			r, err = w.verify(user, w.code())
+			fx.mustLogin(withDeviceToken(token))
+			r, err = fx.tryCode(user, fx.currentCode())
 		case "second":
-			w.login()
-			r, err = w.verify(user, w.code(), func(in *signin.Answer) { in.DeviceToken = token })
+			fx.mustLogin()
+			r, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.DeviceToken = token })
 		default:
-			w.login()
-			r, err = w.verify(user, w.code())
+			fx.mustLogin()
+			r, err = fx.tryCode(user, fx.currentCode())
 		}
 		want := auth.FullTrust
 		if step == "neither" {
@@ -128,21 +128,21 @@ func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 }
 
 func TestMFAEvents(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
-	w.login()
-	if _, err := w.verify(user, "000000"); err == nil {
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	fx.mustLogin()
+	if _, err := fx.tryCode(user, "000000"); err == nil {
 		t.Fatal("000000 is taken")
 	}
-	if len(w.events(auth.RiskEvaluation)) != 0 || len(w.events(auth.DeviceChange)) != 0 {
+	if len(fx.findEvents(auth.RiskEvaluation)) != 0 || len(fx.findEvents(auth.DeviceChange)) != 0 {
 		t.Error("half a login is scored or records its device")
 	}
-	if _, err := w.verify(user, spare); err != nil {
+	if _, err := fx.tryCode(user, recoveryCode); err != nil {
 		t.Fatal(err)
 	}
-	got := w.events(auth.LoginAttempt) // newest first
-	if len(got) != 3 || len(w.events(auth.RiskEvaluation)) != 1 || len(w.events(auth.DeviceChange)) != 1 {
-		t.Fatalf("events %+v", w.events(""))
+	got := fx.findEvents(auth.LoginAttempt) // newest first
+	if len(got) != 3 || len(fx.findEvents(auth.RiskEvaluation)) != 1 || len(fx.findEvents(auth.DeviceChange)) != 1 {
+		t.Fatalf("events %+v", fx.findEvents(""))
 	}
 	for i, want := range []map[string]any{
 		{"step": "mfa", "factor": "recovery_code", "trustLevel": "LIMITED_TRUST"}, {"step": "mfa", "reason": "invalid_mfa"}, {"mfaRequired": true},
@@ -153,17 +153,18 @@ func TestMFAEvents(t *testing.T) {
 			}
 		}
 	}
-	for _, secret := range []string{string(spare), "aaaaabbbbb", "000000", authenticator.Base32()} {
-		if strings.Contains(w.text(), secret) {
+	for _, secret := range []string{string(recoveryCode), "aaaaabbbbb", "000000", authenticator.Base32()} {
+		if strings.Contains(fx.auditText(), secret) {
 			t.Errorf("the audit log holds %s", secret)
 		}
 	}
 }
 
-// TestMFAWithoutALogin wants an answer without a password step refused as for an unknown person, and counted to nobody.
+// TestMFAWithoutALogin checks that a code without a password step is refused as for an unknown
+// person, and not counted.
 func TestMFAWithoutALogin(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
 	other, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "another"})
 	if err != nil {
 		t.Fatal(err)
@@ -173,125 +174,126 @@ func TestMFAWithoutALogin(t *testing.T) {
 		wantFault(t, what, err, fault.Unauthenticated, auth.CodeInvalidMFA)
 	}
 	for range 10 {
-		_, err = w.verify(user, w.code())
+		_, err = fx.tryCode(user, fx.currentCode())
 		refused("no login", err)
 	}
-	if n := len(w.events(auth.LoginAttempt)); n != 10 || w.events(auth.LoginAttempt)[0].UserID != "" {
-		t.Errorf("%d events, the last %+v", n, w.events(auth.LoginAttempt)[0])
+	if n := len(fx.findEvents(auth.LoginAttempt)); n != 10 || fx.findEvents(auth.LoginAttempt)[0].UserID != "" {
+		t.Errorf("%d events, the last %+v", n, fx.findEvents(auth.LoginAttempt)[0])
 	}
-	_, err = w.verify("66666666-7777-4888-8999-aaaaaaaaaaaa", w.code())
+	_, err = fx.tryCode("66666666-7777-4888-8999-aaaaaaaaaaaa", fx.currentCode())
 	refused("nobody", err)
-	w.login()
-	_, err = w.verify(user, w.code(), func(in *signin.Answer) { in.Device = other })
+	fx.mustLogin()
+	_, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.Device = other })
 	refused("another device", err)
-	w.clock.advance(5 * time.Minute)
-	_, err = w.verify(user, w.code())
+	fx.clock.advance(5 * time.Minute)
+	_, err = fx.tryCode(user, fx.currentCode())
 	refused("too late", err)
-	w.login()
-	if _, err = w.verify(user, w.code(), func(in *signin.Answer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
+	fx.mustLogin()
+	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
 		t.Errorf("from another address: %v", err)
 	}
-	w.clock.advance(time.Minute)
-	_, err = w.verify(user, w.code())
+	fx.clock.advance(time.Minute)
+	_, err = fx.tryCode(user, fx.currentCode())
 	refused("once more", err)
 }
 
-func TestMFAOfThoseShutOut(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
-	w.login()
-	w.update(user, func(a *auth.Account) { a.State = auth.AccountLocked })
-	_, err := w.verify(user, w.code())
+func TestMFAOfLockedAndDisabled(t *testing.T) {
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	fx.mustLogin()
+	fx.updateAccount(user, func(a *auth.Account) { a.State = auth.AccountLocked })
+	_, err := fx.tryCode(user, fx.currentCode())
 	wantFault(t, "locked", err, fault.Forbidden, auth.CodeAccountLocked)
-	_, err = w.verify(user, "000000")
+	_, err = fx.tryCode(user, "000000")
 	wantFault(t, "locked, wrong code", err, fault.Forbidden, auth.CodeAccountLocked)
-	w.update(user, func(a *auth.Account) { a.State = auth.AccountDisabled })
-	_, err = w.verify(user, w.code())
+	fx.updateAccount(user, func(a *auth.Account) { a.State = auth.AccountDisabled })
+	_, err = fx.tryCode(user, fx.currentCode())
 	wantFault(t, "disabled", err, fault.Unauthenticated, auth.CodeInvalidMFA)
-	w.update(user, func(a *auth.Account) { a.State = auth.AccountActive })
-	if _, err := w.verify(user, w.code()); err != nil {
+	fx.updateAccount(user, func(a *auth.Account) { a.State = auth.AccountActive })
+	if _, err := fx.tryCode(user, fx.currentCode()); err != nil {
 		t.Errorf("what was refused used the code up: %v", err)
 	}
 }
 
-// TestProofOfARevokedDevice wants a token that was shown at the first step to count for the device that it belongs to, and not for one
-// that took its place, with the same fields, before the second step.
+// TestProofOfARevokedDevice checks that a token of the first step counts for its own device only,
+// and not for a device with the same fields that replaced it before the second step.
 func TestProofOfARevokedDevice(t *testing.T) {
-	w := newWorld(t, func(c *signin.Config) { c.MFAPolicy = signin.MFAAlways })
-	first := w.login()
-	token := w.confirm(first.SessionID, auth.DeviceTrusted)
-	user := w.enrol()
-	w.login(shows(token)) // waits for its code, with a token shown
-	w.clock.advance(time.Second)
-	device := w.session(first.SessionID).DeviceID
-	err := w.ports.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
+	fx := newFixture(t, func(c *signin.Config) { c.MFAPolicy = signin.MFAAlways })
+	first := fx.mustLogin()
+	token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
+	user := fx.enrolAuthenticator()
+	fx.mustLogin(withDeviceToken(token)) // waits for its code, with a token shown
+	fx.clock.advance(time.Second)
+	device := fx.getSession(first.SessionID).DeviceID
+	err := fx.ports.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := w.ports.Devices.Get(t.Context(), device)
+	old, err := fx.ports.Devices.Get(t.Context(), device)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted, w.clock.Now()
-	if _, _, err := w.ports.Devices.Ensure(t.Context(), old); err != nil {
+	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted, fx.clock.Now()
+	if _, _, err := fx.ports.Devices.Ensure(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	r, err := w.verify(user, w.code())
+	r, err := fx.tryCode(user, fx.currentCode())
 	if err != nil || r.TrustLevel != auth.LimitedTrust {
 		t.Errorf("level %s, %v; want LIMITED_TRUST", r.TrustLevel, err)
 	}
 }
 
-// TestPasswordAndMFACountTogether wants five failures of both to lock, and a complete login alone to reset the count.
+// TestPasswordAndMFACountTogether checks that five failures of both kinds lock, and that only a
+// complete login resets the count.
 func TestPasswordAndMFACountTogether(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
 	for range 2 {
-		_, err := w.attempt("Wrong Horse 9!")
+		_, err := fx.tryLogin("Wrong Horse 9!")
 		wantFault(t, "wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
 	}
 	for range 3 {
-		w.login() // a right password resets nothing
-		_, err := w.verify(user, "000000")
+		fx.mustLogin() // a right password resets nothing
+		_, err := fx.tryCode(user, "000000")
 		wantFault(t, "wrong code", err, fault.Unauthenticated, auth.CodeInvalidMFA)
 	}
-	_, err := w.verify(user, w.code())
+	_, err := fx.tryCode(user, fx.currentCode())
 	wantFault(t, "right code, locked", err, fault.Forbidden, auth.CodeAccountLocked)
-	_, err = w.attempt(password)
+	_, err = fx.tryLogin(password)
 	wantFault(t, "right password, locked", err, fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(w.events(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
 	}
-	w.clock.advance(15 * time.Minute)
+	fx.clock.advance(15 * time.Minute)
 	for range 4 {
-		_, _ = w.attempt("Wrong Horse 9!")
+		_, _ = fx.tryLogin("Wrong Horse 9!")
 	}
-	w.loginMFA(user)
+	fx.loginMFA(user)
 	for range 4 {
-		_, _ = w.attempt("Wrong Horse 9!")
+		_, _ = fx.tryLogin("Wrong Horse 9!")
 	}
-	w.loginMFA(user) // would be locked if the complete login had not reset the count
+	fx.loginMFA(user) // would be locked if the complete login had not reset the count
 }
 
 func TestParallelAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		code  func(w *world, i int) auth.OTP
+		code  func(fx *fixture, i int) auth.OTP
 		right int
 	}{
-		"one code":          {func(w *world, _ int) auth.OTP { return w.code() }, 1},
-		"one recovery code": {func(*world, int) auth.OTP { return spare }, 1},
-		"wrong codes":       {func(*world, int) auth.OTP { return "000000" }, 0},
+		"one code":          {func(fx *fixture, _ int) auth.OTP { return fx.currentCode() }, 1},
+		"one recovery code": {func(*fixture, int) auth.OTP { return recoveryCode }, 1},
+		"wrong codes":       {func(*fixture, int) auth.OTP { return "000000" }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			user := w.enrol()
-			w.login()
+			fx := newFixture(t)
+			user := fx.enrolAuthenticator()
+			fx.mustLogin()
 			var mu sync.Mutex
 			var all sync.WaitGroup
 			codes, right := map[fault.Code]int{}, 0
 			for i := range 50 {
 				all.Go(func() {
-					_, err := w.verify(user, c.code(w, i))
+					_, err := fx.tryCode(user, c.code(fx, i))
 					mu.Lock()
 					defer mu.Unlock()
 					if f, ok := fault.As(err); ok {
@@ -313,32 +315,33 @@ func TestParallelAnswers(t *testing.T) {
 }
 
 func TestMFAPolicyRisk(t *testing.T) {
-	w := newWorld(t, func(c *signin.Config) { c.MFAPolicy = signin.MFARisk })
-	user := w.enrol()
-	first := w.loginMFA(user) // an unknown device scores 30
-	token := w.confirm(first.SessionID, auth.DeviceTrusted)
-	w.clock.advance(time.Hour)
-	if r := w.login(shows(token)); r.MFARequired || r.TrustLevel != auth.FullTrust {
+	fx := newFixture(t, func(c *signin.Config) { c.MFAPolicy = signin.MFARisk })
+	user := fx.enrolAuthenticator()
+	first := fx.loginMFA(user) // an unknown device scores 30
+	token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
+	fx.clock.advance(time.Hour)
+	if r := fx.mustLogin(withDeviceToken(token)); r.MFARequired || r.TrustLevel != auth.FullTrust {
 		t.Errorf("a trusted device that proves itself gets %+v", r)
 	}
-	w.clock.advance(time.Hour)
+	fx.clock.advance(time.Hour)
 	for range 3 {
-		_, _ = w.attempt("Wrong Horse 9!", shows(token))
+		_, _ = fx.tryLogin("Wrong Horse 9!", withDeviceToken(token))
 	}
-	if r := w.login(shows(token)); !r.MFARequired {
+	if r := fx.mustLogin(withDeviceToken(token)); !r.MFARequired {
 		t.Errorf("after failures the trusted device gets %+v", r)
 	}
 }
 
-// TestAuthenticatorThatIsGone wants no login to wait for one that was taken away meanwhile.
+// TestAuthenticatorThatIsGone checks that a login does not wait for an authenticator that was
+// removed in the meantime.
 func TestAuthenticatorThatIsGone(t *testing.T) {
-	w := newWorld(t)
-	user := w.enrol()
-	w.login()
-	w.update(user, func(a *auth.Account) { a.MFA = auth.MFA{} })
-	_, err := w.verify(user, w.code())
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	fx.mustLogin()
+	fx.updateAccount(user, func(a *auth.Account) { a.MFA = auth.MFA{} })
+	_, err := fx.tryCode(user, fx.currentCode())
 	wantFault(t, "gone", err, fault.Unauthenticated, auth.CodeInvalidMFA)
-	if r := w.login(); r.MFARequired || r.AccessToken == "" {
+	if r := fx.mustLogin(); r.MFARequired || r.AccessToken == "" {
 		t.Errorf("login gives %+v", r)
 	}
 }

@@ -14,29 +14,30 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Refresh exchanges a refresh token for a new pair and lets the session slide; it never changes the session's trust.
+// Refresh exchanges a refresh token for a new pair of tokens and extends the session. It never
+// changes the trust level of the session.
 //
-// A refresh token is good once. Presenting one again, of whatever generation, ends all sessions of
-// the person: fault.Forbidden with code access_denied (contract A-25). Of two refreshes with one
-// token at the same time one succeeds; the other cannot be told from a thief's and is a replay too,
-// so the session that the first one renewed ends with the rest. Clients that cannot avoid such
-// repeats need RefreshReuseGrace, within which a repeat gets the same successor, as long as that is
-// unspent.
+// A refresh token is valid once. If a spent token of any generation is used again, all sessions of
+// the person end, and the error is fault.Forbidden with code access_denied (contract A-25). Of two
+// simultaneous refreshes with one token one succeeds. The other cannot be distinguished from that
+// of a thief and is a replay too, so the session that the first one renewed also ends. Clients that
+// cannot avoid repeats need RefreshReuseGrace: within it, a repeat gets the same successor, as long
+// as the successor is unspent.
 //
-// fault.Unauthenticated with code invalid_token when the token is unknown or its session has ended, with code token_expired when
-// the session has expired.
+// The error is fault.Unauthenticated with code invalid_token if the token is unknown or its session
+// has ended, and with code token_expired if the session has expired.
 func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (Result, error) {
-	var x exchange
+	var x refreshExchange
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		x = exchange{secret: secret, from: from, now: s.ports.Clock.Now()} // a retried transaction begins anew
-		return s.exchange(ctx, &x)
+		x = refreshExchange{secret: secret, from: from, now: s.ports.Clock.Now()} // a retried transaction begins anew
+		return s.exchangeToken(ctx, &x)
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	if x.replayed {
 		s.ports.Cache.Drop(ctx, x.ended...)
-		s.ports.Notices.Tell(notices.Happening{
+		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
 		})
 		return Result{}, fault.New(fault.Forbidden, auth.CodeAccessDenied,
@@ -45,20 +46,22 @@ func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from n
 	return x.result, nil
 }
 
-// exchange is one refresh under way.
-type exchange struct {
+// refreshExchange is the state of one refresh.
+type refreshExchange struct {
 	secret auth.RefreshSecret
 	from   netip.Addr
 	now    time.Time
 
 	result   Result
 	replayed bool
-	session  auth.Session // whose token was replayed
+	session  auth.Session // the session of a replayed token
 	ended    []auth.SessionID
 }
 
-// exchange spends the token, or deals with one that is spent. What a replay does must be stored, so it is no error here.
-func (s *Service) exchange(ctx context.Context, x *exchange) error {
+// exchangeToken spends the token and issues its successor, or handles a token that is already
+// spent. It returns no error for a replay, because the transaction that ends the sessions must be
+// committed.
+func (s *Service) exchangeToken(ctx context.Context, x *refreshExchange) error {
 	token, err := s.ports.RefreshTokens.Find(ctx, auth.HashSecret(x.secret))
 	if fault.Is(err, fault.NotFound) {
 		return errRefreshToken()
@@ -69,24 +72,24 @@ func (s *Service) exchange(ctx context.Context, x *exchange) error {
 	err = s.ports.RefreshTokens.Spend(ctx, token.Hash, x.now)
 	switch {
 	case fault.Is(err, fault.Conflict):
-		return s.repeated(ctx, x, token)
+		return s.handleSpentToken(ctx, x, token)
 	case fault.Is(err, fault.NotFound):
 		return errRefreshToken()
 	case err != nil:
 		return err
 	}
-	return s.rotate(ctx, x, token.SessionID)
+	return s.rotateToken(ctx, x, token.SessionID)
 }
 
-// rotate lets the session slide and stores the next generation.
-func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) error {
+// rotateToken extends the session and stores the next refresh token.
+func (s *Service) rotateToken(ctx context.Context, x *refreshExchange, id auth.SessionID) error {
 	var session auth.Session
 	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
-		if err := refreshable(stored, x.now); err != nil {
+		if err := checkRefreshable(stored, x.now); err != nil {
 			return err
 		}
 		if most := x.now.Add(s.config.RefreshTokenMaxAge); stored.MaxExpiresAt.After(most) {
-			stored.MaxExpiresAt = most // made by a clock that was ahead, or with another setting
+			stored.MaxExpiresAt = most // written by an instance whose clock was ahead, or with another setting
 		}
 		stored.ExpiresAt = x.now.Add(s.config.RefreshTokenTTL)
 		if stored.ExpiresAt.After(stored.MaxExpiresAt) {
@@ -102,17 +105,18 @@ func (s *Service) rotate(ctx context.Context, x *exchange, id auth.SessionID) er
 	if err != nil {
 		return err
 	}
-	successor := s.successor(x.secret)
-	if err := s.remember(ctx, &session, successor, x.now); err != nil {
+	successor := s.successorToken(x.secret)
+	if err := s.saveRefreshToken(ctx, &session, successor, x.now); err != nil {
 		return err
 	}
-	x.result, err = s.pair(ctx, &session, successor, x.now)
+	x.result, err = s.signTokens(ctx, &session, successor, x.now)
 	return err
 }
 
-// successor returns the token that follows another. With a grace it is derived from the earlier one with a secret key, so that a
-// repeat can be given the same one although only hashes are stored; else it is random.
-func (s *Service) successor(secret auth.RefreshSecret) auth.RefreshSecret {
+// successorToken returns the token that replaces secret. With a grace period it is derived from
+// secret with a key, so that a repeat gets the same token although only hashes are stored.
+// Otherwise it is random.
+func (s *Service) successorToken(secret auth.RefreshSecret) auth.RefreshSecret {
 	if s.config.RefreshReuseGrace == 0 {
 		return secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
 	}
@@ -120,26 +124,28 @@ func (s *Service) successor(secret auth.RefreshSecret) auth.RefreshSecret {
 	return auth.RefreshSecret(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// repeated deals with a token that is spent: a repeat within the grace, or a replay.
-func (s *Service) repeated(ctx context.Context, x *exchange, token auth.RefreshToken) error {
+// handleSpentToken handles a token that is already spent: a repeat within the grace period, or a
+// replay.
+func (s *Service) handleSpentToken(ctx context.Context, x *refreshExchange, token auth.RefreshToken) error {
 	session, err := s.ports.Sessions.Get(ctx, token.SessionID)
 	if err != nil {
 		return err
 	}
-	if err := refreshable(&session, x.now); err != nil {
+	if err := checkRefreshable(&session, x.now); err != nil {
 		return err
 	}
 	if s.config.RefreshReuseGrace > 0 {
-		if again, err := s.withinGrace(ctx, x, &session); again || err != nil {
+		if again, err := s.repeatWithinGrace(ctx, x, &session); again || err != nil {
 			return err
 		}
 	}
-	return s.replay(ctx, x, &session)
+	return s.endReplayedSessions(ctx, x, &session)
 }
 
-// withinGrace answers a repeat with the successor that the first refresh got, while that is fresh and unspent.
-func (s *Service) withinGrace(ctx context.Context, x *exchange, session *auth.Session) (bool, error) {
-	successor := s.successor(x.secret)
+// repeatWithinGrace reports whether the successor of the token is unspent and within the grace
+// period. If so, it sets the result of the exchange to that successor.
+func (s *Service) repeatWithinGrace(ctx context.Context, x *refreshExchange, session *auth.Session) (bool, error) {
+	successor := s.successorToken(x.secret)
 	next, err := s.ports.RefreshTokens.Find(ctx, auth.HashSecret(successor))
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
@@ -150,12 +156,12 @@ func (s *Service) withinGrace(ctx context.Context, x *exchange, session *auth.Se
 	if !next.SpentAt.IsZero() || next.SessionID != session.ID || x.now.Sub(next.IssuedAt) > s.config.RefreshReuseGrace {
 		return false, nil
 	}
-	x.result, err = s.pair(ctx, session, successor, x.now)
+	x.result, err = s.signTokens(ctx, session, successor, x.now)
 	return true, err
 }
 
-// replay ends all sessions of the person.
-func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session) error {
+// endReplayedSessions ends all sessions of the person and records the replay.
+func (s *Service) endReplayedSessions(ctx context.Context, x *refreshExchange, session *auth.Session) error {
 	ended, err := s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, x.now, auth.EndReplay)
 	if err != nil {
 		return err
@@ -167,14 +173,14 @@ func (s *Service) replay(ctx context.Context, x *exchange, session *auth.Session
 	return s.ports.Trail.Record(ctx, audit.Entry{
 		Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
 			"reason": "refresh_token_replay", "sessionId": string(session.ID), "sessionsInvalidated": len(ended),
-			"deviceIdentity": string(session.DeviceIdentity), "ipAddress": address(x.from),
+			"deviceIdentity": string(session.DeviceIdentity), "ipAddress": formatAddress(x.from),
 		},
 	})
 }
 
-// refreshable tells whether a session may be renewed. It is asked before a spent token counts as a replay: an ended session has
-// no tokens to steal.
-func refreshable(session *auth.Session, now time.Time) error {
+// checkRefreshable returns an error if the session has ended or expired. It is called before a
+// spent token counts as a replay, because the tokens of an ended session are worthless.
+func checkRefreshable(session *auth.Session, now time.Time) error {
 	switch {
 	case !session.EndedAt.IsZero():
 		return errRefreshToken()

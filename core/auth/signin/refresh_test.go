@@ -16,71 +16,71 @@ func withGrace(d time.Duration) func(*signin.Config) {
 	return func(c *signin.Config) { c.RefreshReuseGrace = d }
 }
 
-func (w *world) mustRefresh(s auth.RefreshSecret) signin.Result {
-	w.t.Helper()
-	r, err := w.refresh(s)
+func (fx *fixture) mustRefresh(s auth.RefreshSecret) signin.Result {
+	fx.t.Helper()
+	r, err := fx.tryRefresh(s)
 	if err != nil {
-		w.t.Fatalf("refresh: %v", err)
+		fx.t.Fatalf("refresh: %v", err)
 	}
 	return r
 }
 
 func TestRefreshSlides(t *testing.T) {
-	w := newWorld(t)
-	first := w.login()
-	began := w.clock.Now()
-	w.clock.advance(100 * time.Hour)
-	second := w.mustRefresh(first.RefreshToken)
-	s := w.session(first.SessionID)
+	fx := newFixture(t)
+	first := fx.mustLogin()
+	began := fx.clock.Now()
+	fx.clock.advance(100 * time.Hour)
+	second := fx.mustRefresh(first.RefreshToken)
+	s := fx.getSession(first.SessionID)
 	if second.SessionID != first.SessionID || second.RefreshToken == first.RefreshToken || second.AccessToken == first.AccessToken {
 		t.Errorf("second pair %+v", second)
 	}
-	if s.ExpiresAt.Sub(w.clock.Now()) != 168*time.Hour || !s.LastActivity.Equal(w.clock.Now()) || !s.CreatedAt.Equal(began) {
+	if s.ExpiresAt.Sub(fx.clock.Now()) != 168*time.Hour || !s.LastActivity.Equal(fx.clock.Now()) || !s.CreatedAt.Equal(began) {
 		t.Errorf("session %+v", s)
 	}
-	w.clock.advance(168 * time.Hour)
-	_, err := w.refresh(second.RefreshToken)
+	fx.clock.advance(168 * time.Hour)
+	_, err := fx.tryRefresh(second.RefreshToken)
 	wantFault(t, "after seven idle days", err, fault.Unauthenticated, auth.CodeTokenExpired)
 }
 
 func TestRefreshEndsWithTheSessionsGreatestAge(t *testing.T) {
-	w := newWorld(t)
-	r := w.login()
+	fx := newFixture(t)
+	r := fx.mustLogin()
 	for range 7 {
-		w.clock.advance(100 * time.Hour)
-		r = w.mustRefresh(r.RefreshToken)
+		fx.clock.advance(100 * time.Hour)
+		r = fx.mustRefresh(r.RefreshToken)
 	}
-	w.clock.advance(20*time.Hour - time.Minute)
-	if r = w.mustRefresh(r.RefreshToken); r.ExpiresIn != time.Minute {
+	fx.clock.advance(20*time.Hour - time.Minute)
+	if r = fx.mustRefresh(r.RefreshToken); r.ExpiresIn != time.Minute {
 		t.Errorf("a minute before the end the access token is good for %v", r.ExpiresIn)
 	}
-	w.clock.advance(time.Minute)
-	_, err := w.refresh(r.RefreshToken)
+	fx.clock.advance(time.Minute)
+	_, err := fx.tryRefresh(r.RefreshToken)
 	wantFault(t, "after 30 days", err, fault.Unauthenticated, auth.CodeTokenExpired)
 }
 
 func TestReplayEndsAllSessions(t *testing.T) {
 	for name, generations := range map[string]int{"the last": 1, "generations old": 4} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			stolen, other := w.login(), w.login()
+			fx := newFixture(t)
+			stolen, other := fx.mustLogin(), fx.mustLogin()
 			latest := stolen
 			for range generations {
-				latest = w.mustRefresh(latest.RefreshToken)
+				latest = fx.mustRefresh(latest.RefreshToken)
 			}
-			_, err := w.refresh(stolen.RefreshToken)
+			_, err := fx.tryRefresh(stolen.RefreshToken)
 			wantFault(t, "a replay", err, fault.Forbidden, auth.CodeAccessDenied)
 			for _, r := range []signin.Result{stolen, latest, other} {
-				_, err := w.refresh(r.RefreshToken)
+				_, err := fx.tryRefresh(r.RefreshToken)
 				wantFault(t, "once ended", err, fault.Unauthenticated, auth.CodeInvalidToken)
-				if s := w.session(r.SessionID); s.EndReason != auth.EndReplay {
+				if s := fx.getSession(r.SessionID); s.EndReason != auth.EndReplay {
 					t.Errorf("session ended by %q", s.EndReason)
 				}
 			}
-			if len(w.cache.dropped) != 2 {
-				t.Errorf("%d sessions dropped from the cache, want both", len(w.cache.dropped))
+			if len(fx.cache.dropped) != 2 {
+				t.Errorf("%d sessions dropped from the cache, want both", len(fx.cache.dropped))
 			}
-			if n := len(w.events(auth.SuspiciousActivity)); n != 1 {
+			if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 				t.Errorf("%d suspicious activities, want one", n)
 			}
 		})
@@ -88,54 +88,54 @@ func TestReplayEndsAllSessions(t *testing.T) {
 }
 
 func TestUnknownRefreshToken(t *testing.T) {
-	w := newWorld(t)
+	fx := newFixture(t)
 	for _, s := range []auth.RefreshSecret{"", "x", "\x00", auth.RefreshSecret(make([]byte, 1<<16))} {
-		_, err := w.refresh(s)
+		_, err := fx.tryRefresh(s)
 		wantFault(t, "what is no token", err, fault.Unauthenticated, auth.CodeInvalidToken)
 	}
 }
 
 func TestParallelRefreshesWithOneToken(t *testing.T) {
-	w := newWorld(t)
-	r := w.login()
-	codes := inParallel(20, func() error { _, err := w.refresh(r.RefreshToken); return err })
+	fx := newFixture(t)
+	r := fx.mustLogin()
+	codes := inParallel(20, func() error { _, err := fx.tryRefresh(r.RefreshToken); return err })
 	if codes[""] != 1 || codes[auth.CodeAccessDenied] != 1 || codes[auth.CodeInvalidToken] != 18 {
 		t.Errorf("answers %v, want one success, one replay, and the rest refused", codes)
 	}
 }
 
 func TestGraceGivesTheSameSuccessor(t *testing.T) {
-	w := newWorld(t, withGrace(10*time.Second))
-	first := w.login()
-	second := w.mustRefresh(first.RefreshToken)
-	w.clock.advance(10 * time.Second)
-	if again := w.mustRefresh(first.RefreshToken); again.RefreshToken != second.RefreshToken {
+	fx := newFixture(t, withGrace(10*time.Second))
+	first := fx.mustLogin()
+	second := fx.mustRefresh(first.RefreshToken)
+	fx.clock.advance(10 * time.Second)
+	if again := fx.mustRefresh(first.RefreshToken); again.RefreshToken != second.RefreshToken {
 		t.Error("the repeat got another successor")
 	}
-	codes := inParallel(10, func() error { _, err := w.refresh(second.RefreshToken); return err })
+	codes := inParallel(10, func() error { _, err := fx.tryRefresh(second.RefreshToken); return err })
 	if codes[""] != 10 {
 		t.Errorf("answers %v to repeats within the grace, want successes", codes)
 	}
-	_, err := w.refresh(first.RefreshToken)
+	_, err := fx.tryRefresh(first.RefreshToken)
 	wantFault(t, "a repeat whose successor is spent", err, fault.Forbidden, auth.CodeAccessDenied)
 }
 
 func TestAfterTheGraceARepeatIsAReplay(t *testing.T) {
-	w := newWorld(t, withGrace(10*time.Second))
-	first := w.login()
-	w.mustRefresh(first.RefreshToken)
-	w.clock.advance(10*time.Second + time.Millisecond)
-	_, err := w.refresh(first.RefreshToken)
+	fx := newFixture(t, withGrace(10*time.Second))
+	first := fx.mustLogin()
+	fx.mustRefresh(first.RefreshToken)
+	fx.clock.advance(10*time.Second + time.Millisecond)
+	_, err := fx.tryRefresh(first.RefreshToken)
 	wantFault(t, "a late repeat", err, fault.Forbidden, auth.CodeAccessDenied)
 }
 
 // Whatever a person does with refresh tokens, and whenever, no session's trust ever changes by it.
 func TestRefreshNeverRaisesTrust(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t, withGrace(time.Duration(rapid.IntRange(0, 20).Draw(rt, "grace"))*time.Second))
+		fx := newFixture(t, withGrace(time.Duration(rapid.IntRange(0, 20).Draw(rt, "grace"))*time.Second))
 		level := auth.TrustLevel(rapid.IntRange(int(auth.HighRisk), int(auth.FullTrust)).Draw(rt, "level"))
-		r := w.login()
-		err := w.ports.Sessions.Update(context.Background(), r.SessionID, func(s *auth.Session) error {
+		r := fx.mustLogin()
+		err := fx.ports.Sessions.Update(context.Background(), r.SessionID, func(s *auth.Session) error {
 			s.TrustLevel = level
 			return nil
 		})
@@ -144,15 +144,15 @@ func TestRefreshNeverRaisesTrust(t *testing.T) {
 		}
 		seen := []auth.RefreshSecret{r.RefreshToken}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			w.clock.advance(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "seconds")) * time.Second)
-			got, err := w.refresh(rapid.SampledFrom(seen).Draw(rt, "token"))
+			fx.clock.advance(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "seconds")) * time.Second)
+			got, err := fx.tryRefresh(rapid.SampledFrom(seen).Draw(rt, "token"))
 			if err == nil {
 				seen = append(seen, got.RefreshToken)
 				if got.TrustLevel != level {
 					rt.Fatalf("refresh answers %s, the session had %s", got.TrustLevel, level)
 				}
 			}
-			if s := w.session(r.SessionID); s.TrustLevel != level || s.ExpiresAt.After(s.MaxExpiresAt) {
+			if s := fx.getSession(r.SessionID); s.TrustLevel != level || s.ExpiresAt.After(s.MaxExpiresAt) {
 				rt.Fatalf("session %+v, it had %s", s, level)
 			}
 		}
@@ -160,27 +160,27 @@ func TestRefreshNeverRaisesTrust(t *testing.T) {
 }
 
 func TestSignOut(t *testing.T) {
-	w := newWorld(t)
-	w.addAccount("bert@example.com")
-	mine, other := w.login(), w.login()
-	foreign := w.login(func(in *signin.Login) { in.Email = "bert@example.com" })
-	caller, ctx := w.session(mine.SessionID), context.Background()
+	fx := newFixture(t)
+	fx.addAccount("bert@example.com")
+	mine, other := fx.mustLogin(), fx.mustLogin()
+	foreign := fx.mustLogin(func(in *signin.Login) { in.Email = "bert@example.com" })
+	caller, ctx := fx.getSession(mine.SessionID), context.Background()
 
-	wantFault(t, "another's session", w.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden, auth.CodeAccessDenied)
-	wantFault(t, "no session", w.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound, auth.CodeNotFound)
-	if err := w.service.Terminate(ctx, caller, other.SessionID); err != nil {
+	wantFault(t, "another's session", fx.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden, auth.CodeAccessDenied)
+	wantFault(t, "no session", fx.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound, auth.CodeNotFound)
+	if err := fx.service.Terminate(ctx, caller, other.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, "an ended session", w.service.SignOut(ctx, caller, other.SessionID), fault.NotFound, auth.CodeNotFound)
-	if err := w.service.SignOut(ctx, caller, mine.SessionID); err != nil {
+	wantFault(t, "an ended session", fx.service.SignOut(ctx, caller, other.SessionID), fault.NotFound, auth.CodeNotFound)
+	if err := fx.service.SignOut(ctx, caller, mine.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := w.session(mine.SessionID).EndReason, w.session(other.SessionID).EndReason; a != auth.EndSignOut || b != auth.EndTerminated {
+	if a, b := fx.getSession(mine.SessionID).EndReason, fx.getSession(other.SessionID).EndReason; a != auth.EndSignOut || b != auth.EndTerminated {
 		t.Errorf("ended by %q and %q", a, b)
 	}
-	_, err := w.refresh(mine.RefreshToken)
+	_, err := fx.tryRefresh(mine.RefreshToken)
 	wantFault(t, "refresh after sign-out", err, fault.Unauthenticated, auth.CodeInvalidToken)
-	if w.session(foreign.SessionID).EndReason != "" || len(w.cache.dropped) != 2 {
-		t.Errorf("dropped %v", w.cache.dropped)
+	if fx.getSession(foreign.SessionID).EndReason != "" || len(fx.cache.dropped) != 2 {
+		t.Errorf("dropped %v", fx.cache.dropped)
 	}
 }

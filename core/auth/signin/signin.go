@@ -1,5 +1,6 @@
-// Package signin begins, renews and ends sessions: login with password, second factor, lockout and risk, refresh with detection
-// of replays, and sign-out. Raising a session's trust is the business of stepup.
+// Package signin begins, renews and ends sessions: login with password, second factor, lockout and
+// risk, refresh with detection of replays, and sign-out. It does not raise the trust level of a
+// session; package stepup does.
 package signin
 
 import (
@@ -25,11 +26,11 @@ import (
 // Config holds the settings of sign-in (contract ). All durations are positive, except
 // RefreshReuseGrace, which may be zero.
 type Config struct {
-	AccessTokenTTL     time.Duration // how long an access token is good
+	AccessTokenTTL     time.Duration // how long an access token is valid
 	RefreshTokenTTL    time.Duration // how long a session lives after its last refresh
 	RefreshTokenMaxAge time.Duration // how long a session lives at most
 	RefreshReuseGrace  time.Duration // how long a repeated refresh gets the same successor
-	MFAPolicy          MFAPolicy     // when a person with an authenticator is asked for a code
+	MFAPolicy          MFAPolicy     // when a person with an authenticator must enter a code
 	MFAPendingTTL      time.Duration // how long a login waits for its second factor
 	Lockout            auth.LockoutPolicy
 	DeviceBinding      trust.Binding
@@ -47,7 +48,7 @@ func Defaults() Config {
 	}
 }
 
-// Validate returns an error that names a setting out of range.
+// Validate returns an error that names a setting that is out of range.
 func (c Config) Validate() error {
 	for name, d := range map[string]time.Duration{
 		"AccessTokenTTL": c.AccessTokenTTL, "RefreshTokenTTL": c.RefreshTokenTTL, "RefreshTokenMaxAge": c.RefreshTokenMaxAge,
@@ -70,7 +71,7 @@ func (c Config) Validate() error {
 	return c.Risk.Validate()
 }
 
-// Assess returns how sign-ins are assessed.
+// Assess returns the settings for assessing sign-ins.
 func (c Config) Assess() assess.Config {
 	return assess.Config{
 		Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
@@ -78,14 +79,15 @@ func (c Config) Assess() assess.Config {
 	}
 }
 
-// Ports are the dependencies of sign-in. All stores belong to one adapter, so that a transaction spans them.
+// Ports are the dependencies of sign-in. All stores belong to one adapter, so that a transaction
+// spans them.
 type Ports struct {
 	Accounts      authstore.Accounts
 	Devices       authstore.Devices
 	DeviceTokens  authstore.DeviceTokens
 	Sessions      authstore.Sessions
 	RefreshTokens authstore.RefreshTokens
-	History       authstore.SessionHistory // asked only where Geography is configured
+	History       authstore.SessionHistory // used only if Geography is configured
 	Lockouts      authstore.Lockouts
 	Pending       authstore.PendingLogins
 	Transaction   transaction.Runner
@@ -98,7 +100,7 @@ type Ports struct {
 	Reputation signals.Reputation
 	Cache      sessioncache.Cache
 	Trail      *audit.Trail
-	Notices    *notices.Desk
+	Notices    *notices.Notifier
 	Clock      clock.Clock
 	Entropy    secrets.Entropy
 }
@@ -109,7 +111,7 @@ type Service struct {
 	ports  Ports
 
 	assessor     *assess.Assessor
-	gate         *gate
+	queues       *loginQueues
 	guard        *lockout.Guard
 	secondFactor auth.SecondFactor
 	lockoutKey   auth.Key
@@ -117,7 +119,8 @@ type Service struct {
 	identityKey  auth.Key
 }
 
-// New returns a service. It fails on settings out of range and a root secret that is too short.
+// New returns a service. It returns an error if a setting is out of range or the root secret is too
+// short.
 func New(c Config, p Ports) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -140,19 +143,19 @@ func New(c Config, p Ports) (*Service, error) {
 	}
 	return &Service{
 		config: c, ports: p,
-		assessor: newAssessor(c, p), gate: newGate(), guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
+		assessor: newAssessor(c, p), queues: newLoginQueues(), guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
 		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey, identityKey: identityKey,
 	}, nil
 }
 
 func newAssessor(c Config, p Ports) *assess.Assessor {
 	return assess.New(c.Assess(), assess.Ports{
-		Past:      assess.Recorded{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
+		History:   assess.RecordedHistory{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
 		Geography: p.Geography, Reputation: p.Reputation,
 	})
 }
 
-// Result is a session's fresh pair of tokens; of a login that waits for its second factor it is the user's id alone.
+// Result is a new pair of tokens of a session. If MFARequired is set, it has the user ID only.
 type Result struct {
 	UserID       auth.UserID
 	SessionID    auth.SessionID
@@ -160,6 +163,6 @@ type Result struct {
 	AccessToken  auth.AccessToken
 	RefreshToken auth.RefreshSecret
 	ExpiresIn    time.Duration     // until the access token expires
-	MFARequired  bool              // no session began: a code is due
-	DeviceToken  auth.DeviceSecret // of VerifyMFA: what the device proves itself with from now on
+	MFARequired  bool              // no session has begun: a code is required
+	DeviceToken  auth.DeviceSecret // of VerifyMFA only: the new token of the device
 }

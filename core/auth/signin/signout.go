@@ -8,20 +8,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// SignOut ends one of the caller's sessions, this one or another. fault.Forbidden with code access_denied for another person's,
-// fault.NotFound when there is none or it has ended.
+// SignOut ends the session with the given ID, which must belong to the caller. The error is
+// fault.Forbidden with code access_denied if it belongs to another person, and fault.NotFound if it
+// does not exist or has ended.
 func (s *Service) SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error {
-	return s.end(ctx, caller, id, auth.EndSignOut)
+	return s.endSession(ctx, caller, id, auth.EndSignOut)
 }
 
-// Terminate is SignOut for a session that its owner ends from another one.
+// Terminate is like SignOut, for a session that its owner ends from another session.
 func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error {
-	return s.end(ctx, caller, id, auth.EndTerminated)
+	return s.endSession(ctx, caller, id, auth.EndTerminated)
 }
 
-// end ends a session of the caller's person, who gets a notice where that is another session than the caller's and took no more
-// than a password.
-func (s *Service) end(ctx context.Context, caller auth.Session, id auth.SessionID, reason auth.EndReason) error {
+// endSession ends a session of the caller. It sends a notice if the session is not the one of the
+// caller and the caller has proved no more than a password.
+func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.SessionID, reason auth.EndReason) error {
 	now := s.ports.Clock.Now()
 	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
 		return stored.EndFor(caller.UserID, now, reason)
@@ -34,7 +35,7 @@ func (s *Service) end(ctx context.Context, caller auth.Session, id auth.SessionI
 	}
 	s.ports.Cache.Drop(ctx, id)
 	if id != caller.ID && !caller.TrustLevel.Admits(auth.LimitedTrust) {
-		s.ports.Notices.Tell(notices.Happening{
+		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.SessionEnded, UserID: caller.UserID, At: now, Address: caller.IPAddress, DeviceID: caller.DeviceID,
 		})
 	}

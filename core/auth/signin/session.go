@@ -12,23 +12,24 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// open records the device, scores the sign-in, and makes the session with its audit events.
-func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Session, error) {
-	device, made, err := s.meet(ctx, from, v, now)
+// createSession records the device, scores the sign-in, stores the session and writes its audit
+// events.
+func (s *Service) createSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Session, error) {
+	device, made, err := s.ensureDevice(ctx, from, attempt, now)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	v.fresh = made
-	verdict, err := s.assessor.Assess(ctx, assess.Visit{
-		At: now, User: v.account.ID, Address: from.Address, Confirmed: v.factor != "",
-		Device: standing(&device, v.proven && (device.ID == v.device.ID || s.config.DeviceBinding == trust.BindingOff)),
+	attempt.newDevice = made
+	verdict, err := s.assessor.Assess(ctx, assess.SignIn{
+		At: now, User: attempt.account.ID, Address: from.Address, Confirmed: attempt.factor != "",
+		Device: deviceTrust(&device, attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
 	})
 	if err != nil {
 		return auth.Session{}, err
 	}
 	session := auth.Session{
 		ID:     secrets.NewUUID[auth.SessionID](s.ports.Entropy),
-		UserID: v.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
+		UserID: attempt.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
 		TrustLevel: verdict.Level,
 		RiskScore:  verdict.Score,
 		CreatedAt:  now, LastActivity: now,
@@ -39,24 +40,25 @@ func (s *Service) open(ctx context.Context, from Visit, v *visitor, now time.Tim
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, err
 	}
-	return session, s.ports.Trail.Record(ctx, entriesOf(&session, &verdict, &device, made, v.factor)...)
+	return session, s.ports.Trail.Record(ctx, sessionEntries(&session, &verdict, &device, made, attempt.factor)...)
 }
 
-// standing is what is known of a device for trust.
-func standing(d *auth.Device, proven bool) trust.Device {
+// deviceTrust returns the properties of a device that its trust depends on.
+func deviceTrust(d *auth.Device, proven bool) trust.Device {
 	return trust.Device{Confirmed: d.Confirmed, Trusted: d.TrustStatus == auth.DeviceTrusted, Proven: proven}
 }
 
-// maxRevocations is how often in a row a device may be revoked under a login's hands.
+// maxRevocations is how often a login tries to record a device that is revoked at the same time.
 const maxRevocations = 3
 
-// meet finds or makes the device and notes the visit. The device is held for the transaction, so that revoking it and this
-// login come one after the other.
-func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Time) (auth.Device, bool, error) {
-	kind := clientOf(from.Device.UserAgent())
+// ensureDevice returns the device of the attempt, updated to this sign-in, and whether it was
+// created. It locks the row of the device for the transaction, so that a revocation comes before or
+// after this login. The error is fault.Unavailable if the device is revoked again and again.
+func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Device, bool, error) {
+	kind := parseUserAgent(from.Device.UserAgent())
 	fresh := auth.Device{
 		ID:     secrets.NewUUID[auth.DeviceID](s.ports.Entropy),
-		UserID: v.account.ID, Identity: v.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
+		UserID: attempt.account.ID, Identity: attempt.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
 		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
 	}
 	for range maxRevocations {
@@ -81,21 +83,21 @@ func (s *Service) meet(ctx context.Context, from Visit, v *visitor, now time.Tim
 	return auth.Device{}, false, fault.New(fault.Unavailable, "", "the device is being revoked, try again").After(time.Second)
 }
 
-// entriesOf returns what a new session leaves in the audit log (contract A-47), in the order of the
+// sessionEntries returns the audit entries of a new session (contract A-47), in the order of the
 // events.
-func entriesOf(
+func sessionEntries(
 	session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool, factor auth.Factor,
 ) []audit.Entry {
-	attempt := map[string]any{
-		"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
+	details := map[string]any{
+		"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
 		"trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
 	}
 	if factor != "" {
-		attempt["step"], attempt["factor"] = stepMFA, string(factor)
+		details["step"], details["factor"] = stepMFA, string(factor)
 	}
 	entries := []audit.Entry{
 		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, verdict)},
-		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: attempt},
+		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: details},
 	}
 	if made {
 		entries = append(entries, audit.Entry{
@@ -109,7 +111,7 @@ func entriesOf(
 		entries = append(entries, audit.Entry{
 			Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
 				"reason": "high_risk", "riskScore": verdict.Score, "sessionId": string(session.ID),
-				"ipAddress": address(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
+				"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
 			},
 		})
 	}

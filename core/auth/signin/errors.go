@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// errLockedByOperator refuses a person whom only an operator lets in again: until the end of all time, as far as one can write
-// it.
+// errLockedByOperator returns the error for an account that an operator has locked. Its
+// lockoutUntil is the greatest date that the format can hold, because only an operator can end the
+// lock.
 func errLockedByOperator() error {
 	return lockout.Refusal(time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
 }

@@ -11,24 +11,25 @@ import (
 // tokenID is the jti of an access token.
 type tokenID string
 
-// issue gives a new session its first pair of tokens.
-func (s *Service) issue(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
+// issueTokens stores the first refresh token of a new session and returns it with an access token.
+func (s *Service) issueTokens(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
 	secret := secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
-	if err := s.remember(ctx, session, secret, now); err != nil {
+	if err := s.saveRefreshToken(ctx, session, secret, now); err != nil {
 		return Result{}, err
 	}
-	return s.pair(ctx, session, secret, now)
+	return s.signTokens(ctx, session, secret, now)
 }
 
-// remember stores a generation of a session's refresh token.
-func (s *Service) remember(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) error {
+// saveRefreshToken stores the hash of a refresh token of a session.
+func (s *Service) saveRefreshToken(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) error {
 	return s.ports.RefreshTokens.Add(ctx, auth.RefreshToken{
 		Hash: auth.HashSecret(secret), SessionID: session.ID, IssuedAt: now, ExpiresAt: session.ExpiresAt,
 	})
 }
 
-// pair signs an access token to go with a refresh token. It is good no longer than the session.
-func (s *Service) pair(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
+// signTokens signs an access token and returns it together with the refresh token. The access token
+// expires with the session at the latest.
+func (s *Service) signTokens(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
 	expires := now.Add(s.config.AccessTokenTTL)
 	if expires.After(session.ExpiresAt) {
 		expires = session.ExpiresAt
