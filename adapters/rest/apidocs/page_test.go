@@ -97,14 +97,14 @@ func TestPageSaysWhatIsInTheDocument(t *testing.T) {
 	text = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")
 	text = html.UnescapeString(strings.Join(strings.Fields(text), " "))
 	for _, want := range []string{
-		"limit query integer Most entries of a page. Where documents are large it ends early, and a search or a list of updates does so when 10,000 entries have been looked at, perhaps with none; only an answer without nextCursor is the last. 1 to 100; default 30",
+		"limit query integer Maximum number of entries of a page. A page ends early if documents are large. A search or a list of updates also ends a page after 10,000 entries were checked, possibly without a result. Only a response without nextCursor is the last page. 1 to 100; default 30",
 		"name required string Reverse-DNS namespace, a slash and the server's name 3 to 200 characters; pattern ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$; such as com.example/weather",
 		"packages array of Package How to install the server",
-		"repository Repository Where the source is",
-		"metadata.count required integer Entries of this page at least 0",
+		"repository Repository The location of the source code",
+		"metadata.count required integer Number of entries of this page at least 0",
 		"server required Document",
 		"ServerDetail or ImportedDocument",
-		"theme string Left out means any theme one of light, dark",
+		"theme string Any theme if left out one of light, dark",
 		"variables object of Input",
 		"requiresMFA required boolean always false",
 		`"status": "deprecated"`,
