@@ -46,12 +46,12 @@ func rowOfAccount(a auth.Account) *accountRow {
 	return &accountRow{
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: filled(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
-		MFARecovery: a.MFA.Recovery, MFAEnrolled: at(a.MFA.Enrolment.At), MFAEnroller: a.MFA.Enrolment.SessionID,
-		ReplacedHash: a.Replaced.Hash, ReplacedAt: at(a.Replaced.At), CreatedAt: at(a.CreatedAt), UpdatedAt: at(a.UpdatedAt),
+		MFARecovery: a.MFA.Recovery, MFAEnrolled: newInstant(a.MFA.Enrolment.At), MFAEnroller: a.MFA.Enrolment.SessionID,
+		ReplacedHash: a.Replaced.Hash, ReplacedAt: newInstant(a.Replaced.At), CreatedAt: newInstant(a.CreatedAt), UpdatedAt: newInstant(a.UpdatedAt),
 	}
 }
 
-func (r *accountRow) account() auth.Account {
+func (r *accountRow) toAccount() auth.Account {
 	return auth.Account{
 		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
 		MFA: auth.MFA{
@@ -65,9 +65,9 @@ func (r *accountRow) account() auth.Account {
 
 // Create adds an account.
 func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		// A conflict must not fail the statement: the transaction may go on.
-		n, err := s.db.affected(tx.NewInsert().Model(rowOfAccount(a)).On("CONFLICT DO NOTHING").Exec(ctx))
+		n, err := s.db.affectedRows(tx.NewInsert().Model(rowOfAccount(a)).On("CONFLICT DO NOTHING").Exec(ctx))
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "", "the e-mail address is taken")
 		}
@@ -78,21 +78,21 @@ func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 // Get returns the account of an id.
 func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Account, error) {
-		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
 	})
 }
 
 // ByEmail returns the account of an address.
 func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Account, error) {
-		return s.one(ctx, db.NewSelect().Where("email = ?", email))
+		return s.findOne(ctx, db.NewSelect().Where("email = ?", email))
 	})
 }
 
 // Update lets change alter an account.
 func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		a, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		a, err := s.findOne(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth
 		}
 		_, err = tx.NewUpdate().Model(rowOfAccount(a)).ExcludeColumn("id", "email", "created_at").
 			Where("id = ?", id).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -114,22 +114,22 @@ func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]aut
 		var rows []accountRow
 		err := db.NewSelect().Model(&rows).Where("email > ?", after).Order("email").Limit(limit).Scan(ctx)
 		if err != nil {
-			return nil, s.db.fault(err)
+			return nil, s.db.classifyError(err)
 		}
 		list := make([]auth.Account, len(rows))
 		for i := range rows {
-			list[i] = rows[i].account()
+			list[i] = rows[i].toAccount()
 		}
 		return list, nil
 	})
 }
 
-func (s *Accounts) one(ctx context.Context, q *bun.SelectQuery) (auth.Account, error) {
+func (s *Accounts) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Account, error) {
 	row := new(accountRow)
 	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Account{}, s.db.found(err, "account")
+		return auth.Account{}, s.db.classifyLookup(err, "account")
 	}
-	return row.account(), nil
+	return row.toAccount(), nil
 }
 
 // recoveryHashes are the hashes of recovery codes as a column holds them: one

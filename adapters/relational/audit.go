@@ -41,12 +41,12 @@ func rowOfEvent(e auth.Event) (*eventRow, error) {
 		}
 	}
 	return &eventRow{
-		ID: e.ID, Time: at(e.Time), Type: e.Type, UserID: sql.NullString{String: string(e.UserID), Valid: e.UserID != ""},
+		ID: e.ID, Time: newInstant(e.Time), Type: e.Type, UserID: sql.NullString{String: string(e.UserID), Valid: e.UserID != ""},
 		Success: e.Success, Details: string(details),
 	}, nil
 }
 
-func (r *eventRow) event() (auth.Event, error) {
+func (r *eventRow) toEvent() (auth.Event, error) {
 	e := auth.Event{
 		ID: r.ID, Time: r.Time.Time, Type: r.Type, UserID: auth.UserID(r.UserID.String),
 		Success: r.Success, Details: map[string]any{},
@@ -69,9 +69,9 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 			return err
 		}
 	}
-	return l.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return l.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&rows).Exec(ctx)
-		return l.db.fault(err)
+		return l.db.classifyError(err)
 	})
 }
 
@@ -86,18 +86,18 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 		total  int
 	}
 	found, err := reading(ctx, l.db, func(ctx context.Context, db bun.IDB) (r result, err error) {
-		r.events, r.total, err = l.search(ctx, db, q)
+		r.events, r.total, err = l.searchEvents(ctx, db, q)
 		return r, err
 	})
 	return found.events, found.total, err
 }
 
-func (l *AuditLog) search(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.UserID == "" || q.Uncounted {
 		return l.searchUncounted(ctx, db, q)
 	}
 	if q.Offset == 0 {
-		events, err = l.page(ctx, db, q)
+		events, err = l.readPage(ctx, db, q)
 		if err != nil || (len(events) > 0 && len(events) < q.Limit) {
 			return events, len(events), err
 		}
@@ -105,7 +105,7 @@ func (l *AuditLog) search(ctx context.Context, db bun.IDB, q authstore.AuditQuer
 		if err != nil {
 			return nil, 0, err
 		}
-		total, err = l.total(ctx, db, q, counted)
+		total, err = l.countMatching(ctx, db, q, counted)
 		return events, total, err
 	}
 	return l.laterPage(ctx, db, q)
@@ -117,35 +117,35 @@ func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQ
 	if err != nil {
 		return nil, 0, err
 	}
-	if events, err = l.page(ctx, db, counted.skip(q)); err != nil {
+	if events, err = l.readPage(ctx, db, counted.skipDays(q)); err != nil {
 		return nil, 0, err
 	}
 	if len(events) > 0 && len(events) < q.Limit {
 		return events, q.Offset + len(events), nil
 	}
-	total, err = l.total(ctx, db, q, counted)
+	total, err = l.countMatching(ctx, db, q, counted)
 	return events, total, err
 }
 
 // searchUncounted searches without the counts of days, which are of one person each.
 func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
-	if events, err = l.page(ctx, db, q); err != nil || q.Uncounted {
+	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
 	}
-	total, err = l.total(ctx, db, q, countedDays{})
+	total, err = l.countMatching(ctx, db, q, countedDays{})
 	return events, total, err
 }
 
-// page reads the events of one page.
-func (l *AuditLog) page(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
+// readPage reads the events of one page.
+func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
 	var rows []eventRow
 	if err := onePage(db, q).Scan(ctx, &rows); err != nil {
-		return nil, l.db.fault(err)
+		return nil, l.db.classifyError(err)
 	}
 	events := make([]auth.Event, len(rows))
 	for i := range rows {
 		var err error
-		if events[i], err = rows[i].event(); err != nil {
+		if events[i], err = rows[i].toEvent(); err != nil {
 			return nil, err
 		}
 	}
@@ -157,10 +157,10 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 	if limit < 1 {
 		return 0, ctx.Err()
 	}
-	err = l.db.write(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
-		old := tx.NewSelect().TableExpr("audit_events").Column("id").Where("time < ?", at(before)).
+	err = l.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		old := tx.NewSelect().TableExpr("audit_events").Column("id").Where("time < ?", newInstant(before)).
 			Order("time", "id").Limit(limit)
-		n, err = l.db.affected(tx.NewDelete().Model((*eventRow)(nil)).Where("id IN (?)", old).Exec(ctx))
+		n, err = l.db.affectedRows(tx.NewDelete().Model((*eventRow)(nil)).Where("id IN (?)", old).Exec(ctx))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -173,7 +173,7 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 // its own rows are read however great the offset is; the first has no others
 // before it, and is spared to find each row twice.
 func onePage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
-	chosen := matching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
+	chosen := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
 	if q.Offset > 0 {
 		chosen = db.NewSelect().TableExpr("audit_events").
 			Where("id IN (?)", chosen.Column("id").Offset(q.Offset)).Order("time DESC", "id DESC")
@@ -181,8 +181,8 @@ func onePage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
 	return chosen.ColumnExpr("*")
 }
 
-// matching narrows a selection to the events of a query.
-func matching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
+// selectMatching narrows a selection to the events of a query.
+func selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
 	if q.UserID != "" {
 		s.Where("user_id = ?", q.UserID)
 	}
@@ -190,10 +190,10 @@ func matching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
 		s.Where("type = ?", q.Type)
 	}
 	if !q.After.IsZero() {
-		s.Where("time > ?", at(q.After))
+		s.Where("time > ?", newInstant(q.After))
 	}
 	if !q.Before.IsZero() {
-		s.Where("time < ?", at(q.Before))
+		s.Where("time < ?", newInstant(q.Before))
 	}
 	return s
 }

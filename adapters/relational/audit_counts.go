@@ -43,17 +43,17 @@ func startOfDay(number int64) time.Time { return time.Unix(number*int64(day/time
 // and is not counted yet. It reports whether there was such an hour that ended at or before the
 // time until. Of parallel calls one counts an hour.
 func (l *AuditLog) CountHour(ctx context.Context, until time.Time) (counted bool, err error) {
-	err = l.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = l.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		counted = false
 		part := new(countedPart)
 		if err := l.db.forChange(tx.NewSelect().Model(part).Where("id = 1")).Scan(ctx); err != nil {
-			return l.db.fault(err)
+			return l.db.classifyError(err)
 		}
 		var next []eventRow
 		err := tx.NewSelect().Model(&next).Column("time").Where("time >= ?", part.Until).
 			Order("time").Limit(1).Scan(ctx)
 		if err != nil || len(next) == 0 {
-			return l.db.fault(err)
+			return l.db.classifyError(err)
 		}
 		start := next[0].Time.Truncate(hour)
 		end := start.Add(hour)
@@ -64,31 +64,31 @@ func (l *AuditLog) CountHour(ctx context.Context, until time.Time) (counted bool
 		if err := l.addToDay(ctx, tx, start, end); err != nil {
 			return err
 		}
-		part.Until = at(end)
+		part.Until = newInstant(end)
 		_, err = tx.NewUpdate().Model(part).Column("counted_until").WherePK().Exec(ctx)
-		return l.db.fault(err)
+		return l.db.classifyError(err)
 	})
 	return counted, err
 }
 
 // addToDay adds the events from start, up to but without end, to the counts of the day of start.
 func (l *AuditLog) addToDay(ctx context.Context, tx bun.IDB, start, end time.Time) error {
-	_, err := l.db.exec(ctx, tx, `INSERT INTO audit_day_counts AS d (user_id, day, type, events)
+	_, err := l.db.execStatement(ctx, tx, `INSERT INTO audit_day_counts AS d (user_id, day, type, events)
 		SELECT user_id, ?, type, count(*) FROM audit_events
 			WHERE time >= ? AND time < ? AND user_id IS NOT NULL GROUP BY user_id, type
 		ON CONFLICT (user_id, day, type) DO UPDATE SET events = d.events + excluded.events`,
-		dayNumber(start), at(start), at(end))
+		dayNumber(start), newInstant(start), newInstant(end))
 	return err
 }
 
 // forgetDays lets the counts begin after the day of a time, events before which were removed.
 func (l *AuditLog) forgetDays(ctx context.Context, tx bun.IDB, before time.Time) error {
 	first := dayNumber(before) + 1
-	moved, err := l.db.exec(ctx, tx, "UPDATE audit_counted SET first_day = ? WHERE id = 1 AND first_day < ?", first, first)
+	moved, err := l.db.execStatement(ctx, tx, "UPDATE audit_counted SET first_day = ? WHERE id = 1 AND first_day < ?", first, first)
 	if err != nil || moved == 0 {
 		return err
 	}
-	_, err = l.db.exec(ctx, tx, "DELETE FROM audit_day_counts WHERE day < ?", first)
+	_, err = l.db.execStatement(ctx, tx, "DELETE FROM audit_day_counts WHERE day < ?", first)
 	return err
 }
 
@@ -124,12 +124,12 @@ func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q authstore.Audi
 		counts.JoinOn("d.type = ?", q.Type)
 	}
 	if !q.Before.IsZero() {
-		counts.JoinOn("(d.day < ? OR c.counted_until <= ?)", before, at(q.Before))
+		counts.JoinOn("(d.day < ? OR c.counted_until <= ?)", before, newInstant(q.Before))
 	}
 	err := counts.ColumnExpr("c.first_day, c.counted_until, d.day, CAST(sum(d.events) AS bigint) AS events").
 		GroupExpr("c.first_day, c.counted_until, d.day").OrderExpr("d.day DESC").Scan(ctx, &part)
 	if err != nil || len(part) == 0 {
-		return countedDays{}, l.db.fault(err)
+		return countedDays{}, l.db.classifyError(err)
 	}
 	var c countedDays
 	c.from, c.to = startOfDay(max(first, part[0].FirstDay)), part[0].Until.Time
@@ -145,8 +145,8 @@ func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q authstore.Audi
 			c.events += *row.Events
 		}
 	}
-	c.newer, err = matching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?", at(c.to)).Count(ctx)
-	return c, l.db.fault(err)
+	c.newer, err = selectMatching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?", newInstant(c.to)).Count(ctx)
+	return c, l.db.classifyError(err)
 }
 
 // wholeDays returns the first day that lies wholly after q.After, and the day of q.Before, the first
@@ -158,20 +158,20 @@ func wholeDays(q authstore.AuditQuery) (first, before int64) {
 	return first, dayNumber(q.Before)
 }
 
-// total returns how many events match a query: those of counted days and newer ones, which are
+// countMatching returns how many events match a query: those of counted days and newer ones, which are
 // known, and older ones, which it counts from an index alone.
-func (l *AuditLog) total(ctx context.Context, db bun.IDB, q authstore.AuditQuery, c countedDays) (int, error) {
-	older := matching(db.NewSelect().TableExpr("audit_events"), q)
+func (l *AuditLog) countMatching(ctx context.Context, db bun.IDB, q authstore.AuditQuery, c countedDays) (int, error) {
+	older := selectMatching(db.NewSelect().TableExpr("audit_events"), q)
 	if !c.to.IsZero() {
-		older.Where("time < ?", at(c.from))
+		older.Where("time < ?", newInstant(c.from))
 	}
 	n, err := older.Count(ctx)
-	return c.newer + c.events + n, l.db.fault(err)
+	return c.newer + c.events + n, l.db.classifyError(err)
 }
 
-// skip returns a query for the same page as q that begins at a later day and so has a smaller offset:
+// skipDays returns a query for the same page as q that begins at a later day and so has a smaller offset:
 // the days that the page certainly lies behind are passed over by their counts.
-func (c countedDays) skip(q authstore.AuditQuery) authstore.AuditQuery {
+func (c countedDays) skipDays(q authstore.AuditQuery) authstore.AuditQuery {
 	if c.to.IsZero() || q.Offset < c.newer {
 		return q
 	}

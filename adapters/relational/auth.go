@@ -120,25 +120,25 @@ func (d *DB) forChange(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// found gives the fault of a query for one row the name of what is looked for.
-func (d *DB) found(err error, what string) error {
+// classifyLookup gives the fault of a query for one row the name of what is looked for.
+func (d *DB) classifyLookup(err error, what string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return noSuch(what)
 	}
-	return d.fault(err)
+	return d.classifyError(err)
 }
 
 func noSuch(what string) error {
 	return fault.Newf(fault.NotFound, auth.CodeNotFound, "there is no such %s", what)
 }
 
-// affected returns how many rows a statement changed.
-func (d *DB) affected(res sql.Result, err error) (int, error) {
+// affectedRows returns how many rows a statement changed.
+func (d *DB) affectedRows(res sql.Result, err error) (int, error) {
 	if err != nil {
-		return 0, d.fault(err)
+		return 0, d.classifyError(err)
 	}
 	n, err := res.RowsAffected()
-	return int(n), d.fault(err)
+	return int(n), d.classifyError(err)
 }
 
 // inBatches calls remove, each time in a transaction of its own unless ctx
@@ -147,7 +147,7 @@ func (d *DB) affected(res sql.Result, err error) (int, error) {
 func (d *DB) inBatches(ctx context.Context, remove func(ctx context.Context, tx bun.IDB) (int, error)) (total int, err error) {
 	for {
 		var n int
-		err := d.write(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		err := d.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
 			n, err = remove(ctx, tx)
 			return err
 		})

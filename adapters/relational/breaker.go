@@ -54,7 +54,7 @@ func NewBreaker(probe Probe) (*Breaker, func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.run(life)
+		b.probeOnRequest(life)
 	}()
 	return b, func() {
 		end()
@@ -81,22 +81,22 @@ func (b *Breaker) Trusts(made, answered time.Time) bool {
 	return int64(answered.Sub(b.started)) >= b.distrusted.Load() && int64(made.Sub(b.started)) >= b.outdated.Load()
 }
 
-// distrust keeps the connections that have not answered since a time from being used again.
-func (b *Breaker) distrust(since time.Time) {
+// retireIdleSince keeps the connections that have not answered since a time from being used again.
+func (b *Breaker) retireIdleSince(since time.Time) {
 	if b != nil {
-		advance(&b.distrusted, int64(since.Sub(b.started)))
+		advanceTo(&b.distrusted, int64(since.Sub(b.started)))
 	}
 }
 
-// outdate keeps all connections that there are now from being used again.
-func (b *Breaker) outdate() {
+// retireAll keeps all connections that there are now from being used again.
+func (b *Breaker) retireAll() {
 	if b != nil {
-		advance(&b.outdated, int64(time.Since(b.started)))
+		advanceTo(&b.outdated, int64(time.Since(b.started)))
 	}
 }
 
-// advance sets a moment to a later one, and leaves it where it is later already.
-func advance(moment *atomic.Int64, to int64) {
+// advanceTo sets a moment to a later one, and leaves it where it is later already.
+func advanceTo(moment *atomic.Int64, to int64) {
 	for before := moment.Load(); to > before && !moment.CompareAndSwap(before, to); {
 		before = moment.Load()
 	}
@@ -109,8 +109,8 @@ func (b *Breaker) noteAnswer() {
 	}
 }
 
-// suspect has the database probed, since a call that began at a time got no answer.
-func (b *Breaker) suspect(began time.Time) {
+// requestProbe has the database probed, since a call that began at a time got no answer.
+func (b *Breaker) requestProbe(began time.Time) {
 	if b == nil {
 		return
 	}
@@ -120,8 +120,8 @@ func (b *Breaker) suspect(began time.Time) {
 	}
 }
 
-// run probes the database whenever there is a reason to.
-func (b *Breaker) run(life context.Context) {
+// probeOnRequest probes the database whenever there is a reason to.
+func (b *Breaker) probeOnRequest(life context.Context) {
 	var alive time.Time // when the last probe that was answered began
 	for {
 		select {
@@ -131,31 +131,31 @@ func (b *Breaker) run(life context.Context) {
 			if began.Before(alive) {
 				continue
 			}
-			alive = b.examine(life)
-			b.distrust(began)
+			alive = b.checkDatabase(life)
+			b.retireIdleSince(began)
 		}
 	}
 }
 
-// examine probes the database and waits until it is there. It returns when the probe began that was
+// checkDatabase probes the database and waits until it is there. It returns when the probe began that was
 // answered. A probe that fails early is repeated before the breaker opens: its own connection may
 // have been ended.
-func (b *Breaker) examine(life context.Context) time.Time {
+func (b *Breaker) checkDatabase(life context.Context) time.Time {
 	first := time.Now()
 	for {
 		began := time.Now()
-		err := b.look(life)
+		err := b.probeOnce(life)
 		switch {
 		case err == nil:
 			return began
 		case time.Since(first) > probeGap || !pause.For(life, probeGap/5):
-			return b.wait(life, err)
+			return b.waitUntilBack(life, err)
 		}
 	}
 }
 
-// look probes the database once. It returns nil if that or any other call was answered.
-func (b *Breaker) look(life context.Context) error {
+// probeOnce probes the database once. It returns nil if that or any other call was answered.
+func (b *Breaker) probeOnce(life context.Context) error {
 	b.answered.Store(false)
 	b.probing.Store(true)
 	defer b.probing.Store(false)
@@ -167,9 +167,9 @@ func (b *Breaker) look(life context.Context) error {
 	return nil
 }
 
-// wait opens the breaker, and closes it once the database answers. It returns when the probe began
+// waitUntilBack opens the breaker, and closes it once the database answers. It returns when the probe began
 // that was answered.
-func (b *Breaker) wait(life context.Context, err error) time.Time {
+func (b *Breaker) waitUntilBack(life context.Context, err error) time.Time {
 	if life.Err() != nil {
 		return time.Time{}
 	}
@@ -181,10 +181,10 @@ func (b *Breaker) wait(life context.Context, err error) time.Time {
 	}
 	for pause.For(life, probeGap) {
 		began := time.Now()
-		if b.look(life) != nil {
+		if b.probeOnce(life) != nil {
 			continue
 		}
-		b.distrust(began)
+		b.retireIdleSince(began)
 		b.allowDialling(life)
 		b.open.Store(false)
 		if b.log != nil {

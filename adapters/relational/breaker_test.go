@@ -31,7 +31,7 @@ func TestBreaker(t *testing.T) {
 		b, end := NewBreaker(f.probe)
 		defer end()
 		suspect := func() {
-			b.suspect(time.Now())
+			b.requestProbe(time.Now())
 			synctest.Wait()
 		}
 		suspect()
@@ -67,7 +67,7 @@ func TestBreaker(t *testing.T) {
 			t.Error("connections that did not answer are used again, or those that did are not")
 		}
 		time.Sleep(time.Nanosecond)
-		b.outdate()
+		b.retireAll()
 		if b.Trusts(before, time.Now()) || !b.Trusts(time.Now(), time.Now()) {
 			t.Error("outdated connections are used again, or new ones are not")
 		}
@@ -80,7 +80,7 @@ func TestBreakerEnds(t *testing.T) {
 		f := &fakeServer{}
 		f.away.Store(true)
 		b, end := NewBreaker(f.probe)
-		b.suspect(time.Now())
+		b.requestProbe(time.Now())
 		time.Sleep(probeTimeout + 1)
 		end()
 		if b.Dialling().Err() == nil {
@@ -92,9 +92,9 @@ func TestBreakerEnds(t *testing.T) {
 // TestNoBreaker uses the breaker of a database that has none.
 func TestNoBreaker(t *testing.T) {
 	var b *Breaker
-	b.suspect(time.Now())
+	b.requestProbe(time.Now())
 	b.noteAnswer()
-	b.distrust(time.Now())
+	b.retireIdleSince(time.Now())
 	if b.Refuses() {
 		t.Error("no breaker refuses")
 	}
@@ -129,7 +129,7 @@ func TestJudge(t *testing.T) {
 		"a caller, connection": {ended, ended, lost, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_ = d.judge(c.caller, c.bounded, time.Now(), c.err)
+			_ = d.classifyCall(c.caller, c.bounded, time.Now(), c.err)
 			select {
 			case <-b.reasons:
 				if !c.suspect {

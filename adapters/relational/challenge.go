@@ -36,11 +36,11 @@ type challengeRow struct {
 func rowOfChallenge(c auth.Challenge) *challengeRow {
 	return &challengeRow{
 		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: filled(c.CodeHash), Standby: c.Standby,
-		Attempts: c.Attempts, State: c.State, CreatedAt: at(c.CreatedAt), ExpiresAt: at(c.ExpiresAt),
+		Attempts: c.Attempts, State: c.State, CreatedAt: newInstant(c.CreatedAt), ExpiresAt: newInstant(c.ExpiresAt),
 	}
 }
 
-func (r *challengeRow) challenge() auth.Challenge {
+func (r *challengeRow) toChallenge() auth.Challenge {
 	return auth.Challenge{
 		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptied[auth.CodeHash](r.CodeHash), Standby: emptied[auth.CodeHash](r.Standby),
 		Attempts: r.Attempts, State: r.State, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
@@ -49,23 +49,23 @@ func (r *challengeRow) challenge() auth.Challenge {
 
 // Create adds a challenge.
 func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(rowOfChallenge(c)).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
 // Get returns a challenge in any state.
 func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Challenge, error) {
-		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
 	})
 }
 
 // Update lets change alter a challenge.
 func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		c, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		c, err := s.findOne(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
 		if err != nil {
 			return err
 		}
@@ -73,23 +73,23 @@ func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change fun
 			return err
 		}
 		_, err = tx.NewUpdate().Model(rowOfChallenge(c)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
 // DeleteExpired removes the challenges that ended before a time.
 func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
-		old := tx.NewSelect().Model((*challengeRow)(nil)).Column("id").Where("expires_at < ?", at(before)).
+		old := tx.NewSelect().Model((*challengeRow)(nil)).Column("id").Where("expires_at < ?", newInstant(before)).
 			Order("expires_at").Limit(batch)
-		return s.db.affected(tx.NewDelete().Model((*challengeRow)(nil)).Where("id IN (?)", old).Exec(ctx))
+		return s.db.affectedRows(tx.NewDelete().Model((*challengeRow)(nil)).Where("id IN (?)", old).Exec(ctx))
 	})
 }
 
-func (s *Challenges) one(ctx context.Context, q *bun.SelectQuery) (auth.Challenge, error) {
+func (s *Challenges) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Challenge, error) {
 	row := new(challengeRow)
 	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Challenge{}, s.db.found(err, "challenge")
+		return auth.Challenge{}, s.db.classifyLookup(err, "challenge")
 	}
-	return row.challenge(), nil
+	return row.toChallenge(), nil
 }

@@ -52,32 +52,32 @@ func (d *DB) Log(log *logrus.Entry) {
 	}
 }
 
-// write calls do with the transaction that ctx carries, or else with one of
+// inTransaction calls do with the transaction that ctx carries, or else with one of
 // its own. do passes its context on to every statement.
-func (d *DB) write(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
-	if t := d.carried(ctx); t != nil {
+func (d *DB) inTransaction(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
+	if t := d.carriedTransaction(ctx); t != nil {
 		return do(ctx, t.tx)
 	}
 	return d.Atomically(ctx, func(ctx context.Context) error {
-		return do(ctx, d.carried(ctx).tx)
+		return do(ctx, d.carriedTransaction(ctx).tx)
 	})
 }
 
-// exec runs a statement and tells how many rows it changed. Its errors are
+// execStatement runs a statement and tells how many rows it changed. Its errors are
 // classified.
-func (d *DB) exec(ctx context.Context, db bun.IDB, statement string, args ...any) (changed int64, err error) {
+func (d *DB) execStatement(ctx context.Context, db bun.IDB, statement string, args ...any) (changed int64, err error) {
 	res, err := db.ExecContext(ctx, statement, args...)
 	if err != nil {
-		return 0, d.fault(err)
+		return 0, d.classifyError(err)
 	}
 	changed, err = res.RowsAffected()
-	return changed, d.fault(err)
+	return changed, d.classifyError(err)
 }
 
-// scan reads what a query returns into one value, or into a slice. Its errors
+// scanInto reads what a query returns into one value, or into a slice. Its errors
 // are classified.
-func (d *DB) scan(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
-	return d.fault(db.NewRaw(query, args...).Scan(ctx, into))
+func (d *DB) scanInto(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
+	return d.classifyError(db.NewRaw(query, args...).Scan(ctx, into))
 }
 
 // readPage returns one page of the rows that a query selects, and how many it selects in all: they
@@ -96,14 +96,14 @@ func selectPage[R any](ctx context.Context, d *DB, q *bun.SelectQuery, page auth
 	q.Model(&rows)
 	if page.Limit > 0 {
 		if err := q.Limit(page.Limit).Offset(page.Offset).Scan(ctx); err != nil {
-			return nil, 0, d.fault(err)
+			return nil, 0, d.classifyError(err)
 		}
 		if len(rows) < page.Limit && (len(rows) > 0 || page.Offset == 0) {
 			return rows, page.Offset + len(rows), nil
 		}
 	}
 	total, err = q.Count(ctx)
-	return rows, total, d.fault(err)
+	return rows, total, d.classifyError(err)
 }
 
 // mustChange returns fault.NotFound when exec changed no row.

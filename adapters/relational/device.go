@@ -44,12 +44,12 @@ func rowOfDevice(d auth.Device) *deviceRow {
 	return &deviceRow{
 		ID: d.ID, UserID: d.UserID, Identity: d.Identity,
 		TrustStatus: d.TrustStatus, Confirmed: d.Confirmed, Revoked: d.Revoked,
-		FirstSeen: at(d.FirstSeen), LastSeen: at(d.LastSeen),
+		FirstSeen: newInstant(d.FirstSeen), LastSeen: newInstant(d.LastSeen),
 		Type: d.Type, Browser: d.Browser, OS: d.OS, LastIPAddress: address{d.LastIPAddress},
 	}
 }
 
-func (r *deviceRow) device() auth.Device {
+func (r *deviceRow) toDevice() auth.Device {
 	return auth.Device{
 		ID: r.ID, UserID: r.UserID, Identity: r.Identity,
 		TrustStatus: r.TrustStatus, Confirmed: r.Confirmed, Revoked: r.Revoked,
@@ -62,21 +62,21 @@ func (r *deviceRow) device() auth.Device {
 // unique index decides between parallel calls: what loses against it reads
 // what won.
 func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, made bool, err error) {
-	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		made = false
 		for range maxEnsure {
-			dev, err = s.one(ctx, current(tx.NewSelect(), d.UserID, d.Identity))
+			dev, err = s.findOne(ctx, selectCurrent(tx.NewSelect(), d.UserID, d.Identity))
 			if !fault.Is(err, fault.NotFound) {
 				return err
 			}
-			n, err := s.db.affected(tx.NewInsert().Model(rowOfDevice(d)).
+			n, err := s.db.affectedRows(tx.NewInsert().Model(rowOfDevice(d)).
 				On("CONFLICT (user_id, identity) WHERE NOT revoked DO NOTHING").Exec(ctx))
 			if err != nil {
 				return err
 			}
 			if n == 1 {
 				made = true
-				dev, err = s.one(ctx, tx.NewSelect().Where("id = ?", d.ID)) // with the times as they are stored
+				dev, err = s.findOne(ctx, tx.NewSelect().Where("id = ?", d.ID)) // with the times as they are stored
 				return err
 			}
 		}
@@ -91,21 +91,21 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 // Find returns the user's device of an identity that is not revoked.
 func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Device, error) {
-		return s.one(ctx, current(db.NewSelect(), user, identity))
+		return s.findOne(ctx, selectCurrent(db.NewSelect(), user, identity))
 	})
 }
 
 // Get returns a device, revoked or not.
 func (s *Devices) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Device, error) {
-		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
 	})
 }
 
 // Update lets change alter a device.
 func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		d, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		d, err := s.findOne(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*aut
 			return err
 		}
 		_, err = tx.NewUpdate().Model(rowOfDevice(d)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -122,16 +122,16 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, erro
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.DeviceID
 		unused := tx.NewSelect().Model((*deviceRow)(nil)).Column("id").
-			Where("(revoked OR NOT confirmed)").Where("last_seen < ?", at(before)).
+			Where("(revoked OR NOT confirmed)").Where("last_seen < ?", newInstant(before)).
 			Where("NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.device_id = device_row.id)").
 			Order("last_seen").Limit(batch)
 		if err := s.db.forChange(unused).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-			return 0, s.db.fault(err)
+			return 0, s.db.classifyError(err)
 		}
 		if _, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
-			return 0, s.db.fault(err)
+			return 0, s.db.classifyError(err)
 		}
-		return s.db.affected(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+		return s.db.affectedRows(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
 	})
 }
 
@@ -145,20 +145,20 @@ func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequ
 	}
 	list = make([]auth.Device, len(rows))
 	for i := range rows {
-		list[i] = rows[i].device()
+		list[i] = rows[i].toDevice()
 	}
 	return list, total, nil
 }
 
-func (s *Devices) one(ctx context.Context, q *bun.SelectQuery) (auth.Device, error) {
+func (s *Devices) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Device, error) {
 	row := new(deviceRow)
 	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Device{}, s.db.found(err, "device")
+		return auth.Device{}, s.db.classifyLookup(err, "device")
 	}
-	return row.device(), nil
+	return row.toDevice(), nil
 }
 
-// current selects the user's device of an identity that is not revoked.
-func current(q *bun.SelectQuery, user auth.UserID, identity auth.DeviceIdentity) *bun.SelectQuery {
+// selectCurrent selects the user's device of an identity that is not revoked.
+func selectCurrent(q *bun.SelectQuery, user auth.UserID, identity auth.DeviceIdentity) *bun.SelectQuery {
 	return q.Where("user_id = ?", user).Where("identity = ?", identity).Where("NOT revoked")
 }

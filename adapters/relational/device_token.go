@@ -30,15 +30,15 @@ type deviceTokenRow struct {
 // device's row is locked first: each of two parallel calls would otherwise not
 // see the token of the other.
 func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var device auth.DeviceID
 		err := s.db.forChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?", t.DeviceID)).Scan(ctx, &device)
 		if err != nil {
-			return s.db.found(err, "device")
+			return s.db.classifyLookup(err, "device")
 		}
-		row := &deviceTokenRow{Hash: hash(t.Hash), DeviceID: t.DeviceID, IssuedAt: at(t.IssuedAt)}
+		row := &deviceTokenRow{Hash: hash(t.Hash), DeviceID: t.DeviceID, IssuedAt: newInstant(t.IssuedAt)}
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		}
 		old := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", t.DeviceID)
 		if keep > 0 {
@@ -46,7 +46,7 @@ func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) er
 				Where("device_id = ?", t.DeviceID).Order("issued_at DESC", "hash DESC").Limit(keep))
 		}
 		_, err = old.Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -55,7 +55,7 @@ func (s *DeviceTokens) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceT
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.DeviceToken, error) {
 		row := new(deviceTokenRow)
 		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-			return auth.DeviceToken{}, s.db.found(err, "device token")
+			return auth.DeviceToken{}, s.db.classifyLookup(err, "device token")
 		}
 		return auth.DeviceToken{Hash: auth.TokenHash(row.Hash), DeviceID: row.DeviceID, IssuedAt: row.IssuedAt.Time}, nil
 	})
@@ -63,8 +63,8 @@ func (s *DeviceTokens) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceT
 
 // Remove deletes all tokens of a device.
 func (s *DeviceTokens) Remove(ctx context.Context, device auth.DeviceID) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", device).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }

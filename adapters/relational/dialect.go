@@ -62,11 +62,11 @@ const (
 	Refused                 // the database's own text must not be stored as it is, such as broken UTF-8
 )
 
-// fault classifies the error of a query, once: no rows is fault.NotFound, a
+// classifyError classifies the error of a query, once: no rows is fault.NotFound, a
 // broken unique constraint fault.Conflict, a database that is away or busy
 // fault.Unavailable, all else a fault of kind Internal. A context's error and
 // what is a fault already stay as they are.
-func (d *DB) fault(err error) error {
+func (d *DB) classifyError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -93,12 +93,12 @@ func (d *DB) fault(err error) error {
 	}
 }
 
-// retrying reports whether the database asks to run the transaction that ended with err again.
-func (d *DB) retrying(err error) bool {
+// isRetryable reports whether the database asks to run the transaction that ended with err again.
+func (d *DB) isRetryable(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Retrying
 }
 
-// lost reports whether err is a connection that could not be made, or broke.
-func (d *DB) lost(err error) bool {
+// isLost reports whether err is a connection that could not be made, or broke.
+func (d *DB) isLost(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Lost
 }

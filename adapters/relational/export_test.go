@@ -26,13 +26,13 @@ func (d *DB) Execute(ctx context.Context, statement string) error {
 
 // Run runs a statement in the transaction that ctx carries.
 func (d *DB) Run(ctx context.Context, statement string) error {
-	_, err := d.carried(ctx).tx.ExecContext(ctx, statement)
+	_, err := d.carriedTransaction(ctx).tx.ExecContext(ctx, statement)
 	return err
 }
 
 // Number returns what a query of one number finds.
 func (d *DB) Number(ctx context.Context, query string) (n int, err error) {
-	err = d.scan(ctx, d.reader, &n, query)
+	err = d.scanInto(ctx, d.reader, &n, query)
 	return n, err
 }
 
@@ -42,7 +42,7 @@ func (d *DB) Plans(ctx context.Context, reads func(ctx context.Context) error) (
 	seen := &queries{}
 	watched := &DB{reader: d.reader, writer: d.writer.WithQueryHook(seen), dialect: d.dialect}
 	err := watched.Atomically(ctx, func(ctx context.Context) error {
-		return reads(context.WithValue(ctx, carrier{d}, watched.carried(ctx)))
+		return reads(context.WithValue(ctx, carrier{d}, watched.carriedTransaction(ctx)))
 	})
 	plans := make(map[string]string, len(seen.texts))
 	for _, text := range seen.texts {
@@ -67,7 +67,7 @@ func (d *DB) Executions(ctx context.Context, generic bool, reads func(ctx contex
 	seen := &queries{}
 	watched := &DB{reader: d.reader, writer: d.writer.WithQueryHook(seen), dialect: d.dialect}
 	err := watched.Atomically(ctx, func(ctx context.Context) error {
-		return reads(context.WithValue(ctx, carrier{d}, watched.carried(ctx)))
+		return reads(context.WithValue(ctx, carrier{d}, watched.carriedTransaction(ctx)))
 	})
 	plans := make(map[string]string, len(seen.events))
 	for _, e := range seen.events {

@@ -17,10 +17,10 @@ var errFacts = errors.New("the column facts of a version has another form")
 func parseFacts(text string) (registry.Release, error) {
 	f := factReader{rest: text}
 	var r registry.Release
-	name, status := f.word(), f.word()
-	r.Latest = f.number() == 1
-	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = f.instant(), f.instant(), f.instant()
-	version := f.take(f.number())
+	name, status := f.readText(), f.readText()
+	r.Latest = f.readNumber() == 1
+	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = f.readTime(), f.readTime(), f.readTime()
+	version := f.readBytes(f.readNumber())
 	r.StatusMessage = f.rest
 	if f.failed {
 		return registry.Release{}, spoiltRow(errFacts)
@@ -44,7 +44,7 @@ type factReader struct {
 	failed bool
 }
 
-func (f *factReader) word() string {
+func (f *factReader) readText() string {
 	end := strings.IndexByte(f.rest, ' ')
 	if end < 0 {
 		f.failed = true
@@ -55,9 +55,9 @@ func (f *factReader) word() string {
 	return word
 }
 
-// number reads a decimal number, digit by digit since a listing has hundreds.
-func (f *factReader) number() int64 {
-	word := f.word()
+// readNumber reads a decimal number, digit by digit since a listing has hundreds.
+func (f *factReader) readNumber() int64 {
+	word := f.readText()
 	digits := strings.TrimPrefix(word, "-")
 	const most = 18 // digits that any int64 has room for
 	if digits == "" || len(digits) > most {
@@ -78,10 +78,10 @@ func (f *factReader) number() int64 {
 	return n
 }
 
-func (f *factReader) instant() time.Time { return time.UnixMicro(f.number()).UTC() }
+func (f *factReader) readTime() time.Time { return time.UnixMicro(f.readNumber()).UTC() }
 
-// take returns the next n bytes.
-func (f *factReader) take(n int64) string {
+// readBytes returns the next n bytes.
+func (f *factReader) readBytes(n int64) string {
 	if f.failed || n < 0 || n > int64(len(f.rest)) {
 		f.failed = true
 		return ""

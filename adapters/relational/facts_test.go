@@ -74,11 +74,11 @@ func TestArenaKeepsDocumentsApart(t *testing.T) {
 func TestUnpackRefusesWhatIsCutShort(t *testing.T) {
 	const facts = "com.example/a active 1 1 2 3 5 1.0.0"
 	packed := "36 " + facts + "{}" + endOfDocument
-	if got, err := unpack(packed+packed, 2); err != nil || len(got) != 2 || string(got[1].Document) != "{}" {
+	if got, err := unpackRecords(packed+packed, 2); err != nil || len(got) != 2 || string(got[1].Document) != "{}" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for n := 1; n < len(packed); n++ {
-		if _, err := unpack(packed[:n], 1); err == nil {
+		if _, err := unpackRecords(packed[:n], 1); err == nil {
 			t.Errorf("%q was read", packed[:n])
 		}
 	}

@@ -21,8 +21,8 @@ func NewGrants(db *DB) *Grants { return &Grants{db} }
 
 // Add answers grantstore.Store.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		added, err := s.db.exec(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		added, err := s.db.execStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 			string(g.Holder), string(g.Action), g.Pattern.String())
 		if err == nil && added == 0 {
 			return fault.New(fault.Conflict, "", "there is such a grant already")
@@ -33,24 +33,24 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 
 // Remove answers grantstore.Store.
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		return mustChange(s.db.exec(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return mustChange(s.db.execStatement(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
 			string(g.Holder), string(g.Action), g.Pattern.String()))
 	})
 }
 
 // Of answers grantstore.Store.
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.grants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
+	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
 }
 
 // List answers grantstore.Store.
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	return s.grants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
+	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
 		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)
 }
 
-func (s *Grants) grants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
+func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
 	return collected(ctx, s.db, query{text: text, args: args}, func(rows *sql.Rows) (all []registry.Grant, err error) {
 		for rows.Next() {
 			var holder, action, pattern string

@@ -21,11 +21,11 @@ var (
 	_ sql.Scanner          = (*instant)(nil)
 )
 
-// at returns a time for a row or for the argument of a query.
-func at(t time.Time) instant { return instant{t} }
+// newInstant returns a time for a row or for the argument of a query.
+func newInstant(t time.Time) instant { return instant{t} }
 
-// argument returns a time for the argument of a query that Bun does not see.
-func (d *DB) argument(t time.Time) any {
+// timeArgument returns a time for the argument of a query that Bun does not see.
+func (d *DB) timeArgument(t time.Time) any {
 	if d.dialect.Name == PostgreSQL {
 		return t.UTC()
 	}

@@ -14,11 +14,11 @@ import (
 // of the model neither facts nor documents, which are compact JSON, have a NUL.
 const endOfPart = "\x00"
 
-// joined returns the records of a query on SQLite, which come as one row of two
+// queryJoined returns the records of a query on SQLite, which come as one row of two
 // texts, and how many the query found. It returns none where a document has
 // more bytes than most, and does not read that. The query has a limit, without
 // which SQLite would take its order for one that nobody needs.
-func (s *Servers) joined(ctx context.Context, q query, most int) (all []registry.Record, found int, err error) {
+func (s *Servers) queryJoined(ctx context.Context, q query, most int) (all []registry.Record, found int, err error) {
 	q.text = `SELECT group_concat(p.facts, x'00'), group_concat(p.document, x'00')
 		FROM (SELECT v.facts, CASE WHEN length(v.document) <= ? THEN v.document END AS document FROM versions AS v WHERE ` + q.text + ") AS p"
 	q.args = append([]any{most}, q.args...)
@@ -33,14 +33,14 @@ func (s *Servers) joined(ctx context.Context, q query, most int) (all []registry
 	if err != nil {
 		return nil, 0, err
 	}
-	return part(texts[0].String, texts[1].String)
+	return splitJoined(texts[0].String, texts[1].String)
 }
 
-// part takes joined facts and documents apart. It returns no records where the
+// splitJoined takes joined facts and documents apart. It returns no records where the
 // ones are not as many as the others.
-func part(facts, documents string) (all []registry.Record, found int, err error) {
-	found = parts(facts)
-	if found == 0 || found != parts(documents) {
+func splitJoined(facts, documents string) (all []registry.Record, found int, err error) {
+	found = countJoined(facts)
+	if found == 0 || found != countJoined(documents) {
 		return nil, found, nil
 	}
 	all = make([]registry.Record, 0, found)
@@ -57,8 +57,8 @@ func part(facts, documents string) (all []registry.Record, found int, err error)
 	return all, found, nil
 }
 
-// parts returns how many values a text joins, none of which is empty.
-func parts(joined string) int {
+// countJoined returns how many values a text joins, none of which is empty.
+func countJoined(joined string) int {
 	if joined == "" {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestPart(t *testing.T) {
 	const facts, more = "com.example/a active 0 1 2 3 5 1.0.0", "com.example/a deleted 1 1 2 3 5 2.0.0gone"
-	got, found, err := part(facts+endOfPart+more, "{}"+endOfPart+"[1]")
+	got, found, err := splitJoined(facts+endOfPart+more, "{}"+endOfPart+"[1]")
 	if err != nil || found != 2 || len(got) != 2 || got[0].Version.String() != "1.0.0" || got[1].StatusMessage != "gone" {
 		t.Fatalf("got %+v, %d, %v", got, found, err)
 	}
@@ -17,14 +17,14 @@ func TestPart(t *testing.T) {
 		t.Errorf("the documents are %q and %q", got[0].Document, got[1].Document)
 	}
 	for _, documents := range []string{"", "{}", "{}" + endOfPart + "{}" + endOfPart + "{}"} {
-		if got, found, err := part(facts+endOfPart+more, documents); len(got) > 0 || found != 2 || err != nil {
+		if got, found, err := splitJoined(facts+endOfPart+more, documents); len(got) > 0 || found != 2 || err != nil {
 			t.Errorf("%q: got %+v, %d, %v", documents, got, found, err)
 		}
 	}
-	if got, found, err := part("", ""); len(got) > 0 || found != 0 || err != nil {
+	if got, found, err := splitJoined("", ""); len(got) > 0 || found != 0 || err != nil {
 		t.Errorf("nothing is %+v, %d, %v", got, found, err)
 	}
-	if _, _, err := part("com.example/a", "{}"); !fault.Is(err, fault.Internal) {
+	if _, _, err := splitJoined("com.example/a", "{}"); !fault.Is(err, fault.Internal) {
 		t.Errorf("spoilt facts: %v, want a fault of kind internal", err)
 	}
 }

@@ -41,15 +41,15 @@ const theRoot = 1
 // Announce stores a public key or renews when it was seen, which never goes
 // back.
 func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
-	return r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: at(k.SeenAt)}
-		n, err := r.db.affected(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+	return r.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: newInstant(k.SeenAt)}
+		n, err := r.db.affectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
 		if err != nil || n == 1 {
 			return err
 		}
 		known := new(signingKeyRow)
 		if err := r.db.forChange(tx.NewSelect().Model(known).Where("id = ?", k.ID)).Scan(ctx); err != nil {
-			return r.db.fault(err)
+			return r.db.classifyError(err)
 		}
 		switch {
 		case !bytes.Equal(known.PublicKey, k.Key):
@@ -58,7 +58,7 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 			return nil
 		}
 		_, err = tx.NewUpdate().Model(row).Column("seen_at").WherePK().Exec(ctx)
-		return r.db.fault(err)
+		return r.db.classifyError(err)
 	})
 }
 
@@ -66,9 +66,9 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
 	return reading(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]authstore.PublicKey, error) {
 		var rows []signingKeyRow
-		err := db.NewSelect().Model(&rows).Where("seen_at >= ?", at(since)).Order("id").Scan(ctx)
+		err := db.NewSelect().Model(&rows).Where("seen_at >= ?", newInstant(since)).Order("id").Scan(ctx)
 		if err != nil {
-			return nil, r.db.fault(err)
+			return nil, r.db.classifyError(err)
 		}
 		keys := make([]authstore.PublicKey, len(rows))
 		for i, row := range rows {
@@ -83,9 +83,9 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return r.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*signingKeyRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
-		return r.db.fault(err)
+		return r.db.classifyError(err)
 	})
 }
 
@@ -97,17 +97,17 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, error) {
 	row := new(rootSecretRow)
 	_, err := reading(ctx, r.db, func(ctx context.Context, db bun.IDB) (struct{}, error) {
-		return struct{}{}, r.db.fault(db.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+		return struct{}{}, r.db.classifyError(db.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
 	})
 	if !fault.Is(err, fault.NotFound) {
 		return row.Secret, err
 	}
-	err = r.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = r.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&rootSecretRow{ID: theRoot, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
 		if err != nil {
-			return r.db.fault(err)
+			return r.db.classifyError(err)
 		}
-		return r.db.fault(tx.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+		return r.db.classifyError(tx.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
 	})
 	if err != nil {
 		return nil, err

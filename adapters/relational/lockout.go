@@ -34,10 +34,10 @@ func rowOfLockout(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
 	if latest.IsZero() {
 		latest = time.Unix(0, 0) // the column has no NULL, so that one range of its index holds all that is over
 	}
-	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: at(l.LockedUntil), Latest: at(latest)}
+	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: newInstant(l.LockedUntil), Latest: newInstant(latest)}
 }
 
-func (r *lockoutRow) lockout() auth.Lockout {
+func (r *lockoutRow) toLockout() auth.Lockout {
 	return auth.Lockout{Failures: r.FailedAt, LockedUntil: r.LockedUntil.Time}
 }
 
@@ -45,19 +45,19 @@ func (r *lockoutRow) lockout() auth.Lockout {
 // is made first, since there would be nothing to lock; the insertion that does
 // nothing to a row still locks it.
 func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		row := rowOfLockout(key, &auth.Lockout{})
 		err := tx.NewInsert().Model(row).On("CONFLICT (key) DO UPDATE").Set("key = EXCLUDED.key").
 			Returning("*").Scan(ctx)
 		if err != nil {
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		}
-		l := row.lockout()
+		l := row.toLockout()
 		if err := change(&l); err != nil {
 			return err
 		}
 		_, err = tx.NewUpdate().Model(rowOfLockout(key, &l)).WherePK().Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -67,9 +67,9 @@ func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, 
 		row := new(lockoutRow)
 		err := db.NewSelect().Model(row).Where("key = ?", key).Scan(ctx)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return auth.Lockout{}, s.db.fault(err)
+			return auth.Lockout{}, s.db.classifyError(err)
 		}
-		return row.lockout(), nil
+		return row.toLockout(), nil
 	})
 }
 
@@ -78,7 +78,7 @@ func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, 
 func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		old := s.db.forChange(tx.NewSelect().Model((*lockoutRow)(nil)).Column("key").
-			Where("latest < ?", at(before)).Order("latest", "key").Limit(batch))
-		return s.db.affected(tx.NewDelete().Model((*lockoutRow)(nil)).Where("key IN (?)", old).Exec(ctx))
+			Where("latest < ?", newInstant(before)).Order("latest", "key").Limit(batch))
+		return s.db.affectedRows(tx.NewDelete().Model((*lockoutRow)(nil)).Where("key IN (?)", old).Exec(ctx))
 	})
 }

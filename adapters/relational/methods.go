@@ -33,7 +33,7 @@ type methodRow struct {
 func (s *Methods) List(ctx context.Context) ([]catalogue.Method, error) {
 	rows, err := reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (rows []methodRow, err error) {
 		err = db.NewSelect().Model(&rows).Order("id").Scan(ctx)
-		return rows, s.db.fault(err)
+		return rows, s.db.classifyError(err)
 	})
 	if err != nil {
 		return nil, err
@@ -54,51 +54,51 @@ func (s *Methods) List(ctx context.Context) ([]catalogue.Method, error) {
 
 // Add answers methodstore.Store.
 func (s *Methods) Add(ctx context.Context, m catalogue.Method) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		return s.insert(ctx, tx, []catalogue.Method{m})
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return s.insertMethods(ctx, tx, []catalogue.Method{m})
 	})
 }
 
 // Remove answers methodstore.Store.
 func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		return mustChange(s.db.exec(ctx, tx, "DELETE FROM methods WHERE id = ?", int(id)))
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return mustChange(s.db.execStatement(ctx, tx, "DELETE FROM methods WHERE id = ?", int(id)))
 	})
 }
 
 // Put answers methodstore.Store.
 func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace bool) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		// First out, then in, so that two methods may change places.
-		if err := s.clear(ctx, tx, methods, replace); err != nil {
+		if err := s.deleteMethods(ctx, tx, methods, replace); err != nil {
 			return err
 		}
-		return s.insert(ctx, tx, methods)
+		return s.insertMethods(ctx, tx, methods)
 	})
 }
 
-func (s *Methods) clear(ctx context.Context, tx bun.IDB, methods []catalogue.Method, all bool) error {
+func (s *Methods) deleteMethods(ctx context.Context, tx bun.IDB, methods []catalogue.Method, all bool) error {
 	if all {
-		_, err := s.db.exec(ctx, tx, "DELETE FROM methods")
+		_, err := s.db.execStatement(ctx, tx, "DELETE FROM methods")
 		return err
 	}
 	for _, m := range methods {
-		if _, err := s.db.exec(ctx, tx, "DELETE FROM methods WHERE id = ?", int(m.ID)); err != nil {
+		if _, err := s.db.execStatement(ctx, tx, "DELETE FROM methods WHERE id = ?", int(m.ID)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Methods) insert(ctx context.Context, tx bun.IDB, methods []catalogue.Method) error {
+func (s *Methods) insertMethods(ctx context.Context, tx bun.IDB, methods []catalogue.Method) error {
 	for _, m := range methods {
 		parameters, err := json.Marshal(append([]string{}, m.Parameters...))
 		if err != nil {
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		}
 		row := methodRow{ID: int(m.ID), Path: m.Path, ServiceID: int(m.ServiceID), ServiceName: m.ServiceName, Parameters: string(parameters)}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
-			err = s.db.fault(err)
+			err = s.db.classifyError(err)
 			if fault.Is(err, fault.Conflict) {
 				return fault.Wrap(fault.Conflict, "", "another method has the id or the path", err)
 			}

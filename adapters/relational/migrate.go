@@ -50,15 +50,15 @@ type Step struct {
 // Steps returns all migrations of this program in their order, with the errors
 // of Migrate. It changes nothing.
 func (d *DB) Steps(ctx context.Context) ([]Step, error) {
-	all, err := d.migrations()
+	all, err := d.allMigrations()
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.applied(ctx, d.reader)
+	done, err := d.appliedMigrations(ctx, d.reader)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pending(all, done); err != nil {
+	if _, err := pendingMigrations(all, done); err != nil {
 		return nil, err
 	}
 	steps := make([]Step, len(all))
@@ -101,7 +101,7 @@ func (d *DB) Pending(ctx context.Context) ([]string, error) {
 
 // migrateTo applies the first n migrations, all where n is negative.
 func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error) {
-	all, err := d.migrations()
+	all, err := d.allMigrations()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 	for failed := 0; ; {
 		name, err := d.migrateNext(ctx, db, all, last)
 		switch {
-		case d.retrying(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.MigrationTime):
+		case d.isRetryable(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.MigrationTime):
 			failed++
 			if !pause.For(ctx, firstWait<<min(failed, maxDoubled)) {
 				return applied, ctx.Err()
@@ -141,18 +141,18 @@ func (d *DB) migrateNext(ctx context.Context, db *bun.DB, all []migration, last 
 		if err := d.lockMigrations(ctx, tx); err != nil {
 			return err
 		}
-		done, err := d.applied(ctx, tx)
+		done, err := d.appliedMigrations(ctx, tx)
 		if err != nil {
 			return err
 		}
-		rest, err := pending(all, done)
+		rest, err := pendingMigrations(all, done)
 		if err != nil || len(done) >= last {
 			return err
 		}
 		name = rest[0].name
-		return d.apply(ctx, tx, rest[0])
+		return d.applyMigration(ctx, tx, rest[0])
 	})
-	return name, d.fault(err)
+	return name, d.classifyError(err)
 }
 
 // lockMigrations keeps other processes that migrate out until the transaction
@@ -162,15 +162,15 @@ func (d *DB) lockMigrations(ctx context.Context, tx bun.Tx) error {
 	if d.dialect.Name != PostgreSQL {
 		return nil
 	}
-	if _, err := d.exec(ctx, tx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock)); err != nil {
+	if _, err := d.execStatement(ctx, tx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock)); err != nil {
 		return err
 	}
-	_, err := d.exec(ctx, tx, "SELECT set_config('lock_timeout', ?, true)", strconv.FormatInt(d.dialect.LockWait.Milliseconds(), 10))
+	_, err := d.execStatement(ctx, tx, "SELECT set_config('lock_timeout', ?, true)", strconv.FormatInt(d.dialect.LockWait.Milliseconds(), 10))
 	return err
 }
 
-func (d *DB) apply(ctx context.Context, tx bun.Tx, m migration) error {
-	_, err := d.exec(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (
+func (d *DB) applyMigration(ctx context.Context, tx bun.Tx, m migration) error {
+	_, err := d.execStatement(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (
 		name text NOT NULL PRIMARY KEY,
 		sum text NOT NULL,
 		applied_at `+d.timeType()+` NOT NULL)`)
@@ -181,39 +181,39 @@ func (d *DB) apply(ctx context.Context, tx bun.Tx, m migration) error {
 	if _, err := tx.Tx.ExecContext(ctx, m.sql); err != nil {
 		return fmt.Errorf("migration %s: %w", m.name, err)
 	}
-	_, err = d.exec(ctx, tx, "INSERT INTO migrations (name, sum, applied_at) VALUES (?, ?, "+d.now()+")", m.name, m.sum)
+	_, err = d.execStatement(ctx, tx, "INSERT INTO migrations (name, sum, applied_at) VALUES (?, ?, "+d.currentTime()+")", m.name, m.sum)
 	return err
 }
 
-// applied returns the migrations that the database has, by name.
-func (d *DB) applied(ctx context.Context, db bun.IDB) ([]migration, error) {
+// appliedMigrations returns the migrations that the database has, by name.
+func (d *DB) appliedMigrations(ctx context.Context, db bun.IDB) ([]migration, error) {
 	present := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"
 	if d.dialect.Name == PostgreSQL {
 		present = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('migrations')"
 	}
 	var tables int
-	if err := d.scan(ctx, db, &tables, present); err != nil || tables == 0 {
+	if err := d.scanInto(ctx, db, &tables, present); err != nil || tables == 0 {
 		return nil, err
 	}
 	rows, err := db.QueryContext(ctx, "SELECT name, sum, applied_at FROM migrations ORDER BY name")
 	if err != nil {
-		return nil, d.fault(err)
+		return nil, d.classifyError(err)
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
 	var done []migration
 	for rows.Next() {
 		var m migration
 		if err := rows.Scan(&m.name, &m.sum, &m.at); err != nil {
-			return nil, d.fault(err)
+			return nil, d.classifyError(err)
 		}
 		done = append(done, m)
 	}
-	return done, d.fault(rows.Err())
+	return done, d.classifyError(rows.Err())
 }
 
-// pending returns what of all is not done, after checking that what is done
+// pendingMigrations returns what of all is not done, after checking that what is done
 // are the first of all.
-func pending(all, done []migration) ([]migration, error) {
+func pendingMigrations(all, done []migration) ([]migration, error) {
 	for i, m := range done {
 		switch {
 		case i >= len(all):
@@ -227,8 +227,8 @@ func pending(all, done []migration) ([]migration, error) {
 	return all[len(done):], nil
 }
 
-// migrations returns those of the dialect, by name.
-func (d *DB) migrations() ([]migration, error) {
+// allMigrations returns those of the dialect, by name.
+func (d *DB) allMigrations() ([]migration, error) {
 	folder := path.Join("migrations", string(d.dialect.Name))
 	entries, err := fs.ReadDir(migrations, folder) // sorted by name
 	if err != nil {
@@ -258,8 +258,8 @@ func (d *DB) timeType() string {
 	return "integer"
 }
 
-// now is the database's time, as an instant.
-func (d *DB) now() string {
+// currentTime is the database's time, as an instant.
+func (d *DB) currentTime() string {
 	if d.dialect.Name == PostgreSQL {
 		return "now()"
 	}

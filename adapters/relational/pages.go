@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// page returns a page of records. Where its documents are small they come as
+// readPage returns a page of records. Where its documents are small they come as
 // one row: what the drivers do for a row costs more than the row.
-func (s *Servers) page(ctx context.Context, q query, e extent) (serverstore.Page, error) {
+func (s *Servers) readPage(ctx context.Context, q query, e extent) (serverstore.Page, error) {
 	p, whole, err := s.smallPage(ctx, q, e)
 	switch {
 	case err != nil || whole:
@@ -19,7 +19,7 @@ func (s *Servers) page(ctx context.Context, q query, e extent) (serverstore.Page
 	case s.db.dialect.Name == PostgreSQL:
 		return s.packedPage(ctx, q, e)
 	}
-	return s.records(ctx, q, e)
+	return s.wholeRecords(ctx, q, e)
 }
 
 // smallRows bounds the rows of a small page where nothing else does.
@@ -30,12 +30,12 @@ const smallRows = 128
 // PostgreSQL a quarter more.
 func (s *Servers) smallPage(ctx context.Context, q query, e extent) (p serverstore.Page, whole bool, err error) {
 	rows := cmp.Or(e.rows, smallRows)
-	most := min(e.most()/rows, math.MaxInt32) // no document is larger
-	gather := s.joined
+	most := min(e.maxBytes()/rows, math.MaxInt32) // no document is larger
+	gather := s.queryJoined
 	if s.db.dialect.Name == PostgreSQL {
-		gather = s.packed
+		gather = s.queryPacked
 	}
-	all, found, err := gather(ctx, extent{rows: rows}.limit(q), most)
+	all, found, err := gather(ctx, extent{rows: rows}.withLimit(q), most)
 	if err != nil || len(all) < found || e.rows == 0 && found > rows {
 		return serverstore.Page{}, false, err
 	}

@@ -31,19 +31,19 @@ type pendingRow struct {
 
 // Put keeps a pending login in the place of an earlier one.
 func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).
-			Where("user_id = ?", p.UserID).Where("expires_at <= ?", at(p.CreatedAt)).Exec(ctx)
+			Where("user_id = ?", p.UserID).Where("expires_at <= ?", newInstant(p.CreatedAt)).Exec(ctx)
 		if err != nil {
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		}
 		_, err = tx.NewInsert().Model(&pendingRow{
 			UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
-			CreatedAt: at(p.CreatedAt), ExpiresAt: at(p.ExpiresAt),
+			CreatedAt: newInstant(p.CreatedAt), ExpiresAt: newInstant(p.ExpiresAt),
 		}).On("CONFLICT (user_id, device_identity) DO UPDATE").
 			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
 			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -56,7 +56,7 @@ func (s *PendingLogins) Find(
 		err := db.NewSelect().Model(row).
 			Where("user_id = ?", user).Where("device_identity = ?", identity).Scan(ctx)
 		if err != nil {
-			return auth.PendingLogin{}, s.db.found(err, "pending login")
+			return auth.PendingLogin{}, s.db.classifyLookup(err, "pending login")
 		}
 		return auth.PendingLogin{
 			UserID: row.UserID, DeviceIdentity: row.DeviceIdentity, Subject: row.Subject, Proven: row.Proven,
@@ -67,8 +67,8 @@ func (s *PendingLogins) Find(
 
 // Take removes a pending login for one of its callers.
 func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.affected(tx.NewDelete().Model((*pendingRow)(nil)).
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.affectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("user_id = ?", user).Where("device_identity = ?", identity).Exec(ctx))
 		if err == nil && n == 0 {
 			return noSuch("pending login")
@@ -79,9 +79,9 @@ func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity aut
 
 // RemoveAll removes all pending logins of a person.
 func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).Where("user_id = ?", user).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -89,8 +89,8 @@ func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
 func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		old := tx.NewSelect().Model((*pendingRow)(nil)).Column("user_id", "device_identity").
-			Where("expires_at < ?", at(before)).Order("expires_at").Limit(batch)
-		return s.db.affected(tx.NewDelete().Model((*pendingRow)(nil)).
+			Where("expires_at < ?", newInstant(before)).Order("expires_at").Limit(batch)
+		return s.db.affectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("(user_id, device_identity) IN (?)", old).Exec(ctx))
 	})
 }

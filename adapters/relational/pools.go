@@ -13,19 +13,19 @@ func (d *DB) Measure(r prometheus.Registerer) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_database_available",
 			Help: "1 while the database answers; 0 while it is away and calls fail at once.",
-		}, func() float64 { return truth(!d.dialect.Breaker.Refuses()) }),
+		}, func() float64 { return boolMetric(!d.dialect.Breaker.Refuses()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_database_writable",
 			Help: "1 while the database takes writes; 0 since one failed for want of room or permission.",
-		}, func() float64 { return truth(!d.writes.failing.Load()) }),
+		}, func() float64 { return boolMetric(!d.writes.failing.Load()) }),
 	)
 	if d.writer.DB != d.reader.DB {
 		r.MustRegister(collectors.NewDBStatsCollector(d.writer.DB, "records_write"))
 	}
 }
 
-// truth is a condition as a metric shows it.
-func truth(is bool) float64 {
+// boolMetric is a condition as a metric shows it.
+func boolMetric(is bool) float64 {
 	if is {
 		return 1
 	}

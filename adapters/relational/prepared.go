@@ -24,34 +24,34 @@ type query struct {
 // database are classified.
 func collected[T any](ctx context.Context, d *DB, q query, collect func(*sql.Rows) (T, error)) (T, error) {
 	return reading(ctx, d, func(ctx context.Context, _ bun.IDB) (found T, err error) {
-		rows, err := d.rows(ctx, q)
+		rows, err := d.queryRows(ctx, q)
 		if err != nil {
-			return found, d.fault(err)
+			return found, d.classifyError(err)
 		}
 		defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
 		if found, err = collect(rows); err != nil {
-			return found, d.fault(err)
+			return found, d.classifyError(err)
 		}
-		return found, d.fault(rows.Err())
+		return found, d.classifyError(rows.Err())
 	})
 }
 
-// rows runs a query on the transaction that ctx carries, else on the read
+// queryRows runs a query on the transaction that ctx carries, else on the read
 // pool.
-func (d *DB) rows(ctx context.Context, q query) (*sql.Rows, error) {
-	switch t := d.carried(ctx); {
+func (d *DB) queryRows(ctx context.Context, q query) (*sql.Rows, error) {
+	switch t := d.carriedTransaction(ctx); {
 	case t != nil:
 		return t.tx.QueryContext(ctx, q.text, q.args...)
 	case q.fixed:
-		return d.observed(ctx, q)
+		return d.queryObserved(ctx, q)
 	default:
 		return d.reader.QueryContext(ctx, q.text, q.args...)
 	}
 }
 
-// number returns the one number that a query of one row finds. Its errors are
+// queryNumber returns the one number that a query of one row finds. Its errors are
 // classified.
-func (d *DB) number(ctx context.Context, q query) (int, error) {
+func (d *DB) queryNumber(ctx context.Context, q query) (int, error) {
 	return collected(ctx, d, q, func(rows *sql.Rows) (n int, err error) {
 		for rows.Next() {
 			if err := rows.Scan(&n); err != nil {
@@ -62,14 +62,14 @@ func (d *DB) number(ctx context.Context, q query) (int, error) {
 	})
 }
 
-// observed runs a prepared query, which Bun does not see, and tells the hook.
-func (d *DB) observed(ctx context.Context, q query) (*sql.Rows, error) {
+// queryObserved runs a prepared query, which Bun does not see, and tells the hook.
+func (d *DB) queryObserved(ctx context.Context, q query) (*sql.Rows, error) {
 	if d.hook == nil {
-		return d.statements.run(ctx, d, q)
+		return d.statements.runPrepared(ctx, d, q)
 	}
 	event := &bun.QueryEvent{DB: d.reader, Query: q.text, QueryTemplate: q.text, QueryArgs: q.args}
 	ctx = d.hook.BeforeQuery(ctx, event)
-	rows, err := d.statements.run(ctx, d, q)
+	rows, err := d.statements.runPrepared(ctx, d, q)
 	event.Err = err
 	d.hook.AfterQuery(ctx, event)
 	return rows, err
@@ -82,15 +82,15 @@ type statements struct {
 	byText map[string]*sql.Stmt
 }
 
-func (s *statements) run(ctx context.Context, d *DB, q query) (*sql.Rows, error) {
-	statement, err := s.of(ctx, d, q.text) //nolint:sqlclosecheck // it is kept for the next query
+func (s *statements) runPrepared(ctx context.Context, d *DB, q query) (*sql.Rows, error) {
+	statement, err := s.prepareOnce(ctx, d, q.text) //nolint:sqlclosecheck // it is kept for the next query
 	if err != nil {
 		return nil, err
 	}
 	return statement.QueryContext(ctx, q.args...)
 }
 
-func (s *statements) of(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
+func (s *statements) prepareOnce(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
 	s.mu.RLock()
 	known := s.byText[text]
 	s.mu.RUnlock()

@@ -39,12 +39,12 @@ func (d *DB) Ready(ctx context.Context) error {
 // Ping reports whether the database answers: nil, fault.Unavailable, or the context's error.
 func (d *DB) Ping(ctx context.Context) error {
 	began := time.Now()
-	err := d.call(ctx, func(ctx context.Context) error {
+	err := d.boundedCall(ctx, func(ctx context.Context) error {
 		var one int
-		return d.scan(ctx, d.reader, &one, "SELECT 1")
+		return d.scanInto(ctx, d.reader, &one, "SELECT 1")
 	})
 	if err != nil && !d.dialect.Breaker.Refuses() {
-		d.dialect.Breaker.suspect(began) // also where the caller's own time was too short
+		d.dialect.Breaker.requestProbe(began) // also where the caller's own time was too short
 	}
 	return err
 }
@@ -60,8 +60,8 @@ func (d *DB) probeWrites(ctx context.Context) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, writeProbeTimeout)
 	defer cancel()
-	_, err := d.once(bounded, func(ctx context.Context) error {
-		_, err := d.exec(ctx, d.carried(ctx).tx, d.dialect.WriteProbe())
+	_, err := d.runOnce(bounded, func(ctx context.Context) error {
+		_, err := d.execStatement(ctx, d.carriedTransaction(ctx).tx, d.dialect.WriteProbe())
 		return err
 	})
 	switch {

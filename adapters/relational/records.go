@@ -20,9 +20,9 @@ type extent struct {
 	room  int // for how many records room is made at first, at least 1
 }
 
-// limit adds the bound of rows to a query. The page is one row longer, which
+// withLimit adds the bound of rows to a query. The page is one row longer, which
 // tells whether there are more.
-func (e extent) limit(q query) query {
+func (e extent) withLimit(q query) query {
 	if e.rows > 0 {
 		// SQLite prepares a statement anew for each value of a limit that is nothing
 		// but a placeholder.
@@ -32,35 +32,35 @@ func (e extent) limit(q query) query {
 	return q
 }
 
-// most returns the bound of bytes.
-func (e extent) most() int {
+// maxBytes returns the bound of bytes.
+func (e extent) maxBytes() int {
 	if e.bytes == 0 {
 		return math.MaxInt
 	}
 	return e.bytes
 }
 
-// full tells whether a page with that many records and bytes takes no more.
-func (e extent) full(records, size int) bool {
-	return e.rows > 0 && records == e.rows || size >= e.most()
+// isFull tells whether a page with that many records and bytes takes no more.
+func (e extent) isFull(records, size int) bool {
+	return e.rows > 0 && records == e.rows || size >= e.maxBytes()
 }
 
-// records returns the page of whole records in the order of the query.
-func (s *Servers) records(ctx context.Context, q query, e extent) (serverstore.Page, error) {
-	q = e.limit(q)
-	q.text = "SELECT v.facts, " + s.document() + " FROM versions AS v WHERE " + q.text
-	return collected(ctx, s.db, q, e.collect)
+// wholeRecords returns the page of whole records in the order of the query.
+func (s *Servers) wholeRecords(ctx context.Context, q query, e extent) (serverstore.Page, error) {
+	q = e.withLimit(q)
+	q.text = "SELECT v.facts, " + s.documentExpression() + " FROM versions AS v WHERE " + q.text
+	return collected(ctx, s.db, q, e.collectPage)
 }
 
-// collect returns the page of the rows of facts and documents.
-func (e extent) collect(rows *sql.Rows) (serverstore.Page, error) {
+// collectPage returns the page of the rows of facts and documents.
+func (e extent) collectPage(rows *sql.Rows) (serverstore.Page, error) {
 	all := make([]registry.Record, 0, e.room)
 	size := 0
 	var facts string
 	documents := arena{rows: e.room}
 	into := []any{&facts, &documents}
 	for rows.Next() {
-		if e.full(len(all), size) {
+		if e.isFull(len(all), size) {
 			return serverstore.Page{Records: all, More: true}, nil
 		}
 		if err := rows.Scan(into...); err != nil {
@@ -76,18 +76,18 @@ func (e extent) collect(rows *sql.Rows) (serverstore.Page, error) {
 	return serverstore.Page{Records: all}, nil
 }
 
-// document returns the expression of a document. PostgreSQL sends bytes as
+// documentExpression returns the expression of a document. PostgreSQL sends bytes as
 // hexadecimal digits, twice as many and each to be read; nearly all bytes of a
 // document stand for themselves in its escape form.
-func (s *Servers) document() string {
+func (s *Servers) documentExpression() string {
 	if s.db.dialect.Name == PostgreSQL {
 		return "encode(v.document, 'escape')"
 	}
 	return "v.document"
 }
 
-// size returns the expression of how many bytes a document has.
-func (s *Servers) size(document string) string {
+// sizeExpression returns the expression of how many bytes a document has.
+func (s *Servers) sizeExpression(document string) string {
 	if s.db.dialect.Name == PostgreSQL {
 		return "octet_length(" + document + ")"
 	}
@@ -110,11 +110,11 @@ func (a *arena) Scan(src any) error {
 		a.reserve(len(v))
 		begin := len(a.free)
 		a.free = append(a.free, v...)
-		a.keep(begin)
+		a.keepLast(begin)
 		return nil
 	case string:
 		a.reserve(len(v))
-		_, ended, err := a.unescape(v)
+		_, ended, err := a.unescapeDocument(v)
 		if ended {
 			return errEscape
 		}
@@ -134,13 +134,13 @@ func (a *arena) reserve(n int) {
 	}
 }
 
-func (a *arena) keep(begin int) { a.last = a.free[begin:len(a.free):len(a.free)] }
+func (a *arena) keepLast(begin int) { a.last = a.free[begin:len(a.free):len(a.free)] }
 
-// unescape keeps the bytes that an escape form stands for: a backslash is two
+// unescapeDocument keeps the bytes that an escape form stands for: a backslash is two
 // of them, a byte that is no ASCII or is NUL a backslash and three octal
 // digits, and any other itself. It reads up to an end of document, if there is
 // one, and returns what is behind that.
-func (a *arena) unescape(text string) (rest string, ended bool, err error) {
+func (a *arena) unescapeDocument(text string) (rest string, ended bool, err error) {
 	begin := len(a.free)
 	for {
 		plain, rest, escaped := strings.Cut(text, `\`)
@@ -148,10 +148,10 @@ func (a *arena) unescape(text string) (rest string, ended bool, err error) {
 		const digits = 3
 		switch {
 		case !escaped:
-			a.keep(begin)
+			a.keepLast(begin)
 			return "", false, nil
 		case strings.HasPrefix(rest, endOfDocument[1:]):
-			a.keep(begin)
+			a.keepLast(begin)
 			return rest[1:], true, nil
 		case strings.HasPrefix(rest, `\`):
 			a.free = append(a.free, '\\')

@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// claiming returns the versions whose addresses the server must own after the changes and need not
+// versionsToClaim returns the versions whose addresses the server must own after the changes and need not
 // have owned before: those with another document, and those that leave the status deleted
 // (contract R-32). It is called before the changes are stored.
-func (s *Servers) claiming(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
+func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
 	if !s.uniqueURLs {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (s *Servers) claiming(ctx context.Context, tx bun.Tx, name string, changes 
 		return claiming, nil
 	}
 	var back []string
-	err := s.db.scan(ctx, tx, &back, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(same))
+	err := s.db.scanInto(ctx, tx, &back, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(same))
 	return append(claiming, back...), err
 }
 
@@ -57,7 +57,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 		}
 	}
 	if len(deleted) > 0 {
-		_, err := s.db.exec(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(deleted))
+		_, err := s.db.execStatement(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(deleted))
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 	var last strings.Builder
 	var args []any
 	if len(claiming) > 0 {
-		claimed, err := s.own(ctx, tx, name, claiming)
+		claimed, err := s.claimAddresses(ctx, tx, name, claiming)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 	}
 	last.WriteString(`DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (
 		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`)
-	_, err := s.db.exec(ctx, tx, last.String(), append(args, name)...)
+	_, err := s.db.execStatement(ctx, tx, last.String(), append(args, name)...)
 	return err
 }
 
@@ -95,18 +95,18 @@ func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c serverstore.C
 		} else {
 			text.WriteString(", (?, ?, ?)")
 		}
-		args = append(args, name, version, indexable(url))
+		args = append(args, name, version, indexKey(url))
 	}
-	_, err := s.db.exec(ctx, tx, text.String(), args...)
+	_, err := s.db.execStatement(ctx, tx, text.String(), args...)
 	return err
 }
 
-// own makes the server the owner of the addresses of the versions that are not
+// claimAddresses makes the server the owner of the addresses of the versions that are not
 // claimed yet, each in the same order in every transaction, and tells whether
 // there are any.
-func (s *Servers) own(ctx context.Context, tx bun.Tx, name string, versions []string) (any bool, err error) {
+func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, name string, versions []string) (any bool, err error) {
 	var urls []string
-	err = s.db.scan(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
+	err = s.db.scanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
 		name, bun.List(versions))
 	if err != nil {
 		return false, err
@@ -124,23 +124,23 @@ func (s *Servers) own(ctx context.Context, tx bun.Tx, name string, versions []st
 // address waits for who is giving it up at the same time.
 func (s *Servers) ownOne(ctx context.Context, tx bun.Tx, name, url string) error {
 	var owner string
-	err := s.db.scan(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
+	err := s.db.scanInto(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
 		ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING name`, url, name)
 	if err != nil {
 		return err
 	}
 	if owner != name {
-		return taken(url)
+		return addressTaken(url)
 	}
 	// One that was stored while addresses needed not be unique has no owner.
 	var others int
-	err = s.db.scan(ctx, tx, &others, `SELECT count(*) FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+	err = s.db.scanInto(ctx, tx, &others, `SELECT count(*) FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
 		WHERE r.url = ? AND r.name <> ? AND v.status <> 'deleted'`, url, name)
 	if err != nil {
 		return err
 	}
 	if others > 0 {
-		return taken(url)
+		return addressTaken(url)
 	}
 	return nil
 }
@@ -152,9 +152,9 @@ const maxIndexed = 1000
 // hashed begins what stands for a longer address. No address begins so.
 const hashed = "sha256:"
 
-// indexable returns what stands for an address in the tables: itself, or its
+// indexKey returns what stands for an address in the tables: itself, or its
 // hash.
-func indexable(url registry.RemoteURL) string {
+func indexKey(url registry.RemoteURL) string {
 	if len(url) <= maxIndexed {
 		return string(url)
 	}
@@ -162,7 +162,7 @@ func indexable(url registry.RemoteURL) string {
 	return hashed + hex.EncodeToString(sum[:])
 }
 
-func taken(url string) error {
+func addressTaken(url string) error {
 	if strings.HasPrefix(url, hashed) {
 		return fault.Newf(fault.Conflict, "", "a remote URL of more than %d bytes belongs to another server", maxIndexed)
 	}

@@ -18,43 +18,43 @@ const (
 	farRows  = 10_000 // in the order of the page, where the other index has more than few
 )
 
-// sifted returns the page of a query that selects some of the rows that an index has in order. Nearly all of these are common, so
+// filteredPage returns the page of a query that selects some of the rows that an index has in order. Nearly all of these are common, so
 // that the next rows fill the page, or rare, so that another index has few of them. What is left ends its page after farRows.
-func (s *Servers) sifted(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
-	p, err := s.stretch(ctx, q, s.near)
+func (s *Servers) filteredPage(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
+	p, err := s.nextRows(ctx, q, s.near)
 	if err != nil || p.EndName == "" {
 		return p, err
 	}
-	lookUp := s.searched
+	lookUp := s.searchPage
 	if !q.UpdatedSince.IsZero() {
-		lookUp = s.updated
+		lookUp = s.updatedPage
 	}
 	if p, ok, err := lookUp(ctx, q); err != nil || ok {
 		return p, err
 	}
-	return s.stretch(ctx, q, farRows)
+	return s.nextRows(ctx, q, farRows)
 }
 
-// stretch returns the page of what the query selects of the next rows in order. Where there are more rows than those, and they do
+// nextRows returns the page of what the query selects of the next rows in order. Where there are more rows than those, and they do
 // not fill the page, it has an end of its own.
-func (s *Servers) stretch(ctx context.Context, q serverstore.Query, rows int) (serverstore.Page, error) {
+func (s *Servers) nextRows(ctx context.Context, q serverstore.Query, rows int) (serverstore.Page, error) {
 	name, version, err := s.keyBehind(ctx, q, rows)
 	if err != nil {
 		return serverstore.Page{}, err
 	}
-	c := s.sieve(q)
+	c := s.rowFilter(q)
 	if name != "" {
-		c = c.and("(v.name, v.version) <= (?, ?)", name, version)
+		c = c.andCondition("(v.name, v.version) <= (?, ?)", name, version)
 	}
 	if s.db.dialect.Name == PostgreSQL {
 		// So it compares names in the index. It would fetch each row before, SQLite does not.
-		all := s.selection(q)
+		all := s.listCondition(q)
 		c = condition{
-			"(v.name, v.version) IN (SELECT v.name, v.version FROM versions AS v WHERE " + all.text + " AND " + c.text + order(q) + " LIMIT CAST(? AS bigint))",
+			"(v.name, v.version) IN (SELECT v.name, v.version FROM versions AS v WHERE " + all.text + " AND " + c.text + listOrder(q) + " LIMIT CAST(? AS bigint))",
 			append(append(all.args, c.args...), q.Limit+1),
 		}
 	}
-	p, err := s.list(ctx, q, c)
+	p, err := s.listPage(ctx, q, c)
 	if err == nil && !p.More && name != "" {
 		p.More, p.EndName, p.EndVersion = true, name, version
 	}
@@ -63,9 +63,9 @@ func (s *Servers) stretch(ctx context.Context, q serverstore.Query, rows int) (s
 
 // keyBehind returns the name and version of the row behind some rows in order; empty = there are no more.
 func (s *Servers) keyBehind(ctx context.Context, q serverstore.Query, rows int) (name, version string, err error) {
-	all := s.selection(q)
-	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.text + order(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
-	key, err := collected(ctx, s.db, query{text, append(all.args, rows), s.planned()}, func(rows *sql.Rows) (key [2]string, err error) {
+	all := s.listCondition(q)
+	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
+	key, err := collected(ctx, s.db, query{text, append(all.args, rows), s.plansByText()}, func(rows *sql.Rows) (key [2]string, err error) {
 		for rows.Next() {
 			if err := rows.Scan(&key[0], &key[1]); err != nil {
 				return key, err
@@ -76,23 +76,23 @@ func (s *Servers) keyBehind(ctx context.Context, q serverstore.Query, rows int) 
 	return key[0], key[1], err
 }
 
-// sieve returns what is compared with each row: the name with the text, its letters in any case, and the time.
-func (s *Servers) sieve(q serverstore.Query) (c condition) {
+// rowFilter returns what is compared with each row: the name with the text, its letters in any case, and the time.
+func (s *Servers) rowFilter(q serverstore.Query) (c condition) {
 	if q.Search != "" {
-		c = c.and(s.like("v.name"), likePattern(q))
+		c = c.andCondition(s.likeCondition("v.name"), likePattern(q))
 	}
 	if !q.UpdatedSince.IsZero() {
 		column := "v.updated_at"
 		if s.db.dialect.Name == SQLite {
 			column = "+v.updated_at" // the sign keeps the index of updates out
 		}
-		c = c.and(column+" > ?", s.db.argument(q.UpdatedSince))
+		c = c.andCondition(column+" > ?", s.db.timeArgument(q.UpdatedSince))
 	}
 	return c
 }
 
-// like returns the condition that a column has a pattern, the argument, in any case.
-func (s *Servers) like(column string) string {
+// likeCondition returns the condition that a column has a pattern, the argument, in any case.
+func (s *Servers) likeCondition(column string) string {
 	if s.db.dialect.Name == PostgreSQL {
 		return "lower(" + column + `) LIKE lower(? COLLATE "C") ESCAPE '\'`
 	}
@@ -104,9 +104,9 @@ func likePattern(q serverstore.Query) string { return "%" + likeEscaper.Replace(
 // likeEscaper makes the signs of LIKE plain.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// updated returns the page of what was updated since a time, and true, where that are few rows.
-func (s *Servers) updated(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
-	moment := s.db.argument(q.UpdatedSince)
+// updatedPage returns the page of what was updated since a time, and true, where that are few rows.
+func (s *Servers) updatedPage(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
+	moment := s.db.timeArgument(q.UpdatedSince)
 	if n, err := s.upToFew(ctx, condition{"FROM versions WHERE updated_at > ?", []any{moment}}); err != nil || n > few {
 		return serverstore.Page{}, false, err
 	}
@@ -116,18 +116,18 @@ func (s *Servers) updated(ctx context.Context, q serverstore.Query) (serverstore
 		c = condition{"v.ctid = ANY (ARRAY(SELECT ctid FROM versions WHERE updated_at > ? ORDER BY updated_at LIMIT CAST(? AS bigint)))", []any{moment, 2 * few}}
 	}
 	if q.Search != "" {
-		c = c.and(s.like("v.name"), likePattern(q))
+		c = c.andCondition(s.likeCondition("v.name"), likePattern(q))
 	}
-	p, err := s.list(ctx, q, c)
+	p, err := s.listPage(ctx, q, c)
 	return p, true, err
 }
 
-// searched returns the page of a search, and true, where the index of the parts of names finds few.
-func (s *Servers) searched(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
+// searchPage returns the page of a search, and true, where the index of the parts of names finds few.
+func (s *Servers) searchPage(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
 	if strings.Contains(q.Search, endOfName) {
 		return serverstore.Page{}, true, nil
 	}
-	counted, names := s.candidates(q)
+	counted, names := s.searchCandidates(q)
 	most, err := s.upToFew(ctx, counted)
 	if err != nil || most > few {
 		return serverstore.Page{}, false, err
@@ -137,7 +137,7 @@ func (s *Servers) searched(ctx context.Context, q serverstore.Query) (serverstor
 		ofName = "v.is_latest AND v.name IN" // by the index that has one row of a name
 	}
 	first := func(n int) (serverstore.Page, error) {
-		return s.list(ctx, q, condition{
+		return s.listPage(ctx, q, condition{
 			ofName + " (SELECT name FROM (SELECT servers.name AS name " + names.text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
 			append(slices.Clip(names.args), n),
 		})
@@ -158,14 +158,14 @@ const endOfName = "\x01"
 // minTrigram is the shortest text that is a part of names; a shorter one is the beginning of parts.
 const minTrigram = 3
 
-// candidates returns FROM and WHERE of what the index finds that is asked how much there is, and of the names with the text in them
+// searchCandidates returns FROM and WHERE of what the index finds that is asked how much there is, and of the names with the text in them
 // that are not before the page.
-func (s *Servers) candidates(q serverstore.Query) (counted, names condition) {
+func (s *Servers) searchCandidates(q serverstore.Query) (counted, names condition) {
 	if s.db.dialect.Name == PostgreSQL {
 		// What the index finds comes first by itself: the function takes too long to be called for the rows of another one.
 		names = condition{
 			`FROM (WITH found AS MATERIALIZED (SELECT name FROM servers WHERE server_parts(name) @@ CAST(? AS tsquery)) SELECT name FROM found) AS servers
-			WHERE ` + s.like("servers.name") + " AND servers.name >= ?",
+			WHERE ` + s.likeCondition("servers.name") + " AND servers.name >= ?",
 			[]any{partsQuery(q.Search), likePattern(q), q.AfterName},
 		}
 		return names, names
@@ -204,5 +204,5 @@ var partEscaper = strings.NewReplacer(`'`, `''`, `\`, `\\`)
 // upToFew returns how many rows there are, or few and one where there are more than few.
 func (s *Servers) upToFew(ctx context.Context, rows condition) (int, error) {
 	text := "SELECT count(*) FROM (SELECT 1 " + rows.text + " LIMIT CAST(? AS bigint)) AS found"
-	return s.db.number(ctx, query{text, append(slices.Clip(rows.args), few+1), s.planned()})
+	return s.db.queryNumber(ctx, query{text, append(slices.Clip(rows.args), few+1), s.plansByText()})
 }

@@ -35,24 +35,24 @@ func NewServers(db *DB, c Config) *Servers {
 // List answers serverstore.Reader.
 func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
 	if q.Search == "" && q.UpdatedSince.IsZero() {
-		return s.list(ctx, q, condition{})
+		return s.listPage(ctx, q, condition{})
 	}
-	return s.sifted(ctx, q)
+	return s.filteredPage(ctx, q)
 }
 
-// list returns the page of the rows of a listing that meet a condition.
-func (s *Servers) list(ctx context.Context, q serverstore.Query, c condition) (serverstore.Page, error) {
-	all := s.selection(q)
-	fixed := c.text == "" || s.planned()
+// listPage returns the page of the rows of a listing that meet a condition.
+func (s *Servers) listPage(ctx context.Context, q serverstore.Query, c condition) (serverstore.Page, error) {
+	all := s.listCondition(q)
+	fixed := c.text == "" || s.plansByText()
 	if c.text != "" {
-		all = all.and(c.text, c.args...)
+		all = all.andCondition(c.text, c.args...)
 	}
-	return s.page(ctx, query{all.text + order(q), all.args, fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
+	return s.readPage(ctx, query{all.text + listOrder(q), all.args, fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
 }
 
-// order returns the order of a listing. At most one version of a name is
+// listOrder returns the order of a listing. At most one version of a name is
 // latest, so that its order is the name's.
-func order(q serverstore.Query) string {
+func listOrder(q serverstore.Query) string {
 	if q.LatestOnly {
 		return " ORDER BY v.name"
 	}
@@ -64,12 +64,12 @@ const someVersions = 8
 
 // Versions answers serverstore.Reader.
 func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
-	condition, args := visible("v.name = ?", q.Deleted), []any{q.Name.String()}
+	condition, args := visibleOnly("v.name = ?", q.Deleted), []any{q.Name.String()}
 	if !q.Before.IsZero() {
 		condition += " AND v.published_at < ?"
-		args = append(args, s.db.argument(q.Before))
+		args = append(args, s.db.timeArgument(q.Before))
 	}
-	return s.page(ctx, query{condition + newestFirst, args, true}, extent{rows: q.Limit, bytes: q.Bytes, room: someVersions})
+	return s.readPage(ctx, query{condition + newestFirst, args, true}, extent{rows: q.Limit, bytes: q.Bytes, room: someVersions})
 }
 
 const newestFirst = " ORDER BY v.published_at DESC"
@@ -77,7 +77,7 @@ const newestFirst = " ORDER BY v.published_at DESC"
 // Outline answers serverstore.Reader. Neither database reads a document to tell
 // how large it is.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	text := "SELECT v.facts, " + s.size("v.document") + " FROM versions AS v WHERE " + visible("v.name = ?", deleted) + newestFirst
+	text := "SELECT v.facts, " + s.sizeExpression("v.document") + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
 	return collected(ctx, s.db, query{text, []any{name.String()}, true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
 		var facts string
 		var size int
@@ -97,28 +97,28 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 
 // Version answers serverstore.Reader.
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
-	return s.one(ctx, visible("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
+	return s.findOne(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
 }
 
 // Latest answers serverstore.Reader. It looks at the status by itself: with that
 // in the query, databases choose an index of all versions that are not deleted.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
-	r, err := s.one(ctx, "v.name = ? AND v.is_latest", name.String())
+	r, err := s.findOne(ctx, "v.name = ? AND v.is_latest", name.String())
 	if err == nil && !deleted && r.Status == registry.StatusDeleted {
 		return registry.Record{}, errNoVersion()
 	}
 	return r, err
 }
 
-func visible(condition string, deleted bool) string {
+func visibleOnly(condition string, deleted bool) string {
 	if deleted {
 		return condition
 	}
 	return condition + " AND v.status <> 'deleted'"
 }
 
-func (s *Servers) one(ctx context.Context, condition string, args ...any) (registry.Record, error) {
-	found, err := s.records(ctx, query{condition, args, true}, extent{room: 1})
+func (s *Servers) findOne(ctx context.Context, condition string, args ...any) (registry.Record, error) {
+	found, err := s.wholeRecords(ctx, query{condition, args, true}, extent{room: 1})
 	if err != nil {
 		return registry.Record{}, err
 	}
@@ -136,19 +136,19 @@ type condition struct {
 	args []any
 }
 
-// and returns the condition with another one.
-func (c condition) and(text string, args ...any) condition {
+// andCondition returns the condition with another one.
+func (c condition) andCondition(text string, args ...any) condition {
 	if c.text != "" {
 		text = c.text + " AND " + text
 	}
 	return condition{text, append(slices.Clip(c.args), args...)}
 }
 
-// selection returns the condition that selects the rows of a listing without
+// listCondition returns the condition that selects the rows of a listing without
 // what they are sifted by: an index has those rows, and no others, in order. It
 // begins where the page does, also at the start, so that the order comes from
 // that index.
-func (s *Servers) selection(q serverstore.Query) condition {
+func (s *Servers) listCondition(q serverstore.Query) condition {
 	c := condition{"(v.name, v.version) > (?, ?)", append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
 	switch {
 	case q.LatestOnly && !q.Deleted:
@@ -175,6 +175,6 @@ func (s *Servers) livingLatest() string {
 	return "v.is_latest = 1 AND v.status IS NOT 'deleted'"
 }
 
-// planned tells that the database plans a query by its text alone, whatever its
+// plansByText tells that the database plans a query by its text alone, whatever its
 // arguments are.
-func (s *Servers) planned() bool { return s.db.dialect.Name == SQLite }
+func (s *Servers) plansByText() bool { return s.db.dialect.Name == SQLite }

@@ -19,7 +19,7 @@ var errNoTransaction = errors.New("servers are changed inside a transaction only
 
 // Lock answers serverstore.Writer.
 func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
-	t := s.db.carried(ctx)
+	t := s.db.carriedTransaction(ctx)
 	if t == nil {
 		return nil, errNoTransaction
 	}
@@ -29,15 +29,15 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 	if s.db.dialect.Name == PostgreSQL { // SQLite has one writer at a time
 		text += "; SELECT name FROM servers WHERE name = ?0 FOR UPDATE"
 	}
-	if _, err := s.db.exec(ctx, t.tx, text, name.String()); err != nil {
+	if _, err := s.db.execStatement(ctx, t.tx, text, name.String()); err != nil {
 		return nil, err
 	}
-	return s.releases(ctx, t.tx, name)
+	return s.readReleases(ctx, t.tx, name)
 }
 
-func (s *Servers) releases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
+func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
 	var facts []string
-	err := s.db.scan(ctx, db, &facts, "SELECT facts FROM versions WHERE name = ? ORDER BY published_at", name.String())
+	err := s.db.scanInto(ctx, db, &facts, "SELECT facts FROM versions WHERE name = ? ORDER BY published_at", name.String())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Servers) releases(ctx context.Context, db bun.IDB, name registry.Name) 
 // tells a new document of a version that is stored from a second publication
 // of it.
 func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error {
-	t := s.db.carried(ctx)
+	t := s.db.carriedTransaction(ctx)
 	if t == nil {
 		return errNoTransaction
 	}
@@ -77,7 +77,7 @@ func byName(changes []serverstore.Change) map[string][]serverstore.Change {
 
 // saveOf stores the changes of one server.
 func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) error {
-	claiming, err := s.claiming(ctx, tx, name, changes)
+	claiming, err := s.versionsToClaim(ctx, tx, name, changes)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 			}
 			rows.WriteString("(?,?,?,?,?,?,?,?)")
 			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
-				at(r.StatusChangedAt), at(r.PublishedAt), at(r.UpdatedAt), r.Latest)
+				newInstant(r.StatusChangedAt), newInstant(r.PublishedAt), newInstant(r.UpdatedAt), r.Latest)
 		}
 		time := s.db.timeType()
-		changed, err := s.db.exec(ctx, tx, `WITH d (name, version, status, message, changed, published, updated, latest) AS (VALUES `+rows.String()+`)
+		changed, err := s.db.execStatement(ctx, tx, `WITH d (name, version, status, message, changed, published, updated, latest) AS (VALUES `+rows.String()+`)
 			UPDATE versions SET status = d.status, status_message = d.message,
 				status_changed_at = CAST(d.changed AS `+time+`), updated_at = CAST(d.updated AS `+time+`), is_latest = d.latest
 			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS `+time+`)`, args...)
@@ -148,9 +148,9 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 // fails.
 func (s *Servers) saveStatesOneByOne(ctx context.Context, tx bun.Tx, states []registry.Release) error {
 	for _, r := range states {
-		err := mustChange(s.db.exec(ctx, tx, `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
+		err := mustChange(s.db.execStatement(ctx, tx, `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
 			WHERE name = ? AND version = ? AND published_at = ?`,
-			string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.UpdatedAt), r.Latest, r.Name.String(), r.Version.String(), at(r.PublishedAt)))
+			string(r.Status), r.StatusMessage, newInstant(r.StatusChangedAt), newInstant(r.UpdatedAt), r.Latest, r.Name.String(), r.Version.String(), newInstant(r.PublishedAt)))
 		if err != nil {
 			return err
 		}
@@ -162,14 +162,14 @@ func (s *Servers) saveStatesOneByOne(ctx context.Context, tx bun.Tx, states []re
 // document for the publication that is stored.
 func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
 	r := c.Release
-	changed, err := s.db.exec(ctx, tx, `INSERT INTO versions
+	changed, err := s.db.execStatement(ctx, tx, `INSERT INTO versions
 			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (name, version) DO UPDATE SET status = excluded.status, status_message = excluded.status_message,
 			status_changed_at = excluded.status_changed_at, updated_at = excluded.updated_at,
 			is_latest = excluded.is_latest, document = excluded.document
 		WHERE versions.published_at = excluded.published_at`,
-		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, at(r.StatusChangedAt), at(r.PublishedAt), at(r.UpdatedAt),
+		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, newInstant(r.StatusChangedAt), newInstant(r.PublishedAt), newInstant(r.UpdatedAt),
 		r.Latest, c.Document)
 	if err == nil && changed == 0 {
 		return fault.New(fault.Conflict, "", rules[0].sentence)

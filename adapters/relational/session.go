@@ -46,13 +46,13 @@ func rowOfSession(s auth.Session) *sessionRow {
 	return &sessionRow{
 		ID: s.ID, UserID: s.UserID, DeviceID: s.DeviceID, DeviceIdentity: s.DeviceIdentity,
 		TrustLevel: level{s.TrustLevel}, RiskScore: s.RiskScore,
-		CreatedAt: at(s.CreatedAt), LastActivity: at(s.LastActivity),
-		ExpiresAt: at(s.ExpiresAt), MaxExpiresAt: at(s.MaxExpiresAt),
-		IPAddress: address{s.IPAddress}, EndedAt: at(s.EndedAt), EndReason: s.EndReason,
+		CreatedAt: newInstant(s.CreatedAt), LastActivity: newInstant(s.LastActivity),
+		ExpiresAt: newInstant(s.ExpiresAt), MaxExpiresAt: newInstant(s.MaxExpiresAt),
+		IPAddress: address{s.IPAddress}, EndedAt: newInstant(s.EndedAt), EndReason: s.EndReason,
 	}
 }
 
-func (r *sessionRow) session() auth.Session {
+func (r *sessionRow) toSession() auth.Session {
 	return auth.Session{
 		ID: r.ID, UserID: r.UserID, DeviceID: r.DeviceID, DeviceIdentity: r.DeviceIdentity,
 		TrustLevel: r.TrustLevel.TrustLevel, RiskScore: r.RiskScore,
@@ -64,23 +64,23 @@ func (r *sessionRow) session() auth.Session {
 
 // Create adds a session.
 func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(rowOfSession(session)).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
 // Get returns a session, ended or not.
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Session, error) {
-		return s.one(ctx, db.NewSelect().Where("id = ?", id))
+		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
 	})
 }
 
 // Update lets change alter a session.
 func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		session, err := s.one(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		session, err := s.findOne(ctx, s.db.forChange(tx.NewSelect().Where("id = ?", id)))
 		if err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 			return err
 		}
 		_, err = tx.NewUpdate().Model(rowOfSession(session)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
 // End ends the living sessions that the filter names.
 func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
 	return s.changeLiving(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
-		q.Set("ended_at = ?", at(when)).Set("end_reason = ?", reason)
+		q.Set("ended_at = ?", newInstant(when)).Set("end_reason = ?", reason)
 	})
 }
 
@@ -122,9 +122,9 @@ func anyLevel(*bun.SelectQuery) {}
 func (s *Sessions) changeLiving(
 	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
 ) (ids []auth.SessionID, err error) {
-	err = s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
-		q := living(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
+		q := selectActive(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
 		if which.DeviceID != "" {
 			q.Where("device_id = ?", which.DeviceID)
 		}
@@ -133,7 +133,7 @@ func (s *Sessions) changeLiving(
 		}
 		narrow(q)
 		if err := s.db.forChange(q.Order("id")).Scan(ctx, &ids); err != nil {
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		}
 		if len(ids) == 0 {
 			return nil
@@ -141,7 +141,7 @@ func (s *Sessions) changeLiving(
 		change := tx.NewUpdate().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids))
 		set(change)
 		_, err := change.Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (s *Sessions) Active(
 	ctx context.Context, user auth.UserID, when time.Time, page auth.PageRequest,
 ) (list []auth.Session, total int, err error) {
 	rows, total, err := readPage[sessionRow](ctx, s.db, page, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return living(q, user, when).Order("created_at DESC", "id DESC")
+		return selectActive(q, user, when).Order("created_at DESC", "id DESC")
 	})
 	if err != nil {
 		return nil, 0, err
@@ -174,7 +174,7 @@ func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]
 			Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
 			Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
 		if err != nil {
-			return nil, s.db.fault(err)
+			return nil, s.db.classifyError(err)
 		}
 		return sessionsOf(rows), nil
 	})
@@ -184,8 +184,8 @@ func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]
 func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (int, error) {
 		n, err := db.NewSelect().Model((*sessionRow)(nil)).
-			Where("user_id = ?", user).Where("created_at > ?", at(since)).Count(ctx)
-		return n, s.db.fault(err)
+			Where("user_id = ?", user).Where("created_at > ?", newInstant(since)).Count(ctx)
+		return n, s.db.classifyError(err)
 	})
 }
 
@@ -194,36 +194,36 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.db.inBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.SessionID
-		old := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", at(before)).Order("expires_at").Limit(batch)
+		old := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", newInstant(before)).Order("expires_at").Limit(batch)
 		if err := s.db.forChange(old).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-			return 0, s.db.fault(err)
+			return 0, s.db.classifyError(err)
 		}
 		for _, of := range []any{(*refreshTokenRow)(nil), (*challengeRow)(nil)} {
 			if _, err := tx.NewDelete().Model(of).Where("session_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
-				return 0, s.db.fault(err)
+				return 0, s.db.classifyError(err)
 			}
 		}
-		return s.db.affected(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+		return s.db.affectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
 	})
 }
 
 func sessionsOf(rows []sessionRow) []auth.Session {
 	list := make([]auth.Session, len(rows))
 	for i := range rows {
-		list[i] = rows[i].session()
+		list[i] = rows[i].toSession()
 	}
 	return list
 }
 
-func (s *Sessions) one(ctx context.Context, q *bun.SelectQuery) (auth.Session, error) {
+func (s *Sessions) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Session, error) {
 	row := new(sessionRow)
 	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Session{}, s.db.found(err, "session")
+		return auth.Session{}, s.db.classifyLookup(err, "session")
 	}
-	return row.session(), nil
+	return row.toSession(), nil
 }
 
-// living selects the user's sessions that live at a time (auth.Session.Active).
-func living(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.SelectQuery {
-	return q.Where("user_id = ?", user).Where("ended_at IS NULL").Where("expires_at > ?", at(when))
+// selectActive selects the user's sessions that live at a time (auth.Session.Active).
+func selectActive(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.SelectQuery {
+	return q.Where("user_id = ?", user).Where("ended_at IS NULL").Where("expires_at > ?", newInstant(when))
 }

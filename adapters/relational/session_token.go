@@ -32,12 +32,12 @@ type refreshTokenRow struct {
 
 // Add stores a new token.
 func (s *RefreshTokens) Add(ctx context.Context, t auth.RefreshToken) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&refreshTokenRow{
 			Hash: hash(t.Hash), SessionID: t.SessionID,
-			IssuedAt: at(t.IssuedAt), ExpiresAt: at(t.ExpiresAt), SpentAt: at(t.SpentAt),
+			IssuedAt: newInstant(t.IssuedAt), ExpiresAt: newInstant(t.ExpiresAt), SpentAt: newInstant(t.SpentAt),
 		}).Exec(ctx)
-		return s.db.fault(err)
+		return s.db.classifyError(err)
 	})
 }
 
@@ -46,7 +46,7 @@ func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.Refres
 	return reading(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.RefreshToken, error) {
 		row := new(refreshTokenRow)
 		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-			return auth.RefreshToken{}, s.db.found(err, "refresh token")
+			return auth.RefreshToken{}, s.db.classifyLookup(err, "refresh token")
 		}
 		return auth.RefreshToken{
 			Hash: auth.TokenHash(row.Hash), SessionID: row.SessionID,
@@ -58,8 +58,8 @@ func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.Refres
 // Spend marks an unspent token spent. The condition of the update decides
 // between parallel calls.
 func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
-	return s.db.write(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.affected(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", at(when)).
+	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.affectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", newInstant(when)).
 			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
 		if err != nil || n == 1 {
 			return err
@@ -67,7 +67,7 @@ func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.T
 		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
 		switch {
 		case err != nil:
-			return s.db.fault(err)
+			return s.db.classifyError(err)
 		case known:
 			return fault.New(fault.Conflict, "", "the refresh token is spent")
 		}
@@ -96,10 +96,10 @@ func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (to
 func (s *RefreshTokens) deleteOver(ctx context.Context, end bun.Ident, before time.Time) (total int, err error) {
 	for {
 		var sessions, tokens int
-		err := s.db.write(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		err := s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
 			over := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("has_tokens").
-				Where("? <= ?", end, at(before)).OrderExpr("?", end).Limit(sessionsCleared)
-			sessions, tokens, err = s.clear(ctx, tx, over)
+				Where("? <= ?", end, newInstant(before)).OrderExpr("?", end).Limit(sessionsCleared)
+			sessions, tokens, err = s.deleteTokens(ctx, tx, over)
 			return err
 		})
 		if err != nil {
@@ -112,16 +112,16 @@ func (s *RefreshTokens) deleteOver(ctx context.Context, end bun.Ident, before ti
 	}
 }
 
-// clear removes the tokens of sessions and notes that they have none.
-func (s *RefreshTokens) clear(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
+// deleteTokens removes the tokens of sessions and notes that they have none.
+func (s *RefreshTokens) deleteTokens(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
 	var ids []auth.SessionID
 	if err := s.db.forChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-		return 0, 0, s.db.fault(err)
+		return 0, 0, s.db.classifyError(err)
 	}
-	tokens, err = s.db.affected(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
+	tokens, err = s.db.affectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
 	if err != nil {
 		return 0, 0, err
 	}
 	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)", bun.List(ids)).Exec(ctx)
-	return len(ids), tokens, s.db.fault(err)
+	return len(ids), tokens, s.db.classifyError(err)
 }

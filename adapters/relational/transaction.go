@@ -35,7 +35,7 @@ type running struct {
 // two databases in one process never mix.
 type carrier struct{ db *DB }
 
-func (d *DB) carried(ctx context.Context) *running {
+func (d *DB) carriedTransaction(ctx context.Context) *running {
 	t, _ := ctx.Value(carrier{d}).(*running)
 	return t
 }
@@ -45,18 +45,18 @@ func (d *DB) carried(ctx context.Context) *running {
 // those whose connection broke before the commit was sent. A statement that failed, and a joined call
 // that returned an error, keep the whole from being stored, also when do goes on and returns nil.
 func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
-	if t := d.carried(ctx); t != nil {
+	if t := d.carriedTransaction(ctx); t != nil {
 		err := do(ctx)
 		if err != nil && t.spoilt == nil {
 			t.spoilt = err
 		}
 		return err
 	}
-	return d.call(ctx, func(ctx context.Context) error {
+	return d.boundedCall(ctx, func(ctx context.Context) error {
 		wait := firstWait
 		for run := 1; ; run++ {
-			err := d.trying(ctx, func() (uncommitted bool, err error) { return d.once(ctx, do) })
-			if run == maxRuns || !d.retrying(err) {
+			err := d.retryLost(ctx, func() (uncommitted bool, err error) { return d.runOnce(ctx, do) })
+			if run == maxRuns || !d.isRetryable(err) {
 				d.noteWrite(err)
 				return err
 			}
@@ -68,12 +68,12 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 	})
 }
 
-// once runs do in one transaction, and reports whether that failed before the commit was sent. A
+// runOnce runs do in one transaction, and reports whether that failed before the commit was sent. A
 // panic of do passes through, after the transaction is rolled back.
-func (d *DB) once(ctx context.Context, do func(ctx context.Context) error) (uncommitted bool, err error) {
-	tx, release, err := d.begin(ctx)
+func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (uncommitted bool, err error) {
+	tx, release, err := d.beginTransaction(ctx)
 	if err != nil {
-		return true, d.ended(ctx, err)
+		return true, d.classifyEnd(ctx, err)
 	}
 	defer release()
 	open := true
@@ -87,14 +87,14 @@ func (d *DB) once(ctx context.Context, do func(ctx context.Context) error) (unco
 		return true, err
 	}
 	if t.spoilt != nil {
-		return true, d.ended(ctx, t.spoilt)
+		return true, d.classifyEnd(ctx, t.spoilt)
 	}
 	open = false
-	return false, d.ended(ctx, tx.Commit())
+	return false, d.classifyEnd(ctx, tx.Commit())
 }
 
-// begin begins a transaction, and returns it with what gives its connection back once it has ended.
-func (d *DB) begin(ctx context.Context) (tx bun.Tx, release func(), err error) {
+// beginTransaction begins a transaction, and returns it with what gives its connection back once it has ended.
+func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), err error) {
 	if d.dialect.WriteWait > 0 {
 		return d.beginInTurn(ctx)
 	}
@@ -126,7 +126,7 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 	conn, err := d.writer.Conn(waiting)
 	if err == nil {
 		for {
-			if tx, err = conn.BeginTx(ctx, nil); !d.retrying(err) || waiting.Err() != nil {
+			if tx, err = conn.BeginTx(ctx, nil); !d.isRetryable(err) || waiting.Err() != nil {
 				break
 			}
 		}
@@ -135,19 +135,19 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 			release()
 		}
 	}
-	if (d.retrying(err) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+	if (d.isRetryable(err) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
 		err = errBusy
 	}
 	return tx, release, err
 }
 
-// ended classifies why a transaction did not take place. An end of the context
+// classifyEnd classifies why a transaction did not take place. An end of the context
 // reaches the driver as a transaction that is gone.
-func (d *DB) ended(ctx context.Context, err error) error {
+func (d *DB) classifyEnd(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return d.fault(err)
+	return d.classifyError(err)
 }
 
 // spoiler is the query hook that spoils the transaction of a failed statement.
@@ -159,7 +159,7 @@ func (s spoiler) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	if e.Err == nil || errors.Is(e.Err, sql.ErrNoRows) {
 		return
 	}
-	if t := s.db.carried(ctx); t != nil && t.spoilt == nil {
+	if t := s.db.carriedTransaction(ctx); t != nil && t.spoilt == nil {
 		t.spoilt = e.Err
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// alive tells whether a connection that was idle still stands: a server that
+// checkIdle tells whether a connection that was idle still stands: a server that
 // was restarted meanwhile has closed it, and said so, and the first statement
 // on it would fail. It looks without waiting and takes nothing from the
 // stream. What the server sends unasked is a farewell, too.
-func alive(conn net.Conn) error {
+func checkIdle(conn net.Conn) error {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
 	}

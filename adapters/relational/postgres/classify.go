@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 )
 
-// classify reads the SQLSTATE codes of the PostgreSQL manual, appendix A.
-func classify(err error) relational.Class {
+// classifyError reads the SQLSTATE codes of the PostgreSQL manual, appendix A.
+func classifyError(err error) relational.Class {
 	var e pgdriver.Error
 	if errors.As(err, &e) {
 		return classOf(e.Field('C'))

@@ -52,7 +52,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return socket, err
 	}
 	var err error
-	made.Conn, err = open(ctx, &config)
+	made.Conn, err = openConn(ctx, &config)
 	if stopped := stop(); err == nil && !stopped {
 		err = ctx.Err()
 	}
@@ -70,7 +70,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return pgdriver.NewDriver() }
 
-func open(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, error) {
+func openConn(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, error) {
 	made, err := pgdriver.NewConnector(pgdriver.WithConfig(config)).Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -82,15 +82,15 @@ func open(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, error) 
 	return own, nil
 }
 
-// probe asks the server something over a connection of its own (relational.Probe).
-func (c *connector) probe(ctx context.Context) error {
+// probeServer asks the server something over a connection of its own (relational.Probe).
+func (c *connector) probeServer(ctx context.Context) error {
 	made, err := (&connector{config: c.config}).Connect(ctx)
 	if err == nil {
 		own := made.(*conn) //nolint:errcheck,forcetypeassert // it is what Connect returns
 		_, err = own.ExecContext(ctx, "SELECT 1", nil)
-		own.drop()
+		own.closeNow()
 	}
-	if err != nil && classify(err) == relational.Lost {
+	if err != nil && classifyError(err) == relational.Lost {
 		return err
 	}
 	return nil
@@ -107,8 +107,8 @@ type conn struct {
 	watched  bool      // by the context of its transaction
 }
 
-// drop closes the connection, also while another goroutine waits for it.
-func (c *conn) drop() {
+// closeNow closes the connection, also while another goroutine waits for it.
+func (c *conn) closeNow() {
 	_ = c.socket.Close() // first, so that TLS says no goodbye to somebody who does not listen
 	_ = c.Conn.Close()   // likewise
 }
@@ -119,27 +119,27 @@ type watch struct {
 	stop func() bool // nil for no watch
 }
 
-func (c *conn) watch(ctx context.Context) watch {
+func (c *conn) watchContext(ctx context.Context) watch {
 	if c.watched || ctx.Done() == nil {
 		return watch{}
 	}
-	return watch{c, context.AfterFunc(ctx, c.drop)}
+	return watch{c, context.AfterFunc(ctx, c.closeNow)}
 }
 
-func (w watch) end() {
+func (w watch) stopWatching() {
 	if w.stop != nil && !w.stop() {
-		w.conn.drop() // before anybody else is given it
+		w.conn.closeNow() // before anybody else is given it
 	}
 }
 
-// check drops the connection after an error that is not the server's reply: the reply may still come.
-func (c *conn) check(err error) error {
+// checkError drops the connection after an error that is not the server's reply: the reply may still come.
+func (c *conn) checkError(err error) error {
 	var reply pgdriver.Error
 	if err == nil || err == io.EOF { //nolint:errorlint // the end of the rows is io.EOF itself
 		return err
 	}
 	if !errors.As(err, &reply) || reply.Field('V') == "FATAL" || reply.Field('V') == "PANIC" {
-		c.drop()
+		c.closeNow()
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (c *conn) check(err error) error {
 // ResetSession implements driver.SessionResetter.
 func (c *conn) ResetSession(ctx context.Context) error {
 	if c.breaker != nil && !c.breaker.Trusts(c.made, c.answered) {
-		c.drop()
+		c.closeNow()
 		return driver.ErrBadConn
 	}
 	return c.Conn.ResetSession(ctx)
@@ -164,45 +164,45 @@ func (c *conn) IsValid() bool {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	w := c.watch(ctx)
-	defer w.end()
+	w := c.watchContext(ctx)
+	defer w.stopWatching()
 	result, err := c.Conn.ExecContext(ctx, query, args)
-	return result, c.check(err)
+	return result, c.checkError(err)
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	w := c.watch(ctx)
+	w := c.watchContext(ctx)
 	found, err := c.Conn.QueryContext(ctx, query, args)
-	return c.rows(w, found, err)
+	return c.watchRows(w, found, err)
 }
 
-func (c *conn) rows(w watch, found driver.Rows, err error) (driver.Rows, error) {
+func (c *conn) watchRows(w watch, found driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
-		w.end()
-		return nil, c.check(err)
+		w.stopWatching()
+		return nil, c.checkError(err)
 	}
 	return &rows{found, c, w}, nil
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	w := c.watch(ctx)
-	defer w.end()
+	w := c.watchContext(ctx)
+	defer w.stopWatching()
 	made, err := c.Conn.PrepareContext(ctx, query)
 	if err != nil {
-		return nil, c.check(err)
+		return nil, c.checkError(err)
 	}
 	return &stmt{made.(preparedStatement), c}, nil //nolint:errcheck // the driver's statements are
 }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	w := c.watch(ctx)
+	w := c.watchContext(ctx)
 	begun, err := c.Conn.BeginTx(ctx, options)
 	if err != nil {
-		w.end()
-		return nil, c.check(err)
+		w.stopWatching()
+		return nil, c.checkError(err)
 	}
 	c.watched = true
 	return &tx{begun, c, w, ctx}, nil
@@ -217,12 +217,12 @@ type rows struct {
 }
 
 // Next implements driver.Rows.
-func (r *rows) Next(into []driver.Value) error { return r.conn.check(r.Rows.Next(into)) }
+func (r *rows) Next(into []driver.Value) error { return r.conn.checkError(r.Rows.Next(into)) }
 
 // Close implements driver.Rows.
 func (r *rows) Close() error {
-	defer r.watch.end()
-	return r.conn.check(r.Rows.Close())
+	defer r.watch.stopWatching()
+	return r.conn.checkError(r.Rows.Close())
 }
 
 // preparedStatement is what the driver's statements implement.
@@ -248,10 +248,10 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	if !s.conn.Conn.IsValid() {
 		return nil, driver.ErrBadConn
 	}
-	w := s.conn.watch(ctx)
-	defer w.end()
+	w := s.conn.watchContext(ctx)
+	defer w.stopWatching()
 	result, err := s.preparedStatement.ExecContext(ctx, args)
-	return result, s.conn.check(err)
+	return result, s.conn.checkError(err)
 }
 
 // QueryContext implements driver.StmtQueryContext.
@@ -259,9 +259,9 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if !s.conn.Conn.IsValid() {
 		return nil, driver.ErrBadConn
 	}
-	w := s.conn.watch(ctx)
+	w := s.conn.watchContext(ctx)
 	found, err := s.preparedStatement.QueryContext(ctx, args)
-	return s.conn.rows(w, found, err)
+	return s.conn.watchRows(w, found, err)
 }
 
 // tx is a transaction.
@@ -276,7 +276,7 @@ type tx struct {
 // Commit implements driver.Tx.
 func (t *tx) Commit() error {
 	t.conn.watched = false
-	t.watch.end()
+	t.watch.stopWatching()
 	ctx, cancel := context.WithoutCancel(t.ctx), context.CancelFunc(func() {})
 	if end, ok := t.ctx.Deadline(); ok {
 		least := time.Now().Add(commitTime)
@@ -293,6 +293,6 @@ func (t *tx) Commit() error {
 // Rollback implements driver.Tx.
 func (t *tx) Rollback() error {
 	t.conn.watched = false
-	defer t.watch.end()
-	return t.conn.check(t.Tx.Rollback())
+	defer t.watch.stopWatching()
+	return t.conn.checkError(t.Tx.Rollback())
 }

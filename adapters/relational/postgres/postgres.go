@@ -101,9 +101,9 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	use := &connector{config: config}
 	closeBreaker := func() {}
 	if c.Timeout > 0 {
-		use.breaker, closeBreaker = relational.NewBreaker(use.probe)
+		use.breaker, closeBreaker = relational.NewBreaker(use.probeServer)
 	}
-	db := pool(c, use)
+	db := newPool(c, use)
 	cleanup := func() {
 		_ = db.Close() // every answered transaction is stored already
 		closeBreaker()
@@ -117,11 +117,11 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	}
 	return relational.New(db, db, relational.Dialect{
 		Name:     relational.PostgreSQL,
-		Classify: classify,
+		Classify: classifyError,
 		Breaker:  use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
 		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 		Maintenance: func() (*bun.DB, func()) {
-			own := pool(c, &connector{config: slow})
+			own := newPool(c, &connector{config: slow})
 			return own, func() { _ = own.Close() } // likewise
 		},
 		LockWait:      min(lockWait, c.statementTimeout()/2),
@@ -167,7 +167,7 @@ func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config,
 	config.WriteTimeout = timeout
 	config.BufferSize = 32 << 10
 	config.EnableTracing = false
-	config.ResetSessionFunc = func(_ context.Context, c *pgdriver.Conn) error { return alive(c.Conn()) }
+	config.ResetSessionFunc = func(_ context.Context, c *pgdriver.Conn) error { return checkIdle(c.Conn()) }
 	if config.AppName == "" {
 		config.AppName = "tollgate"
 	}
@@ -179,7 +179,7 @@ func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config,
 	return config, nil
 }
 
-func pool(c Config, use *connector) *bun.DB {
+func newPool(c Config, use *connector) *bun.DB {
 	db := sql.OpenDB(use)
 	db.SetMaxOpenConns(c.MaxConns)
 	db.SetMaxIdleConns(c.MaxIdleConns)

@@ -15,7 +15,7 @@ import (
 // Present returns fault.NotFound, with a sentence that names the file and its
 // setting, where there is no database yet: only Open makes one.
 func Present(c Config) error {
-	_, err := existing(c.Dir)
+	_, err := findDatabase(c.Dir)
 	return err
 }
 
@@ -27,7 +27,7 @@ const privateMode = 0o600
 // database, fault.Conflict if the file exists and replace is false, fault.Invalid if the file is one of the
 // database's own, and fault.Unavailable if the copy cannot be written.
 func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int64, error) {
-	source, err := existing(c.Dir)
+	source, err := findDatabase(c.Dir)
 	if err != nil {
 		return 0, err
 	}
@@ -53,17 +53,17 @@ func holdsDatabase(c Config, file string) bool {
 	return false
 }
 
-// existing returns the path of the database in a folder.
-func existing(dir string) (string, error) {
+// findDatabase returns the path of the database in a folder.
+func findDatabase(dir string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(dir, File))
 	if err != nil {
-		return "", broken(dir, err)
+		return "", brokenFile(dir, err)
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.NotFound, "", "there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
 	case err != nil:
-		return "", broken(path, err)
+		return "", brokenFile(path, err)
 	}
 	return path, nil
 }
@@ -74,13 +74,13 @@ func (c Config) copyInto(ctx context.Context, source, target string) error {
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
 	}
-	db, err := pool(source, c, "deferred", 1)
+	db, err := newPool(source, c, "deferred", 1)
 	if err != nil {
-		return broken(source, err)
+		return brokenFile(source, err)
 	}
 	defer func() { _ = db.Close() }() // it was only read
 	if err := db.PingContext(ctx); err != nil {
-		return broken(source, err)
+		return brokenFile(source, err)
 	}
 	if _, err := db.DB.ExecContext(ctx, "VACUUM INTO ?", target); err != nil {
 		if ctx.Err() != nil {

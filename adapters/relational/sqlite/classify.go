@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 )
 
-// classify reads the result codes of https://sqlite.org/rescode.html.
-func classify(err error) relational.Class {
+// classifyError reads the result codes of https://sqlite.org/rescode.html.
+func classifyError(err error) relational.Class {
 	var e *driver.Error
 	if !errors.As(err, &e) {
 		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, dbdriver.ErrBadConn) {

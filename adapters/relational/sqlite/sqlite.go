@@ -64,20 +64,20 @@ func (c Config) Patient() Config {
 // database with what closes it. It does not migrate. A folder or file that
 // cannot be made, read or written is fault.Unavailable and named.
 func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
-	path, err := prepare(c.Dir)
+	path, err := prepareFile(c.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	step := c
 	step.BusyTimeout = min(busyStep, c.BusyTimeout)
-	write, err := pool(path, step, "immediate", 1)
+	write, err := newPool(path, step, "immediate", 1)
 	if err != nil {
-		return nil, nil, broken(path, err)
+		return nil, nil, brokenFile(path, err)
 	}
-	read, err := pool(path, c, "deferred", c.ReadConns, "query_only(1)")
+	read, err := newPool(path, c, "deferred", c.ReadConns, "query_only(1)")
 	if err != nil {
 		_ = write.Close() // nothing was written
-		return nil, nil, broken(path, err)
+		return nil, nil, brokenFile(path, err)
 	}
 	cleanup := func() {
 		_ = read.Close()  // every answered transaction is on disk already
@@ -87,38 +87,38 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	for _, db := range []*bun.DB{write, read} {
 		if err := db.PingContext(ctx); err != nil {
 			cleanup()
-			return nil, nil, broken(path, err)
+			return nil, nil, brokenFile(path, err)
 		}
 	}
 	return relational.New(read, write, relational.Dialect{
-		Name: relational.SQLite, Classify: classify, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
+		Name: relational.SQLite, Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
 		MigrationTime: patience * c.BusyTimeout,
 	}), cleanup, nil
 }
 
-// prepare makes the folder and an empty file that nobody else may read: SQLite
+// prepareFile makes the folder and an empty file that nobody else may read: SQLite
 // would make it with the modes of the process, and gives its log those of the
 // file.
-func prepare(dir string) (path string, err error) {
+func prepareFile(dir string) (path string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
-		return "", unusable(dir, err)
+		return "", unusableFile(dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", unusable(dir, err)
+		return "", unusableFile(dir, err)
 	}
 	path = filepath.Join(dir, File)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return "", unusable(path, err)
+		return "", unusableFile(path, err)
 	}
 	if err := f.Close(); err != nil {
-		return "", unusable(path, err)
+		return "", unusableFile(path, err)
 	}
 	return path, nil
 }
 
-func unusable(path string, err error) error {
+func unusableFile(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -126,17 +126,17 @@ func unusable(path string, err error) error {
 	return fault.Wrap(fault.Unavailable, "", "cannot write "+path+" (DATA_DIR)", err)
 }
 
-// broken tells what is wrong with the file, unless the context ended.
-func broken(path string, err error) error {
+// brokenFile tells what is wrong with the file, unless the context ended.
+func brokenFile(path string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fault.Wrap(fault.Unavailable, "", "cannot open the database "+path+" (DATA_DIR)", err)
 }
 
-// pool returns connections to the file that begin their transactions as lock
+// newPool returns connections to the file that begin their transactions as lock
 // says. An answered transaction is on disk (synchronous FULL).
-func pool(path string, c Config, lock string, conns int, pragmas ...string) (*bun.DB, error) {
+func newPool(path string, c Config, lock string, conns int, pragmas ...string) (*bun.DB, error) {
 	q := url.Values{"_txlock": {lock}}
 	pragmas = append([]string{
 		"busy_timeout(" + strconv.FormatInt(c.BusyTimeout.Milliseconds(), 10) + ")",
