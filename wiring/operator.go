@@ -68,7 +68,7 @@ func present(s settings.Settings) error {
 	return sqlite.Present(s.SQLite)
 }
 
-// Missing tells whether MakeOperator would make the SQLite file.
+// Missing reports whether MakeOperator would make the SQLite file.
 func Missing(s settings.Settings) bool { return fault.Is(present(s), fault.NotFound) }
 
 // Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and

@@ -34,5 +34,5 @@ func ParseParts(names []string) (Parts, error) {
 	}, nil
 }
 
-// API tells whether any part answers on the API listener.
+// API reports whether any part answers on the API listener.
 func (p Parts) API() bool { return p.Registry || p.Auth || p.Methods }

@@ -235,7 +235,7 @@ func (a api) probes(p Parts) []rest.Probe {
 	return list
 }
 
-// works tells whether a plugin has failed. One that nothing has asked for yet
+// works reports whether a plugin has failed. One that nothing has asked for yet
 // has not.
 func (a api) works(plugin string) error {
 	for _, status := range a.Plugins.Status() {

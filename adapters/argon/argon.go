@@ -52,7 +52,7 @@ func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, 
 	return auth.PasswordHash(e.String()), nil
 }
 
-// Verify tells whether the hash is of the password, and whether it should be renewed. A hash that is not of it and cost less than
+// Verify reports whether the hash is of the password, and whether it should be renewed. A hash that is not of it and cost less than
 // a present one is made up for: else the time of a refusal would tell the accounts from before the settings grew.
 func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
 	e, err := decode(stored)

@@ -54,7 +54,7 @@ func (p parameters) validate() error {
 	return nil
 }
 
-// lesser tells whether any cost of p is below that of q.
+// lesser reports whether any cost of p is below that of q.
 func (p parameters) lesser(q parameters) bool {
 	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
 }

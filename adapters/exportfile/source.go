@@ -163,7 +163,7 @@ func (s *Source) end() error {
 	return errors.Join(err, s.Close())
 }
 
-// broken tells that the open part cannot be read any further.
+// broken reports that the open part cannot be read any further.
 func (s *Source) broken(cause error) (recordsource.Entry, error) {
 	e := recordsource.Entry{Origin: s.open.name(), Broken: cause}
 	_ = s.Close() // it is not read to its end anyway

@@ -17,10 +17,10 @@ func Look(path string) State {
 	return State{info}
 }
 
-// Missing tells whether there was no file.
+// Missing reports whether there was no file.
 func (s State) Missing() bool { return s.info == nil }
 
-// Same tells whether nothing has changed from one state to the other. A link that leads elsewhere is a change, also to a file of
+// Same reports whether nothing has changed from one state to the other. A link that leads elsewhere is a change, also to a file of
 // the same length and time.
 func (s State) Same(other State) bool {
 	if s.Missing() || other.Missing() {

@@ -60,7 +60,7 @@ func Ask(ctx context.Context, t Target) error {
 	return nil
 }
 
-// saysReady tells whether an answer of /ready says that all is well, which a web server that answers everything does not.
+// saysReady reports whether an answer of /ready says that all is well, which a web server that answers everything does not.
 func saysReady(text []byte) bool {
 	var ready struct {
 		Status string `json:"status"`

@@ -162,7 +162,7 @@ func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, e
 	return fromClaims(&claims)
 }
 
-// onlyExpired tells whether a token whose signature is good has no other fault than its age.
+// onlyExpired reports whether a token whose signature is good has no other fault than its age.
 func onlyExpired(err error) bool {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return false

@@ -220,7 +220,7 @@ func (k *keys) fetch(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// learn puts what the ring says in force and tells whether a key is gone.
+// learn puts what the ring says in force and reports whether a key is gone.
 func (k *keys) learn(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

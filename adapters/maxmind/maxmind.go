@@ -120,7 +120,7 @@ func networkOf(db *maxminddb.Reader, address netip.Addr) risk.Network {
 	return risk.Network{ASN: n.Number, Organisation: strings.ToValidUTF8(name, "")}
 }
 
-// tellsPlace tells whether a record that decodes says where it is.
+// tellsPlace reports whether a record that decodes says where it is.
 func tellsPlace(r maxminddb.Result) (bool, error) {
 	var p place
 	if err := r.Decode(&p); err != nil {
@@ -129,7 +129,7 @@ func tellsPlace(r maxminddb.Result) (bool, error) {
 	return p.country() != "" || p.coordinates() != nil, nil
 }
 
-// tellsNetwork tells whether a record that decodes says whose it is.
+// tellsNetwork reports whether a record that decodes says whose it is.
 func tellsNetwork(r maxminddb.Result) (bool, error) {
 	var n network
 	if err := r.Decode(&n); err != nil {

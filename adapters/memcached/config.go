@@ -40,7 +40,7 @@ type Config struct {
 	resolver *net.Resolver
 }
 
-// Configured tells whether the settings name any nodes.
+// Configured reports whether the settings name any nodes.
 func (c Config) Configured() bool { return len(c.HostPort) > 0 || c.SRV != "" }
 
 // Validate tells which setting is malformed, by the name of its variable. No nodes at all is good here; whoever selects

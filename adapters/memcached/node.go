@@ -184,7 +184,7 @@ func (n *node) live() *connection {
 	return nil
 }
 
-// up tells whether there is a live connection.
+// up reports whether there is a live connection.
 func (n *node) up() bool { return n.live() != nil }
 
 // state is what is known of a node: how many connections there are, and whether it is away, that is, whether the last
@@ -204,7 +204,7 @@ func (s *state) change() {
 	s.changed = make(chan struct{})
 }
 
-// connected notes a connection, and tells whether it is the first after none.
+// connected notes a connection, and reports whether it is the first after none.
 func (s *state) connected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *state) connected() bool {
 	return first
 }
 
-// lost notes the end of a connection, and tells whether the node turned away by it.
+// lost notes the end of a connection, and reports whether the node turned away by it.
 func (s *state) lost(silent bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +223,7 @@ func (s *state) lost(silent bool) bool {
 	return s.turn(silent)
 }
 
-// failed notes an attempt to connect that failed, and tells whether the node turned away by it.
+// failed notes an attempt to connect that failed, and reports whether the node turned away by it.
 func (s *state) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -182,7 +182,7 @@ func parseCount(digits []byte) (uint64, bool) {
 	return n, true
 }
 
-// validKey tells whether a key can stand in a command (ports/counter promises it; one that cannot would be read as a
+// validKey reports whether a key can stand in a command (ports/counter promises it; one that cannot would be read as a
 // command of its own).
 func validKey(key string) bool {
 	if key == "" || len(key) > counter.MaxKey {

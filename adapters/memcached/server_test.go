@@ -195,7 +195,7 @@ func minutely(key string) counter.Hit {
 	return counter.Hit{Key: key, Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
 }
 
-// speaksTLS tells whether memcached was built with TLS.
+// speaksTLS reports whether memcached was built with TLS.
 func speaksTLS(t testing.TB) bool {
 	t.Helper()
 	help, err := exec.Command("memcached", "-h").Output()

@@ -22,7 +22,7 @@ type OverLimit struct {
 	verdicts *otter.Cache[string, verdict]
 }
 
-// verdict tells that a counter is over a limit until a time.
+// verdict reports that a counter is over a limit until a time.
 type verdict struct {
 	limit uint32
 	until int64 // nanoseconds since the epoch

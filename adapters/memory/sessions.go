@@ -130,7 +130,7 @@ func copyIn(e *list.Element) sessionCopy {
 	return e.Value.(sessionCopy) //nolint:errcheck // the lists hold nothing else
 }
 
-// outdates tells whether what came later than c is older than it. A copy is so too when it was read as the session was dropped.
+// outdates reports whether what came later than c is older than it. A copy is so too when it was read as the session was dropped.
 func (c *sessionCopy) outdates(later *sessionCopy) bool {
 	if later.dropped {
 		return false

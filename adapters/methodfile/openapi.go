@@ -53,7 +53,7 @@ func (f facts) or(other facts) facts {
 	return f
 }
 
-// isVerb tells whether a member of a Path Item Object holds an operation.
+// isVerb reports whether a member of a Path Item Object holds an operation.
 func isVerb(member string) bool {
 	switch member {
 	case "get", "put", "post", "delete", "options", "head", "patch", "trace", "query":

@@ -37,7 +37,7 @@ type Tracing struct {
 	Propagator propagation.TextMapPropagator
 }
 
-// Enabled tells whether spans are made.
+// Enabled reports whether spans are made.
 func (t Tracing) Enabled() bool { return t.Tracer != nil }
 
 // Open begins to send spans, if that is on, and has log lines that carry a

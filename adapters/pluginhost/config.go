@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// Missing tells whether the folder is not there.
+// Missing reports whether the folder is not there.
 func (c Config) Missing() bool {
 	_, err := os.Stat(c.Dir)
 	return errors.Is(err, fs.ErrNotExist)

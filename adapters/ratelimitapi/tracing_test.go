@@ -206,7 +206,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// named tells whether a line carries the context of a call with a span.
+// named reports whether a line carries the context of a call with a span.
 func named(line *logrus.Entry) bool {
 	return line.Context != nil && trace.SpanContextFromContext(line.Context).IsValid()
 }

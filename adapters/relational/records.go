@@ -21,7 +21,7 @@ type extent struct {
 }
 
 // withLimit adds the bound of rows to a query. The page is one row longer, which
-// tells whether there are more.
+// reports whether there are more.
 func (e extent) withLimit(q query) query {
 	if e.rows > 0 {
 		// SQLite prepares a statement anew for each value of a limit that is nothing
@@ -40,7 +40,7 @@ func (e extent) maxBytes() int {
 	return e.bytes
 }
 
-// isFull tells whether a page with that many records and bytes takes no more.
+// isFull reports whether a page with that many records and bytes takes no more.
 func (e extent) isFull(records, size int) bool {
 	return e.rows > 0 && records == e.rows || size >= e.maxBytes()
 }

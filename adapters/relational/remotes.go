@@ -102,7 +102,7 @@ func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c serverstore.C
 }
 
 // claimAddresses makes the server the owner of the addresses of the versions that are not
-// claimed yet, each in the same order in every transaction, and tells whether
+// claimed yet, each in the same order in every transaction, and reports whether
 // there are any.
 func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, name string, versions []string) (any bool, err error) {
 	var urls []string

@@ -142,7 +142,7 @@ func (s *Servers) searchPage(ctx context.Context, q serverstore.Query) (serverst
 			append(slices.Clip(names.args), n),
 		})
 	}
-	// A page needs no more names than it has rows, as long as each has one. Its last row is the one that tells whether there are more.
+	// A page needs no more names than it has rows, as long as each has one. Its last row is the one that reports whether there are more.
 	if enough := q.Limit + 2; enough < most {
 		if p, err := first(enough); err != nil || p.More {
 			return p, true, err

@@ -175,6 +175,6 @@ func (s *Servers) livingLatest() string {
 	return "v.is_latest = 1 AND v.status IS NOT 'deleted'"
 }
 
-// plansByText tells that the database plans a query by its text alone, whatever its
+// plansByText reports that the database plans a query by its text alone, whatever its
 // arguments are.
 func (s *Servers) plansByText() bool { return s.db.dialect.Name == SQLite }

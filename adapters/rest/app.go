@@ -36,7 +36,7 @@ const (
 type Part interface {
 	// Mount adds the part's routes.
 	Mount(r fiber.Router)
-	// Owns tells whether a path is the part's, also one that has no route.
+	// Owns reports whether a path is the part's, also one that has no route.
 	Owns(path string) bool
 	// Scope returns the limit that requests of the method and path count against.
 	Scope(method, path string) throttle.Scope

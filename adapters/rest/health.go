@@ -35,7 +35,7 @@ func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
 // is still answered (contract O-18).
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// drains tells whether Drain was called; a nil health never drains.
+// drains reports whether Drain was called; a nil health never drains.
 func (h *Health) drains() bool { return h != nil && h.draining.Load() }
 
 func (h *Health) mount(r fiber.Router) {

@@ -165,7 +165,7 @@ func limitKey(client netip.Prefix) string {
 	return client.String()
 }
 
-// Secure tells whether the client came over TLS, to us or to a trusted proxy.
+// Secure reports whether the client came over TLS, to us or to a trusted proxy.
 func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
 
 // BearerToken returns the token of the Authorization header, empty when there

@@ -34,7 +34,7 @@ type Directory struct {
 // New returns the directory of a configuration. It need not exist yet.
 func New(c Config, log *logrus.Entry) *Directory { return &Directory{c, log} }
 
-// Missing tells whether the directory is not there.
+// Missing reports whether the directory is not there.
 func (d *Directory) Missing() bool {
 	_, err := os.Stat(d.config.Path())
 	return errors.Is(err, fs.ErrNotExist)
@@ -193,7 +193,7 @@ func (w *walker) file(path string) {
 	w.files = w.files[:min(len(w.files), maxFiles)]
 }
 
-// first tells whether the path leads where no other did.
+// first reports whether the path leads where no other did.
 func (w *walker) first(path string) bool {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {

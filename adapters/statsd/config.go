@@ -65,7 +65,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// ToDaemon tells whether statistics go to a metrics daemon, in either form.
+// ToDaemon reports whether statistics go to a metrics daemon, in either form.
 func (c Config) ToDaemon() bool { return c.Daemon || c.Tagged }
 
 // UsesTCP reports whether statistics go to the metrics daemon over TCP, if they go to one. The tagged

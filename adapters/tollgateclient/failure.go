@@ -17,13 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// NeedsStepUp tells whether a call was refused for the trust of its session alone.
+// NeedsStepUp reports whether a call was refused for the trust of its session alone.
 func NeedsStepUp(err error) bool {
 	f, ok := fault.As(err)
 	return ok && f.Code == auth.CodeInsufficientTrust
 }
 
-// NeverSent tells whether a call failed before the service can have seen any of it.
+// NeverSent reports whether a call failed before the service can have seen any of it.
 func NeverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -148,7 +148,7 @@ func (c *Client) do(ctx context.Context, in call, into any) (http.Header, error)
 	return resp.Header, nil
 }
 
-// holds tells whether a JSON object has a member, so that another service's object is not taken for an empty answer.
+// holds reports whether a JSON object has a member, so that another service's object is not taken for an empty answer.
 func holds(object []byte, name string) bool {
 	if name == "" {
 		return true

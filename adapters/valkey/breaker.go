@@ -13,7 +13,7 @@ type breaker struct {
 	open     atomic.Bool
 }
 
-// refuses tells whether a call should fail at once.
+// refuses reports whether a call should fail at once.
 func (b *breaker) refuses() bool { return b.open.Load() }
 
 // answered notes that the store answered.
@@ -23,12 +23,12 @@ func (b *breaker) answered() {
 	}
 }
 
-// silent notes that the store did not answer, and tells whether that opened the breaker.
+// silent notes that the store did not answer, and reports whether that opened the breaker.
 func (b *breaker) silent() bool {
 	return b.failures.Add(1) >= tripAfter && b.open.CompareAndSwap(false, true)
 }
 
-// reset closes the breaker, and tells whether it was open.
+// reset closes the breaker, and reports whether it was open.
 func (b *breaker) reset() bool {
 	b.failures.Store(0)
 	return b.open.CompareAndSwap(true, false)

@@ -101,7 +101,7 @@ func (l *link) nodes() []*node {
 	return list
 }
 
-// away tells whether any node, and whether every node that serves keys, does not answer.
+// away reports whether any node, and whether every node that serves keys, does not answer.
 func (l *link) away() (some, all bool) {
 	list := l.nodes()
 	if len(list) > 1 {

@@ -60,7 +60,7 @@ func certificateFiles(t *testing.T, a authority, host string) (certificate, key 
 	return certificate, key
 }
 
-// counts tells whether the store of the settings counts.
+// counts reports whether the store of the settings counts.
 func counts(t *testing.T, cfg Config) error {
 	t.Helper()
 	log := logrus.New()

@@ -52,7 +52,7 @@ func Write(path string, o Options, fill func(*os.File) error) (size int64, err e
 	return info.Size(), nil
 }
 
-// free tells whether a file may get its name.
+// free reports whether a file may get its name.
 func free(path string, o Options) error {
 	info, err := os.Lstat(path)
 	switch {

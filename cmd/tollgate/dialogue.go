@@ -31,7 +31,7 @@ func newDialogue(p process) *dialogue {
 	return d
 }
 
-// interactive tells whether there is somebody to ask.
+// interactive reports whether there is somebody to ask.
 func (d *dialogue) interactive() bool { return d.in != nil }
 
 // say tells the person something that is not what the command prints.

@@ -69,7 +69,7 @@ func newRegistryImport(p process) *cobra.Command {
 	return c
 }
 
-// judge tells whether an import that came to its end failed.
+// judge reports whether an import that came to its end failed.
 func judge(n transfer.Counts, strict bool) error {
 	switch {
 	case n.Broken > 0:

@@ -88,7 +88,7 @@ func (u *publisher) resend(ctx context.Context, who *account.Account, method, ch
 	return who.Client().ResendStepUp(ctx, challenge)
 }
 
-// hasCode tells whether a failure is the one with the code.
+// hasCode reports whether a failure is the one with the code.
 func hasCode(err error, code fault.Code) bool {
 	f, ok := fault.As(err)
 	return ok && f.Code == code

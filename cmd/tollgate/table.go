@@ -20,7 +20,7 @@ const (
 	readable = 36
 )
 
-// isTerminal tells whether somebody sees what is written.
+// isTerminal reports whether somebody sees what is written.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -71,7 +71,7 @@ func (f file) redirect(first, next *http.Request, hops int) error {
 	return nil
 }
 
-// accepted tells whether a status is the one of a download, and if not, what it means.
+// accepted reports whether a status is the one of a download, and if not, what it means.
 func accepted(status int) (reason registryclient.Reason, ok bool) {
 	switch {
 	case status == http.StatusOK:

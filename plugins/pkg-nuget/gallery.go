@@ -63,7 +63,7 @@ func validID(id string) bool {
 	return !strings.ContainsFunc(id, func(r rune) bool { return !alphanumeric(r) && !strings.ContainsRune("._-", r) })
 }
 
-// has tells whether the feed has the version.
+// has reports whether the feed has the version.
 func (f feed) has(ctx context.Context, id, version string, c sdk.Claim) error {
 	versions, err := f.versions(ctx, id)
 	if registryclient.Is(err, registryclient.NotFound) || err == nil && len(versions) == 0 {
@@ -78,7 +78,7 @@ func (f feed) has(ctx context.Context, id, version string, c sdk.Claim) error {
 	return nil
 }
 
-// claims tells whether the readme names the server.
+// claims reports whether the readme names the server.
 func (f feed) claims(ctx context.Context, id, version string, c sdk.Claim) error {
 	readme, err := f.readmeOf(ctx, id, version)
 	if registryclient.Is(err, registryclient.NotFound) {

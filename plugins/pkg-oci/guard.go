@@ -84,7 +84,7 @@ func (g *guard) forbidden(reason registryclient.Reason, host string) error {
 	return &registryclient.Error{Reason: reason, Host: g.host, Err: fmt.Errorf("to host %.100q", host)}
 }
 
-// leadsTo tells whether a redirect to at may be followed.
+// leadsTo reports whether a redirect to at may be followed.
 func (g *guard) leadsTo(at *url.URL) bool {
 	host := hostOf(at)
 	if host == g.host {

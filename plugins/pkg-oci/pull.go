@@ -30,7 +30,7 @@ type pull struct {
 	guard     *guard
 }
 
-// verdict tells whether the image claims the server.
+// verdict reports whether the image claims the server.
 func (p pull) verdict(server string) error {
 	manifest, err := remote.Get(p.reference, p.options...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p pull) verdict(server string) error {
 	return sdk.Refuse("%.200s is not an image, but of media type %.80q", p.image, manifest.MediaType)
 }
 
-// anyOf tells whether an image of the list claims the server. One that does suffices; otherwise an image that could not be read
+// anyOf reports whether an image of the list claims the server. One that does suffices; otherwise an image that could not be read
 // leaves the question open.
 func (p pull) anyOf(index v1.ImageIndex, server string) error {
 	list, err := index.IndexManifest()
@@ -164,13 +164,13 @@ func (p pull) missing(err error) error {
 	return sdk.Refuse("image %.250s has no tag %.128q", p.image, p.reference.Identifier())
 }
 
-// forManifest tells whether a request was for a manifest, and not for what stands before: a 404 there means that the host is no
+// forManifest reports whether a request was for a manifest, and not for what stands before: a 404 there means that the host is no
 // registry.
 func forManifest(r *http.Request) bool {
 	return r != nil && strings.Contains(r.URL.Path, "/manifests/")
 }
 
-// passing tells whether a status says nothing about the image.
+// passing reports whether a status says nothing about the image.
 func passing(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -30,7 +30,7 @@
 //
 // # A package registry
 //
-// An ownership plugin tells whether a package claims the server that names it: implement [Ownership] and call
+// An ownership plugin reports whether a package claims the server that names it: implement [Ownership] and call
 // [ServeOwnership]. Return nil for "it does", [Refuse] for "it does not", any other error for "not known now".
 //
 // # What the host does

@@ -37,7 +37,7 @@ func (v Verdict) RetryAfter(now time.Time) time.Duration {
 // Throttle counts tries in the counter store, on every instance together. While the store is away, a
 // throttle may count in its own process instead, and marks its verdicts as local.
 type Throttle interface {
-	// Try counts one try of a key in a scope and tells whether it is within
+	// Try counts one try of a key in a scope and reports whether it is within
 	// the limit. fault.Unavailable when the counter store is away: then the
 	// verdict allows nothing and still tells the limit, with none of it used,
 	// and the end of its window.

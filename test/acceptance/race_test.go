@@ -2,6 +2,6 @@
 
 package acceptance
 
-// raceDetector tells whether the tests, and so the binaries that they build,
+// raceDetector reports whether the tests, and so the binaries that they build,
 // run with the race detector.
 const raceDetector = true

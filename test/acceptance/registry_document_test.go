@@ -252,7 +252,7 @@ type verdict struct {
 	} `json:"issues"`
 }
 
-// names tells whether an issue of a severity stands at a path.
+// names reports whether an issue of a severity stands at a path.
 func (v verdict) names(path, severity string) bool {
 	for _, i := range v.Issues {
 		if i.Path == path && i.Severity == severity && i.Message != "" && i.Reference != "" {

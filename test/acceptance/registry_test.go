@@ -240,7 +240,7 @@ func at(name string, version ...string) string {
 // escape writes a value as paths and queries carry it.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// same tells whether two values are equal as JSON.
+// same reports whether two values are equal as JSON.
 func same(t *testing.T, a, b any) bool {
 	t.Helper()
 	return reflect.DeepEqual(asJSON(t, a), asJSON(t, b))

@@ -33,7 +33,7 @@ var unseenStatuses = map[int]string{
 	http.StatusTooManyRequests:     "operations share the limit of their part, which some of them use up",
 }
 
-// wholeRun tells whether all tests ran, in both environments.
+// wholeRun reports whether all tests ran, in both environments.
 func wholeRun() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {

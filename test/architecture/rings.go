@@ -83,7 +83,7 @@ func pluginRing(dir string) ring {
 	return protocol
 }
 
-// within tells whether the folder is one of the roots or lies below one.
+// within reports whether the folder is one of the roots or lies below one.
 func within(dir string, roots []string) bool { return rootOf(dir, roots) != "" }
 
 func rootOf(dir string, roots []string) string {

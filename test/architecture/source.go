@@ -70,7 +70,7 @@ func passedOver(dir string) bool {
 	return dir != "." && (base[0] == '.' || base[0] == '_' || base == "testdata" || isOutput(dir))
 }
 
-// isOutput tells whether a top-level folder is made by building or running, and ignored by git.
+// isOutput reports whether a top-level folder is made by building or running, and ignored by git.
 func isOutput(dir string) bool { return dir == "bin" || dir == "data" }
 
 func parse(root fs.FS, name string) (source, error) {

@@ -59,7 +59,7 @@ func (t tally) total() int {
 	return n
 }
 
-// only tells whether all calls, and there were some, came to one of the given outcomes.
+// only reports whether all calls, and there were some, came to one of the given outcomes.
 func (t tally) only(outcomes ...string) bool {
 	for o := range t.outcomes {
 		if !slices.Contains(outcomes, o) {

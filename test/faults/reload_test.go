@@ -28,7 +28,7 @@ const (
 // grownAtMost is how much larger the heap may be after the reloads, in bytes.
 const grownAtMost = 4 << 20
 
-// whole tells whether two limits are of one configuration.
+// whole reports whether two limits are of one configuration.
 func whole(a, b uint32) bool {
 	return (a == firstLimit || a == secondLimit) && b == a+1
 }

@@ -31,7 +31,7 @@ func NewValkey(dir string, args ...string) *Valkey {
 	return &Valkey{Address: net.JoinHostPort("127.0.0.1", port), Args: append(base, args...)}
 }
 
-// ValkeyInstalled tells whether there is a server to start.
+// ValkeyInstalled reports whether there is a server to start.
 func ValkeyInstalled() bool {
 	_, err := exec.LookPath("valkey-server")
 	return err == nil

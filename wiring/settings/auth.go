@@ -173,7 +173,7 @@ func (r Risk) inOrder() error {
 	return nil
 }
 
-// NoticesOn tells whether people are told of what happens to their accounts.
+// NoticesOn reports whether people are told of what happens to their accounts.
 func (a Auth) NoticesOn() bool { return a.Notices == "on" }
 
 // StepUp returns the settings in the form in which step-up takes them.

@@ -11,7 +11,7 @@ import (
 // development. It is what the embedded environment falls back on.
 const DevelopmentCourier = "otp-log"
 
-// delivers tells whether one of the channels is set to a plugin by name.
+// delivers reports whether one of the channels is set to a plugin by name.
 func (a Auth) delivers(plugin string) bool {
 	return a.OTPEmailPlugin == plugin || a.OTPSMSPlugin == plugin
 }

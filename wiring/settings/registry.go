@@ -23,7 +23,7 @@ func (r Registry) Validate() error {
 	return nil
 }
 
-// WritesOn tells whether the registry takes publications.
+// WritesOn reports whether the registry takes publications.
 func (r Registry) WritesOn() bool { return r.Writes == "on" }
 
 // Level returns the trust level that every write needs.

@@ -138,7 +138,7 @@ func (s *seen) judge(http11 bool) error {
 	return nil
 }
 
-// isToken tells whether a name has only the characters of one.
+// isToken reports whether a name has only the characters of one.
 func isToken(name []byte) bool {
 	for _, b := range name {
 		if !tokens[b] {

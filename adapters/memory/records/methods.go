@@ -74,7 +74,7 @@ func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace b
 	})
 }
 
-// fits tells whether the id and the path of a method are free.
+// fits reports whether the id and the path of a method are free.
 func fits(methods map[catalogue.MethodID]catalogue.Method, m catalogue.Method) error {
 	for _, other := range methods {
 		if other.ID == m.ID || other.Path == m.Path {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// checkIdle tells whether a connection that was idle still stands: a server that
+// checkIdle reports whether a connection that was idle still stands: a server that
 // was restarted meanwhile has closed it, and said so, and the first statement
 // on it would fail. It looks without waiting and takes nothing from the
 // stream. What the server sends unasked is a farewell, too.

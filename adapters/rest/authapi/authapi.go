@@ -98,7 +98,7 @@ func (a *API) Mount(r fiber.Router) {
 // Name implements rest.Part.
 func (*API) Name() string { return "auth" }
 
-// Owns tells whether the path is one of this part.
+// Owns reports whether the path is one of this part.
 func (a *API) Owns(path string) bool {
 	for _, prefix := range [...]string{root, devices, sessions, auditLog} {
 		if below(path, prefix) {

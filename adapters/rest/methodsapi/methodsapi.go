@@ -79,7 +79,7 @@ func (a *API) Mount(r fiber.Router) {
 // Name implements rest.Part.
 func (*API) Name() string { return "methods" }
 
-// Owns tells whether the path is below /v2.
+// Owns reports whether the path is below /v2.
 func (a *API) Owns(path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }

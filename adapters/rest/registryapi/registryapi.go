@@ -72,7 +72,7 @@ func (a *API) Mount(r fiber.Router) {
 // Name implements rest.Part.
 func (*API) Name() string { return "registry" }
 
-// Owns tells whether the path is the registry's.
+// Owns reports whether the path is the registry's.
 func (a *API) Owns(path string) bool { return below(path) != "" }
 
 // below returns what follows the prefix, from its slash on; empty when the path
@@ -107,7 +107,7 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	return c.JSON(map[string]string{"error": sentence})
 }
 
-// isOptional tells whether a request is one of those that a registry may leave
+// isOptional reports whether a request is one of those that a registry may leave
 // out.
 func isOptional(c *fiber.Ctx) bool {
 	path := below(c.Path())

@@ -9,7 +9,7 @@ import (
 
 const codingGzip = "gzip"
 
-// acceptsGzip tells whether Accept-Encoding allows gzip and does not prefer the
+// acceptsGzip reports whether Accept-Encoding allows gzip and does not prefer the
 // plain form (RFC 9110, 12.5.3). Without the header nothing is compressed.
 func acceptsGzip(c *fiber.Ctx) bool {
 	w := weights{gzip: unset, identity: unset, any: unset}

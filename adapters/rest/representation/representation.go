@@ -74,7 +74,7 @@ func (f *Forms) Negotiate(c *fiber.Ctx) error {
 
 func worthCompressing(size int) bool { return size > MinSize }
 
-// notModified sets the headers of an answer by its validator, and tells whether
+// notModified sets the headers of an answer by its validator, and reports whether
 // the caller has it already; then nothing is left of it.
 func notModified(c *fiber.Ctx, tag []byte) bool {
 	header := &c.Response().Header

@@ -14,7 +14,7 @@ const (
 	mostBytes = 200
 )
 
-// Claims tells whether text claims the server called name. The name ends at a character that no name can have, so that a claim of
+// Claims reports whether text claims the server called name. The name ends at a character that no name can have, so that a claim of
 // "com.example/weather-pro" is none of "com.example/weather". Names are case-sensitive.
 func Claims(text, name string) bool {
 	found := false

@@ -123,12 +123,12 @@ func (b *Base) request(ctx context.Context, path string, o Options) (*http.Reque
 	return request, nil
 }
 
-// same tells whether at is of the registry's scheme and host.
+// same reports whether at is of the registry's scheme and host.
 func (b *Base) same(at *url.URL) bool {
 	return at.Scheme == b.registry.url.Scheme && canonicalHost(at) == b.registry.url.Host
 }
 
-// below tells whether at is the base URL or a path below it. A base URL that is a document, such as an index.json, stands for
+// below reports whether at is the base URL or a path below it. A base URL that is a document, such as an index.json, stands for
 // the folder that it is in.
 func (b *Base) below(at *url.URL) bool {
 	folder := b.registry.url.Path

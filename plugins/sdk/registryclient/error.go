@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transient tells whether a later try may get another answer.
+// Transient reports whether a later try may get another answer.
 func (e *Error) Transient() bool {
 	switch e.Reason {
 	case Unreachable, Throttled, ServerError, Malformed:
@@ -86,7 +86,7 @@ func (e *Error) Transient() bool {
 	return false
 }
 
-// Is tells whether err is an [Error] for the reason.
+// Is reports whether err is an [Error] for the reason.
 func Is(err error, reason Reason) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Reason == reason

@@ -30,7 +30,7 @@ func (c Credentials) String() string { return "credentials" }
 // GoString hides them.
 func (c Credentials) GoString() string { return c.String() }
 
-// Empty tells whether there are none.
+// Empty reports whether there are none.
 func (c Credentials) Empty() bool { return c == Credentials{} }
 
 func (c Credentials) set(h http.Header, raw bool) {
@@ -151,7 +151,7 @@ func canonicalHost(at *url.URL) string {
 	return net.JoinHostPort(host, port)
 }
 
-// leaves tells whether the path of at has a segment that a server may take for a way up, however it is encoded.
+// leaves reports whether the path of at has a segment that a server may take for a way up, however it is encoded.
 func leaves(at *url.URL) bool {
 	path, err := url.PathUnescape(at.Path) // twice unescaped: a server behind a server unescapes again
 	if err != nil {
