@@ -10,29 +10,30 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// maxReason is the most characters of a reason in the audit log.
-const maxReason = 1000
+// maxReasonLength is the greatest length of a reason in the audit log, in characters.
+const maxReasonLength = 1000
 
-// attempt identifies the caller and does the work. From there on every refusal is recorded in the
-// audit log; what is done is recorded in the work's own transaction (contract R-38).
-func (p *Publisher) attempt(ctx context.Context, r Request, act authority.Act, work func(*authority.Act) error) error {
+// identifyCaller returns the act with the caller of the request. From there on every refusal is
+// recorded in the audit log with recordRefusal; a change is recorded in its own transaction
+// (contract R-38).
+func (p *Publisher) identifyCaller(ctx context.Context, r Request, act authority.Act) (authority.Act, error) {
 	caller, err := p.ports.Authority.Identify(ctx, r.Token)
 	if err != nil {
-		return err
+		return authority.Act{}, err
 	}
 	caller.Address = r.Address
 	act.Caller = caller
-	if err := work(&act); err != nil {
-		return p.refuse(ctx, act, err)
-	}
-	return nil
+	return act, nil
 }
 
-// refuse records a refusal and returns its cause. Whoever sent the request may
-// be gone; the record is made all the same. A refusal that cannot be recorded
-// is the failure of the record, since none may go untold.
-func (p *Publisher) refuse(ctx context.Context, act authority.Act, cause error) error {
-	act.Reason, act.Warning = reason(cause), ""
+// recordRefusal records that the act was refused, and returns the cause. It returns nil without a
+// cause. The record is made even if the caller has cancelled the request. If it cannot be made, its
+// error is returned instead, because every refusal must be recorded.
+func (p *Publisher) recordRefusal(ctx context.Context, act authority.Act, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	act.Reason, act.Warning = publicReason(cause), ""
 	err := p.ports.Authority.Record(context.WithoutCancel(ctx), act)
 	switch kind := fault.KindOf(cause); {
 	case err == nil, kind == fault.Internal, kind == fault.Unavailable:
@@ -42,22 +43,22 @@ func (p *Publisher) refuse(ctx context.Context, act authority.Act, cause error) 
 	}
 }
 
-// reason tells the audit log why, without what must not leave the service.
-func reason(cause error) string {
+// publicReason returns the reason for the audit log, without internal errors.
+func publicReason(cause error) string {
 	f, ok := fault.As(cause)
 	if !ok || f.Kind == fault.Internal || f.Message == "" {
 		return "internal error"
 	}
-	if runes := []rune(f.Message); len(runes) > maxReason {
-		return string(runes[:maxReason]) + "…"
+	if runes := []rune(f.Message); len(runes) > maxReasonLength {
+		return string(runes[:maxReasonLength]) + "…"
 	}
 	return f.Message
 }
 
-// admit checks a grant of one of the actions on the server, and then trust (contract ). A
-// name that no server can have passes with a grant of any pattern, so that a publisher learns what
-// is wrong with it.
-func (p *Publisher) admit(ctx context.Context, c authority.Caller, serverName string, actions ...registry.Action) error {
+// requirePermission checks that the caller has a grant of one of the actions on the server, and
+// then trust (contract ). For a name that no server can have, a grant of any pattern is
+// enough, so that a publisher gets the error of the name.
+func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, serverName string, actions ...registry.Action) error {
 	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
 	if err != nil {
 		return err
@@ -70,12 +71,13 @@ func (p *Publisher) admit(ctx context.Context, c authority.Caller, serverName st
 	case granted:
 		return p.ports.Authority.RequireTrust(ctx, c)
 	case bad != nil:
-		return fault.Newf(fault.Forbidden, "", "you have no %s permission on this registry", either(actions))
+		return fault.Newf(fault.Forbidden, "", "you have no %s permission on this registry", joinActions(actions))
 	}
-	return fault.Newf(fault.Forbidden, "", "you have no %s permission for %s", either(actions), name)
+	return fault.Newf(fault.Forbidden, "", "you have no %s permission for %s", joinActions(actions), name)
 }
 
-func either(actions []registry.Action) string {
+// joinActions returns the actions joined by "or".
+func joinActions(actions []registry.Action) string {
 	words := string(actions[0])
 	for _, a := range actions[1:] {
 		words += " or " + string(a)

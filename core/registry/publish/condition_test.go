@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
-// ifText is the condition that the documents of what is there hold a text.
-type ifText string
+// ifContains is the condition that the stored documents contain a text.
+type ifContains string
 
-func (c ifText) HoldsFor(r registry.Record) bool {
+func (c ifContains) HoldsFor(r registry.Record) bool {
 	return strings.Contains(string(r.Document), string(c))
 }
 
-func (c ifText) HoldsForAll(histories ...browse.History) bool {
+func (c ifContains) HoldsForAll(histories ...browse.History) bool {
 	for _, h := range histories {
 		for _, r := range h.Records {
 			if !c.HoldsFor(r) {
@@ -28,11 +28,11 @@ func (c ifText) HoldsForAll(histories ...browse.History) bool {
 	return len(histories) > 0
 }
 
-// conditional are the writes of a world that has version 1.0.0, each with a condition.
-func conditional(t *testing.T, w *world) map[string]func(c publish.Condition, version string) error {
+// conditionalWrites are the changes of a fixture that has version 1.0.0, each with a condition.
+func conditionalWrites(t *testing.T, w *fixture) map[string]func(c publish.Condition, version string) error {
 	t.Helper()
 	with := func(body string, c publish.Condition) publish.Request {
-		r := sent(body)
+		r := newRequest(body)
 		r.Condition = c
 		return r
 	}
@@ -42,11 +42,11 @@ func conditional(t *testing.T, w *world) map[string]func(c publish.Condition, ve
 			return err
 		},
 		"replace": func(c publish.Condition, version string) error {
-			_, err := w.Replace(t.Context(), with(document(version, `"title":"new"`), c), at(version))
+			_, err := w.Replace(t.Context(), with(document(version, `"title":"new"`), c), newTarget(version))
 			return err
 		},
 		"status": func(c publish.Condition, version string) error {
-			_, err := w.SetStatus(t.Context(), with(`{"status":"deprecated"}`, c), at(version))
+			_, err := w.SetStatus(t.Context(), with(`{"status":"deprecated"}`, c), newTarget(version))
 			return err
 		},
 		"status of all": func(c publish.Condition, version string) error {
@@ -58,58 +58,58 @@ func conditional(t *testing.T, w *world) map[string]func(c publish.Condition, ve
 			return err
 		},
 		"delete": func(c publish.Condition, version string) error {
-			_, err := w.Delete(t.Context(), with("", c), at(version))
+			_, err := w.Delete(t.Context(), with("", c), newTarget(version))
 			return err
 		},
 	}
 }
 
-// TestConditions wants a write to change nothing whose condition does not hold, also when the
+// TestConditions wants a change to do nothing when its condition does not hold, also when the
 // transaction is repeated.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"publish", "replace", "status", "status of all", "delete"} {
-		w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+		w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 		w.publishAll(t, "1.0.0")
 		w.runner.twice = true
-		write := conditional(t, w)[name]
-		if err := write(ifText("another document"), "1.0.0"); !fault.Is(err, fault.Stale) {
+		write := conditionalWrites(t, w)[name]
+		if err := write(ifContains("another document"), "1.0.0"); !fault.Is(err, fault.Stale) {
 			t.Errorf("%s: %v, want a fault of kind Stale", name, err)
 		}
-		if got, err := w.servers.Version(t.Context(), parsed(t).Name, parsed(t).Version, false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
+		if got, err := w.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
 			t.Errorf("%s: the version is %+v (%v)", name, got, err)
 		}
-		if n := len(w.ledger.acts); n != 1 || !strings.Contains(w.ledger.acts[0].Reason, "precondition") {
-			t.Errorf("%s: the audit log holds %+v, want the refusal", name, w.ledger.acts)
+		if n := len(w.authority.acts); n != 1 || !strings.Contains(w.authority.acts[0].Reason, "precondition") {
+			t.Errorf("%s: the audit log holds %+v, want the refusal", name, w.authority.acts)
 		}
 		wantKind := map[string]fault.Kind{"publish": fault.Conflict}
-		if err := write(ifText(serverName), "1.0.0"); wantKind[name] != fault.KindOf(err) {
+		if err := write(ifContains(serverName), "1.0.0"); wantKind[name] != fault.KindOf(err) {
 			t.Errorf("%s with a condition that holds: %v", name, err)
 		}
 		wantKind = map[string]fault.Kind{"replace": fault.NotFound, "status": fault.NotFound, "status of all": fault.NotFound, "delete": fault.NotFound}
-		if err := write(ifText("another document"), "9.0.0"); wantKind[name] != fault.KindOf(err) {
+		if err := write(ifContains("another document"), "9.0.0"); wantKind[name] != fault.KindOf(err) {
 			t.Errorf("%s of a version that is not there: %v", name, err)
 		}
 	}
 }
 
-// TestConditionsComeBeforeRules sends what breaks a rule too.
+// TestConditionsComeBeforeRules sends requests that also break a rule.
 func TestConditionsComeBeforeRules(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0")
 	stale := func(body string) publish.Request {
-		r := sent(body)
-		r.Condition = ifText("another document")
+		r := newRequest(body)
+		r.Condition = ifContains("another document")
 		return r
 	}
 	broken := document("1.0.0", `"title":""`)
 	_, published := w.Publish(t.Context(), stale(broken))
-	_, replaced := w.Replace(t.Context(), stale(broken), at("1.0.0"))
-	_, same := w.SetStatus(t.Context(), stale(`{"status":"active"}`), at("1.0.0"))
-	_, missing := w.Replace(t.Context(), stale(document("9.0.0", `"title":""`)), at("9.0.0"))
+	_, replaced := w.Replace(t.Context(), stale(broken), newTarget("1.0.0"))
+	_, same := w.SetStatus(t.Context(), stale(`{"status":"active"}`), newTarget("1.0.0"))
+	_, missing := w.Replace(t.Context(), stale(document("9.0.0", `"title":""`)), newTarget("9.0.0"))
 	_, fresh := w.Publish(t.Context(), stale(document("2.0.0", `"title":""`)))
-	_, malformed := w.SetStatus(t.Context(), stale(`{"status":"none"}`), at("1.0.0"))
+	_, malformed := w.SetStatus(t.Context(), stale(`{"status":"none"}`), newTarget("1.0.0"))
 	for name, c := range map[string]struct {
 		err  error
 		want fault.Kind
@@ -123,8 +123,8 @@ func TestConditionsComeBeforeRules(t *testing.T) {
 	}
 }
 
-// parsed returns version 1.0.0 of the server.
-func parsed(t *testing.T) registry.Release {
+// firstRelease returns version 1.0.0 of the server.
+func firstRelease(t *testing.T) registry.Release {
 	t.Helper()
 	name, err := registry.ParseName(serverName)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxChecks is how many packages of one document are checked at once (contract R-60). Real
-	// documents have fewer, so theirs are checked all at once.
-	maxChecks = 32
-	// checksTime bounds the checks of one document together, however many
-	// packages it lists. Each has a bound of its own, a third of this.
-	checksTime = 30 * time.Second
+	// maxParallelChecks is the number of packages of one document that are checked at once
+	// (contract R-60). Most documents have fewer packages, which are then all checked at once.
+	maxParallelChecks = 32
+	// checksTimeout limits the time of all checks of one document, however many packages it has.
+	// Each check has a limit of its own, a third of this.
+	checksTimeout = 30 * time.Second
 )
 
 // Checks says what happens to a document whose packages fail their check, or cannot be checked
@@ -27,12 +27,12 @@ type Checks uint8
 
 // The zero value enforces.
 const (
-	ChecksEnforce Checks = iota // it is refused
-	ChecksWarn                  // it is kept, and the audit log tells
-	ChecksOff                   // nothing is checked
+	ChecksEnforce Checks = iota // the document is refused
+	ChecksWarn                  // the document is accepted, with a warning in the audit log
+	ChecksOff                   // packages are not checked
 )
 
-// ParseChecks returns what enforce, warn or off mean; any other word is
+// ParseChecks returns the value for enforce, warn or off. For any other text it returns
 // fault.Invalid.
 func ParseChecks(s string) (Checks, error) {
 	switch s {
@@ -46,59 +46,60 @@ func ParseChecks(s string) (Checks, error) {
 	return 0, fault.Newf(fault.Invalid, "", "package checks must be enforce, warn or off, not %q", s)
 }
 
-// finding is a check that failed.
-type finding struct {
+// failedCheck is the failed check of one package.
+type failedCheck struct {
 	index int // of the package in the document
 	err   error
 }
 
-// checkPackages asks whether the packages of a document claim its server. It
-// returns what was let pass all the same, for the audit log.
+// checkPackages checks that the packages of a document claim its server. With ChecksWarn, it
+// returns what failed as a warning for the audit log.
 func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (string, error) {
 	if p.config.Checks == ChecksOff || len(doc.Packages()) == 0 {
 		return "", nil
 	}
-	findings := p.askAll(ctx, doc)
+	findings := p.checkEachPackage(ctx, doc)
 	if len(findings) == 0 {
 		return "", nil
 	}
 	if p.config.Checks == ChecksWarn {
-		return "packages not checked out: " + told(findings), nil
+		return "packages not checked out: " + describeChecks(findings), nil
 	}
-	return "", verdict(findings)
+	return "", packagesError(findings)
 }
 
-// askAll checks every package, equal ones once, and returns what failed in the
+// checkEachPackage checks every package, equal ones once, and returns the failed checks in the
 // order of the document.
-func (p *Publisher) askAll(ctx context.Context, doc registry.Document) []finding {
-	ctx, cancel := context.WithTimeout(ctx, checksTime)
+func (p *Publisher) checkEachPackage(ctx context.Context, doc registry.Document) []failedCheck {
+	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	var group sync.WaitGroup
-	slots := make(chan struct{}, maxChecks)
+	slots := make(chan struct{}, maxParallelChecks)
 	errs := make([]error, len(doc.Packages()))
-	asked := make(map[registry.PackageRef]bool)
+	checked := make(map[registry.PackageRef]bool)
 	for i, ref := range doc.Packages() {
-		if asked[ref] {
+		if checked[ref] {
 			continue
 		}
-		asked[ref] = true
+		checked[ref] = true
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = p.ask(ctx, doc.Name(), ref)
+			errs[i] = p.checkPackage(ctx, doc.Name(), ref)
 		})
 	}
 	group.Wait()
-	var findings []finding
+	var findings []failedCheck
 	for i, err := range errs {
 		if err != nil {
-			findings = append(findings, finding{i, err})
+			findings = append(findings, failedCheck{i, err})
 		}
 	}
 	return findings
 }
 
-func (p *Publisher) ask(ctx context.Context, name registry.Name, ref registry.PackageRef) error {
+// checkPackage returns nil when the package claims the server.
+func (p *Publisher) checkPackage(ctx context.Context, name registry.Name, ref registry.PackageRef) error {
 	if p.ports.Ownership == nil {
 		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType, "registryType %q cannot be checked: this registry has no checkers", ref.RegistryType)
 	}
@@ -112,34 +113,32 @@ func (p *Publisher) ask(ctx context.Context, name registry.Name, ref registry.Pa
 	})
 }
 
-// verdict is the refusal that follows from failed checks. A claim that is not
-// borne out breaks a rule of the document; where there is no such, but a check
-// that could not be made, a later try may succeed.
-func verdict(findings []finding) error {
-	var refused []finding
+// packagesError returns the refusal that follows from failed checks. A wrong claim breaks a rule of
+// the document. Without a wrong claim, but a check could not be made, a later attempt may succeed.
+func packagesError(findings []failedCheck) error {
+	var refused []failedCheck
 	var away error
 	for _, f := range findings {
 		switch fault.KindOf(f.err) {
 		case fault.Invalid, fault.Unsupported:
 			refused = append(refused, f)
 		case fault.Unavailable:
-			away = firstOf(away, unavailable(f))
+			away = firstOf(away, checkUnavailable(f))
 		default:
 			return fmt.Errorf("check packages[%d]: %w", f.index, f.err)
 		}
 	}
 	if len(refused) > 0 {
-		return fault.New(fault.Invalid, registry.CodeRules, "document is not borne out by its packages: "+told(refused))
+		return fault.New(fault.Invalid, registry.CodeRules, "document is not borne out by its packages: "+describeChecks(refused))
 	}
 	return away
 }
 
-// unavailable returns the fault for a check that could not be made. The
-// checker's own sentence stands in it, so only what is behind that is its
-// cause.
-func unavailable(f finding) error {
-	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, reason(f.err))
-	cause, _ := fault.As(f.err) // verdict knows its kind, so it is a fault
+// checkUnavailable returns the fault for a check that could not be made. Its message contains the
+// message of the checker, so its cause is only the cause of that fault.
+func checkUnavailable(f failedCheck) error {
+	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, publicReason(f.err))
+	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
 	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, sentence, cause.Err).After(cause.RetryAfter)
 }
 
@@ -150,15 +149,15 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// told names each package by its path, with what was found.
-func told(findings []finding) string {
+// describeChecks returns the path and the reason of each failed check.
+func describeChecks(findings []failedCheck) string {
 	parts := make([]string, 0, len(findings))
 	for _, f := range findings {
-		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, reason(f.err)))
+		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, publicReason(f.err)))
 	}
 	text := strings.Join(parts, "; ")
-	if runes := []rune(text); len(runes) > 4*maxReason {
-		return string(runes[:4*maxReason]) + "…"
+	if runes := []rune(text); len(runes) > 4*maxReasonLength {
+		return string(runes[:4*maxReasonLength]) + "…"
 	}
 	return text
 }

@@ -46,10 +46,10 @@ func TestPackageChecks(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, publish.Config{Checks: c.checks}, registry.ActionPublish)
+			w := newFixture(t, publish.Config{Checks: c.checks}, registry.ActionPublish)
 			w.checker.refusals = c.refusals
-			_, err := w.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+npm("a")+","+npm("b")+"]")))
-			said := w.ledger.acts[0].Warning
+			_, err := w.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+","+npmPackage("b")+"]")))
+			said := w.authority.acts[0].Warning
 			if !c.passes {
 				f, ok := fault.As(err)
 				if !ok || f.Kind != c.kind || f.Code != c.code || f.RetryAfter != retryAfter(c.kind) {
@@ -78,52 +78,51 @@ func retryAfter(k fault.Kind) time.Duration {
 	return 0
 }
 
-func TestEqualPackagesAreAskedForOnce(t *testing.T) {
+func TestEqualPackagesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
-	many := slices.Repeat([]string{npm("a")}, 100)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
+	many := slices.Repeat([]string{npmPackage("a")}, 100)
 	many = append(many, `{"registryType":"mcpb","registryBaseUrl":"https://example.com","identifier":"b","fileSha256":"`+strings.Repeat("0", 64)+`","transport":{"type":"stdio"}}`)
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]"))); err != nil {
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]"))); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(w.checker.asked, func(a, b ownership.Claim) int { return strings.Compare(a.Identifier, b.Identifier) })
+	slices.SortFunc(w.checker.claims, func(a, b ownership.Claim) int { return strings.Compare(a.Identifier, b.Identifier) })
 	want := []ownership.Claim{
 		{ServerName: serverName, RegistryType: "npm", Identifier: "a", Version: "1.0.0"},
 		{ServerName: serverName, RegistryType: "mcpb", RegistryBaseURL: "https://example.com", Identifier: "b", FileSHA256: strings.Repeat("0", 64)},
 	}
-	if !slices.Equal(w.checker.asked, want) {
-		t.Errorf("asked for %+v, want %+v", w.checker.asked, want)
+	if !slices.Equal(w.checker.claims, want) {
+		t.Errorf("checked %+v, want %+v", w.checker.claims, want)
 	}
 }
 
-// stalled is a checker of a registry that never answers within the time of a
-// check.
-type stalled struct{}
+// stalledChecker is a checker of a registry that never answers within the time of a check.
+type stalledChecker struct{}
 
-func (stalled) Check(ctx context.Context, _ ownership.Claim) error {
+func (stalledChecker) Check(ctx context.Context, _ ownership.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	<-ctx.Done()
 	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "no answer", ctx.Err())
 }
 
-func (stalled) Types() []string { return []string{"npm"} }
+func (stalledChecker) Types() []string { return []string{"npm"} }
 
-// TestManyPackagesTakeBoundedTime wants a document of thousands of packages to
-// be refused while its caller still waits.
+// TestManyPackagesTakeBoundedTime wants a document of thousands of packages to be refused before
+// its caller gives up.
 func TestManyPackagesTakeBoundedTime(t *testing.T) {
 	t.Parallel()
 	var many []string
 	for i := range 5000 {
-		many = append(many, npm("p"+strconv.Itoa(i)))
+		many = append(many, npmPackage("p"+strconv.Itoa(i)))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, publish.Config{}, registry.ActionPublish)
+		w := newFixture(t, publish.Config{}, registry.ActionPublish)
 		p := publish.New(publish.Config{}, publish.Ports{
-			Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.ledger, Ownership: stalled{}, Clock: w.clock,
+			Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.authority, Ownership: stalledChecker{}, Clock: w.clock,
 		})
 		begun := time.Now()
-		_, err := p.Publish(t.Context(), sent(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]")))
+		_, err := p.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]")))
 		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 40*time.Second {
 			t.Errorf("Publish = %.100v after %v, want a fault of kind Unavailable within 40 s", err, took)
 		}
@@ -132,10 +131,10 @@ func TestManyPackagesTakeBoundedTime(t *testing.T) {
 
 func TestReplaceChecksPackagesToo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0")
 	w.checker.refusals["a"] = notOwned
-	_, err := w.Replace(t.Context(), sent(document("1.0.0", `"packages":[`+npm("a")+"]")), at("1.0.0"))
+	_, err := w.Replace(t.Context(), newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+"]")), newTarget("1.0.0"))
 	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
 		t.Errorf("Replace = %v, want code %s", err, registry.CodeRules)
 	}
@@ -143,14 +142,14 @@ func TestReplaceChecksPackagesToo(t *testing.T) {
 
 func TestWithoutAnyChecker(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	p := publish.New(publish.Config{}, publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.ledger, Clock: w.clock,
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.authority, Clock: w.clock,
 	})
-	if _, err := p.Publish(t.Context(), sent(document("1.0.0"))); err != nil {
+	if _, err := p.Publish(t.Context(), newRequest(document("1.0.0"))); err != nil {
 		t.Errorf("without packages: %v, want none", err)
 	}
-	_, err := p.Publish(t.Context(), sent(document("2.0.0", `"packages":[`+npm("a")+"]")))
+	_, err := p.Publish(t.Context(), newRequest(document("2.0.0", `"packages":[`+npmPackage("a")+"]")))
 	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
 		t.Errorf("with a package: %v, want code %s", err, registry.CodeRules)
 	}

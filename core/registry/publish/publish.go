@@ -1,12 +1,13 @@
-// Package publish holds the use cases that change the registry: publish,
-// replace, delete and change status, with the order of their checks, the
-// audit of every attempt and the proof of package ownership. It knows neither
-// HTTP nor a database, and decides nothing that the model decides.
+// Package publish holds the use cases that change the registry: publish, replace, delete and change
+// status, with the order of their checks, the audit of every attempt and the check of package
+// ownership. It knows neither HTTP nor a database; the rules of documents and versions are in
+// package registry.
 package publish
 
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -19,19 +20,17 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Config is what an operator decides. The zero value lets people write and
-// enforces package checks.
+// Config are the settings of a Publisher. The zero value allows writes and enforces package checks.
 type Config struct {
-	// WritesOff answers publish, replace and delete with fault.Unsupported (contract R-24). Changes
+	// WritesOff makes Publish, Replace and Delete return fault.Unsupported (contract R-24). Changes
 	// of status stay possible.
 	WritesOff bool
-	// Checks tells what becomes of a document whose packages do not claim it.
+	// Checks says what happens to a document whose packages do not claim its server.
 	Checks Checks
 }
 
-// Ports is what publishing asks of the world. All fields are required, except
-// that Ownership may be nil where Config.Checks is ChecksOff; anywhere else
-// nil is a checker that knows no registry type.
+// Ports are the dependencies of a Publisher. All fields are required, except Ownership: nil is a
+// checker that supports no registry type.
 type Ports struct {
 	Transactions transaction.Runner
 	Writer       serverstore.Writer
@@ -51,35 +50,34 @@ type Publisher struct {
 // New returns a publisher.
 func New(c Config, p Ports) *Publisher { return &Publisher{c, p} }
 
-// Request is who asks, and what with.
+// Request is the caller and the input of a change.
 type Request struct {
-	Token   string     // the access token as it was sent; empty when there is none
+	Token   string     // the access token as it was sent; empty without one
 	Address netip.Addr // of the client, for the audit log
-	Body    []byte     // at most what the transport admits; unused by Delete
-	// Condition must hold for what the registry has, or the write is fault.Stale;
-	// nil always holds. It is checked in the transaction of the write, after the
-	// version was found and before the rules.
+	Body    []byte     // limited by the transport; not used by Delete
+	// Condition is required of the stored version; otherwise the change is refused with
+	// fault.Stale. Optional. It is checked in the transaction of the change, after the version was
+	// found and before the rules.
 	Condition Condition
 }
 
-// Condition is what a caller requires of the versions that a write is about, as
-// they are before it (RFC 9110, section 13).
+// Condition is what a caller requires of the versions before a change of them (RFC 9110,
+// section 13).
 type Condition interface {
 	// HoldsFor reports whether the condition holds for one version.
 	HoldsFor(current registry.Record) bool
-	// HoldsForAll reports whether it holds for a server, of which it gets the
-	// histories that readers see: with its deleted versions, and without them
-	// where there are others.
+	// HoldsForAll reports whether the condition holds for a server. It gets the histories that
+	// readers get: with the deleted versions, and without them unless all are deleted.
 	HoldsForAll(histories ...browse.History) bool
 }
 
-// Target names a version as the request's path does, decoded but not checked.
+// Target identifies a version by the texts of the request path, decoded but not validated.
 type Target struct {
 	Name    string
 	Version string
 }
 
-// The names of acts in the audit log (contract R-38).
+// The names of actions in the audit log (contract R-38).
 const (
 	actPublish = "publish"
 	actEdit    = "edit"
@@ -90,97 +88,116 @@ const (
 // Publish adds the version of a server that the body describes.
 //
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
-// fault.Unauthenticated, fault.Invalid for a body that is no JSON object, fault.Forbidden,
+// fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden,
 // fault.Stale when the version was published before and the condition does not hold for it,
 // fault.Invalid with code registry.CodeRules, fault.Conflict. fault.Unavailable when a dependency
-// is away.
+// fails.
 func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
 	if p.config.WritesOff {
-		return registry.Record{}, errOff("publishing")
+		return registry.Record{}, errWritesOff("publishing")
 	}
-	var record registry.Record
-	err := p.attempt(ctx, r, authority.Act{Action: actPublish}, func(act *authority.Act) error {
-		draft, err := registry.ParseDraft(r.Body)
-		if err != nil {
-			return err
-		}
-		act.ServerName, act.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
-		if err := p.admit(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
-			return err
-		}
-		if err := p.unpublished(ctx, r.Condition, draft); err != nil {
-			return err
-		}
-		doc, err := p.verify(ctx, act, draft)
-		if err != nil {
-			return err
-		}
-		record, err = p.publish(ctx, act, r.Condition, doc)
-		return err
-	})
-	return record, err
+	act, err := p.identifyCaller(ctx, r, authority.Act{Action: actPublish})
+	if err != nil {
+		return registry.Record{}, err
+	}
+	record, err := p.publishDocument(ctx, r, &act)
+	return record, p.recordRefusal(ctx, act, err)
 }
 
-// Replace puts another document in the place of a version's; status and
-// publication time stay.
+// publishDocument publishes the body, and adds the server, the version and a warning to act.
+func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authority.Act) (registry.Record, error) {
+	draft, err := registry.ParseDraft(r.Body)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	act.ServerName, act.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
+	if err := p.requirePermission(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.checkDraftCondition(ctx, r.Condition, draft); err != nil {
+		return registry.Record{}, err
+	}
+	doc, err := p.verifyDraft(ctx, act, draft)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	return p.commitRelease(ctx, act, documentChange(doc, r.Condition), func(l *registry.Lineage, now time.Time) (registry.Release, error) {
+		return l.Publish(doc.Version(), now)
+	})
+}
+
+// Replace replaces the document of a version; status and publication time stay.
 //
 // Errors as of Publish, and between permission and rules: fault.Invalid when the body names another
-// server or version than the target, fault.NotFound when that is missing or deleted
+// server or version than the target, fault.NotFound when the target is missing or deleted
 // (contract R-26), then fault.Stale.
 func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
-		return registry.Record{}, errOff("updating")
+		return registry.Record{}, errWritesOff("updating")
 	}
-	var record registry.Record
-	err := p.attempt(ctx, r, t.act(actEdit), func(act *authority.Act) error {
-		draft, err := registry.ParseDraft(r.Body)
-		if err != nil {
-			return err
-		}
-		if err := p.admit(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
-			return err
-		}
-		if err := t.isOf(draft); err != nil {
-			return err
-		}
-		if err := p.exists(ctx, r.Condition, t); err != nil {
-			return err
-		}
-		doc, err := p.verify(ctx, act, draft)
-		if err != nil {
-			return err
-		}
-		record, err = p.replace(ctx, act, r.Condition, doc)
-		return err
-	})
-	return record, err
+	act, err := p.identifyCaller(ctx, r, t.newAct(actEdit))
+	if err != nil {
+		return registry.Record{}, err
+	}
+	record, err := p.replaceDocument(ctx, r, t, &act)
+	return record, p.recordRefusal(ctx, act, err)
 }
 
-// Delete gives a version the status deleted and returns it as it then is.
-// fault.NotFound when it is missing or deleted already; the other errors are
-// those of Publish that need no body.
+// replaceDocument replaces the document of the target by the body, and adds a warning to act.
+func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+	draft, err := registry.ParseDraft(r.Body)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.requirePermission(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+		return registry.Record{}, err
+	}
+	if err := t.checkNamedBy(draft); err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.checkReplaceable(ctx, r.Condition, t); err != nil {
+		return registry.Record{}, err
+	}
+	doc, err := p.verifyDraft(ctx, act, draft)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	return p.commitRelease(ctx, act, documentChange(doc, r.Condition), func(l *registry.Lineage, now time.Time) (registry.Release, error) {
+		return l.Replace(doc.Version(), now)
+	})
+}
+
+// Delete gives a version the status deleted and returns its new record. It returns fault.NotFound
+// when the version is missing or deleted already, and otherwise the errors of Publish that need no
+// body.
 func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
-		return registry.Record{}, errOff("deleting")
+		return registry.Record{}, errWritesOff("deleting")
 	}
-	var record registry.Record
-	err := p.attempt(ctx, r, t.act(actDelete), func(act *authority.Act) error {
-		if err := p.admit(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
-			return err
-		}
-		name, version, err := t.parse()
-		if err != nil {
-			return err
-		}
-		record, err = p.delete(ctx, act, r.Condition, registry.Release{Name: name, Version: version})
-		return err
-	})
-	return record, err
+	act, err := p.identifyCaller(ctx, r, t.newAct(actDelete))
+	if err != nil {
+		return registry.Record{}, err
+	}
+	record, err := p.deleteVersion(ctx, r, t, &act)
+	return record, p.recordRefusal(ctx, act, err)
 }
 
-// verify returns the document of a draft that keeps all rules and whose
-// packages claim it.
-func (p *Publisher) verify(ctx context.Context, act *authority.Act, draft registry.Draft) (registry.Document, error) {
+// deleteVersion gives the target the status deleted.
+func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+	if err := p.requirePermission(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+		return registry.Record{}, err
+	}
+	name, version, err := t.nameAndVersion()
+	if err != nil {
+		return registry.Record{}, err
+	}
+	c := change{name: name, version: version, condition: r.Condition}
+	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) { return l.Delete(version, now) })
+}
+
+// verifyDraft returns the document of a draft after all rules and the package checks. It adds a
+// warning to act when a failed check was allowed.
+func (p *Publisher) verifyDraft(ctx context.Context, act *authority.Act, draft registry.Draft) (registry.Document, error) {
 	doc, err := draft.Document()
 	if err != nil {
 		return registry.Document{}, err
@@ -189,11 +206,11 @@ func (p *Publisher) verify(ctx context.Context, act *authority.Act, draft regist
 	return doc, err
 }
 
-// exists returns fault.NotFound for a target that cannot be replaced, and
-// fault.Stale for one that the condition does not hold for. Both are checked
-// again in the transaction; here they come before the rules.
-func (p *Publisher) exists(ctx context.Context, c Condition, t Target) error {
-	name, version, err := t.parse()
+// checkReplaceable returns fault.NotFound for a target that cannot be replaced, and fault.Stale for
+// one that the condition does not hold for. Both are checked again in the transaction; this check
+// comes before the rules.
+func (p *Publisher) checkReplaceable(ctx context.Context, c Condition, t Target) error {
+	name, version, err := t.nameAndVersion()
 	if err != nil {
 		return err
 	}
@@ -207,22 +224,21 @@ func (p *Publisher) exists(ctx context.Context, c Condition, t Target) error {
 	return err
 }
 
-// unpublished returns fault.Stale when the version of a draft was published
-// before and the condition does not hold for it. It is checked again in the
-// transaction.
-func (p *Publisher) unpublished(ctx context.Context, c Condition, draft registry.Draft) error {
+// checkDraftCondition returns fault.Stale when the version of a draft was published before and the
+// condition does not hold for it. It is checked again in the transaction.
+func (p *Publisher) checkDraftCondition(ctx context.Context, c Condition, draft registry.Draft) error {
 	if c == nil {
 		return nil
 	}
-	if name, version, err := (Target{draft.Name(), draft.Version()}).parse(); err == nil {
-		return p.holdsFor(ctx, c, registry.Release{Name: name, Version: version})
+	if name, version, err := (Target{draft.Name(), draft.Version()}).nameAndVersion(); err == nil {
+		return p.checkCondition(ctx, c, registry.Release{Name: name, Version: version})
 	}
 	return nil // a name or version that breaks a rule is refused with the other rules
 }
 
-// holdsFor returns fault.Stale when the condition does not hold for a version
-// that is there, deleted or not.
-func (p *Publisher) holdsFor(ctx context.Context, c Condition, of registry.Release) error {
+// checkCondition returns fault.Stale when the condition does not hold for a stored version, deleted
+// or not. It returns nil when there is no stored version.
+func (p *Publisher) checkCondition(ctx context.Context, c Condition, of registry.Release) error {
 	current, err := p.ports.Reader.Version(ctx, of.Name, of.Version, true)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -233,8 +249,9 @@ func (p *Publisher) holdsFor(ctx context.Context, c Condition, of registry.Relea
 	return err
 }
 
-// holdsForAll is holdsFor for all versions of a server.
-func (p *Publisher) holdsForAll(ctx context.Context, c Condition, name registry.Name) error {
+// checkConditionForAll returns fault.Stale when the condition does not hold for all versions of a
+// server.
+func (p *Publisher) checkConditionForAll(ctx context.Context, c Condition, name registry.Name) error {
 	var histories []browse.History
 	for _, deleted := range []bool{true, false} {
 		h, err := browse.AllVersions(ctx, p.ports.Reader, name, deleted)
@@ -251,13 +268,14 @@ func (p *Publisher) holdsForAll(ctx context.Context, c Condition, name registry.
 	return nil
 }
 
-func (t Target) act(action string) authority.Act {
+// newAct returns the act of a change of the target, without its caller.
+func (t Target) newAct(action string) authority.Act {
 	return authority.Act{Action: action, ServerName: registry.Clip(t.Name), Version: registry.Clip(t.Version)}
 }
 
-// parse returns what the target names. A name or version that none can have is
-// not found, rather than invalid.
-func (t Target) parse() (registry.Name, registry.Version, error) {
+// nameAndVersion returns the name and the version of the target. It returns fault.NotFound, rather
+// than fault.Invalid, when one of them is not valid.
+func (t Target) nameAndVersion() (registry.Name, registry.Version, error) {
 	name, err := registry.ParseName(t.Name)
 	if err != nil {
 		return registry.Name{}, registry.Version{}, errNotFound()
@@ -269,8 +287,8 @@ func (t Target) parse() (registry.Name, registry.Version, error) {
 	return name, version, nil
 }
 
-// isOf tells whether the draft is of the target.
-func (t Target) isOf(draft registry.Draft) error {
+// checkNamedBy returns fault.Invalid when the draft names another server or version.
+func (t Target) checkNamedBy(draft registry.Draft) error {
 	switch {
 	case draft.Name() != t.Name:
 		return fault.New(fault.Invalid, "", "name in the body must equal the server name in the path")
@@ -280,7 +298,7 @@ func (t Target) isOf(draft registry.Draft) error {
 	return nil
 }
 
-func errOff(what string) error {
+func errWritesOff(what string) error {
 	return fault.Newf(fault.Unsupported, "", "%s is switched off on this registry", what)
 }
 

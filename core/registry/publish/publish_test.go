@@ -15,9 +15,9 @@ import (
 
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	w.runner.twice = true
-	got, err := w.Publish(t.Context(), sent(" "+document("1.0.0", `"title": null`)))
+	got, err := w.Publish(t.Context(), newRequest(" "+document("1.0.0", `"title": null`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +29,10 @@ func TestPublish(t *testing.T) {
 		t.Errorf("stored is %+v, %v, want what was answered", stored, err)
 	}
 	w.requireActs(t, authority.Act{Action: "publish", ServerName: serverName, Version: "1.0.0"})
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); !fault.Is(err, fault.Conflict) {
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the same version again: %v, want a conflict", err)
 	}
-	second, err := w.Publish(t.Context(), sent(document("2.0.0")))
+	second, err := w.Publish(t.Context(), newRequest(document("2.0.0")))
 	if err != nil || !second.Latest {
 		t.Errorf("Publish = %+v, %v, want it latest", second.Release, err)
 	}
@@ -52,118 +52,118 @@ func TestOrderOfChecks(t *testing.T) {
 		defect string
 		config publish.Config
 		grants []registry.Action
-		call   func(w *world) error
+		call   func(w *fixture) error
 		kind   fault.Kind
 		code   fault.Code
 	}{
-		{"publish, writes off", publish.Config{WritesOff: true}, nil, publishing("none", "{"), fault.Unsupported, ""},
-		{"publish, no token", publish.Config{}, nil, publishing("none", "{"), fault.Unauthenticated, ""},
-		{"publish, no JSON", publish.Config{}, nil, publishing(limited, "{"), fault.Invalid, ""},
-		{"publish, a NUL", publish.Config{}, nil, publishing(limited, `{"name":"\u0000"}`), fault.Invalid, ""},
-		{"publish, no grant", publish.Config{}, []registry.Action{registry.ActionEdit}, publishing(limited, broken), fault.Forbidden, ""},
-		{"publish, no grant, no name", publish.Config{}, []registry.Action{registry.ActionEdit}, publishing(limited, "{}"), fault.Forbidden, ""},
-		{"publish, no trust", publish.Config{}, []registry.Action{registry.ActionPublish}, publishing(limited, broken), fault.Forbidden, ""},
-		{"publish, rules", publish.Config{}, []registry.Action{registry.ActionPublish}, publishing(full, broken), fault.Invalid, registry.CodeRules},
-		{"publish, no name", publish.Config{}, []registry.Action{registry.ActionPublish}, publishing(full, "{}"), fault.Invalid, registry.CodeRules},
-		{"publish, another's name", publish.Config{}, []registry.Action{registry.ActionPublish}, publishing(full, `{"name":"org.example/a"}`), fault.Forbidden, ""},
+		{"publish, writes off", publish.Config{WritesOff: true}, nil, publishCall("none", "{"), fault.Unsupported, ""},
+		{"publish, no token", publish.Config{}, nil, publishCall("none", "{"), fault.Unauthenticated, ""},
+		{"publish, no JSON", publish.Config{}, nil, publishCall(untrustedToken, "{"), fault.Invalid, ""},
+		{"publish, a NUL", publish.Config{}, nil, publishCall(untrustedToken, `{"name":"\u0000"}`), fault.Invalid, ""},
+		{"publish, no grant", publish.Config{}, []registry.Action{registry.ActionEdit}, publishCall(untrustedToken, broken), fault.Forbidden, ""},
+		{"publish, no grant, no name", publish.Config{}, []registry.Action{registry.ActionEdit}, publishCall(untrustedToken, "{}"), fault.Forbidden, ""},
+		{"publish, no trust", publish.Config{}, []registry.Action{registry.ActionPublish}, publishCall(untrustedToken, broken), fault.Forbidden, ""},
+		{"publish, rules", publish.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, broken), fault.Invalid, registry.CodeRules},
+		{"publish, no name", publish.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, "{}"), fault.Invalid, registry.CodeRules},
+		{"publish, another's name", publish.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, `{"name":"org.example/a"}`), fault.Forbidden, ""},
 
-		{"replace, writes off", publish.Config{WritesOff: true}, nil, replacing("none", "{", "9"), fault.Unsupported, ""},
-		{"replace, no token", publish.Config{}, nil, replacing("none", "{", "9"), fault.Unauthenticated, ""},
-		{"replace, no JSON", publish.Config{}, nil, replacing(limited, "[]", "9"), fault.Invalid, ""},
-		{"replace, no grant", publish.Config{}, []registry.Action{registry.ActionPublish}, replacing(limited, broken, "9"), fault.Forbidden, ""},
-		{"replace, no trust", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(limited, broken, "9"), fault.Forbidden, ""},
-		{"replace, another version", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(full, broken, "9"), fault.Invalid, ""},
-		{"replace, no version", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(full, "{"+name+"}", "1.0.0"), fault.Invalid, ""},
-		{"replace, another name", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(full, "{"+version+"}", "1.0.0"), fault.Invalid, ""},
-		{"replace, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(full, broken, "1.0.0"), fault.NotFound, ""},
-		{"replace, impossible version", publish.Config{}, []registry.Action{registry.ActionEdit}, replacing(full, "{"+name+`,"version":"latest"}`, "latest"), fault.NotFound, ""},
+		{"replace, writes off", publish.Config{WritesOff: true}, nil, replaceCall("none", "{", "9"), fault.Unsupported, ""},
+		{"replace, no token", publish.Config{}, nil, replaceCall("none", "{", "9"), fault.Unauthenticated, ""},
+		{"replace, no JSON", publish.Config{}, nil, replaceCall(untrustedToken, "[]", "9"), fault.Invalid, ""},
+		{"replace, no grant", publish.Config{}, []registry.Action{registry.ActionPublish}, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
+		{"replace, no trust", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
+		{"replace, another version", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, broken, "9"), fault.Invalid, ""},
+		{"replace, no version", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+name+"}", "1.0.0"), fault.Invalid, ""},
+		{"replace, another name", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+version+"}", "1.0.0"), fault.Invalid, ""},
+		{"replace, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, broken, "1.0.0"), fault.NotFound, ""},
+		{"replace, impossible version", publish.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+name+`,"version":"latest"}`, "latest"), fault.NotFound, ""},
 
-		{"delete, writes off", publish.Config{WritesOff: true}, nil, deleting("none", "9"), fault.Unsupported, ""},
-		{"delete, no token", publish.Config{}, nil, deleting("none", "9"), fault.Unauthenticated, ""},
-		{"delete, no grant", publish.Config{}, []registry.Action{registry.ActionPublish}, deleting(limited, "9"), fault.Forbidden, ""},
-		{"delete, no trust", publish.Config{}, []registry.Action{registry.ActionEdit}, deleting(limited, "9"), fault.Forbidden, ""},
-		{"delete, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, deleting(full, "9"), fault.NotFound, ""},
-		{"delete, impossible version", publish.Config{}, []registry.Action{registry.ActionEdit}, deleting(full, "latest"), fault.NotFound, ""},
+		{"delete, writes off", publish.Config{WritesOff: true}, nil, deleteCall("none", "9"), fault.Unsupported, ""},
+		{"delete, no token", publish.Config{}, nil, deleteCall("none", "9"), fault.Unauthenticated, ""},
+		{"delete, no grant", publish.Config{}, []registry.Action{registry.ActionPublish}, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
+		{"delete, no trust", publish.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
+		{"delete, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(trustedToken, "9"), fault.NotFound, ""},
+		{"delete, impossible version", publish.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(trustedToken, "latest"), fault.NotFound, ""},
 
-		{"status, no token", publish.Config{WritesOff: true}, nil, patching("none", "{", "9"), fault.Unauthenticated, ""},
-		{"status, no JSON", publish.Config{WritesOff: true}, nil, patching(limited, "{", "9"), fault.Invalid, ""},
-		{"status, no grant", publish.Config{WritesOff: true}, nil, patching(limited, "{}", "9"), fault.Forbidden, ""},
-		{"status, no trust", publish.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, patching(limited, "{}", "9"), fault.Forbidden, ""},
-		{"status, no status", publish.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, patching(full, "{}", "9"), fault.Invalid, ""},
-		{"status, unknown property", publish.Config{}, []registry.Action{registry.ActionEdit}, patching(full, `{"status":"deleted","x":1}`, "9"), fault.Invalid, ""},
-		{"status, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, patching(full, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
-		{"status, by a publisher", publish.Config{}, []registry.Action{registry.ActionPublish}, patching(full, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
-		{"all, no JSON", publish.Config{}, nil, patchingAll(limited, "{"), fault.Invalid, ""},
-		{"all, no grant", publish.Config{}, nil, patchingAll(limited, "{}"), fault.Forbidden, ""},
-		{"all, no status", publish.Config{}, []registry.Action{registry.ActionEdit}, patchingAll(full, "{}"), fault.Invalid, ""},
-		{"all, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, patchingAll(full, `{"status":"deleted"}`), fault.NotFound, ""},
+		{"status, no token", publish.Config{WritesOff: true}, nil, statusCall("none", "{", "9"), fault.Unauthenticated, ""},
+		{"status, no JSON", publish.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{", "9"), fault.Invalid, ""},
+		{"status, no grant", publish.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
+		{"status, no trust", publish.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
+		{"status, no status", publish.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, "{}", "9"), fault.Invalid, ""},
+		{"status, unknown property", publish.Config{}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, `{"status":"deleted","x":1}`, "9"), fault.Invalid, ""},
+		{"status, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
+		{"status, by a publisher", publish.Config{}, []registry.Action{registry.ActionPublish}, statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
+		{"all, no JSON", publish.Config{}, nil, statusAllCall(untrustedToken, "{"), fault.Invalid, ""},
+		{"all, no grant", publish.Config{}, nil, statusAllCall(untrustedToken, "{}"), fault.Forbidden, ""},
+		{"all, no status", publish.Config{}, []registry.Action{registry.ActionEdit}, statusAllCall(trustedToken, "{}"), fault.Invalid, ""},
+		{"all, missing", publish.Config{}, []registry.Action{registry.ActionEdit}, statusAllCall(trustedToken, `{"status":"deleted"}`), fault.NotFound, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.defect, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, c.config, c.grants...)
+			w := newFixture(t, c.config, c.grants...)
 			err := c.call(w)
 			f, ok := fault.As(err)
 			if !ok || f.Kind != c.kind || f.Code != c.code {
 				t.Fatalf("got %v of kind %s, want kind %s with code %q", err, fault.KindOf(err), c.kind, c.code)
 			}
 			known := c.kind != fault.Unsupported && c.kind != fault.Unauthenticated
-			if (len(w.ledger.acts) == 1) != known || len(w.ledger.acts) > 1 {
-				t.Fatalf("the audit log holds %+v, want one act if the caller is known", w.ledger.acts)
+			if (len(w.authority.acts) == 1) != known || len(w.authority.acts) > 1 {
+				t.Fatalf("the audit log holds %+v, want one act if the caller is known", w.authority.acts)
 			}
-			if known && w.ledger.acts[0].Reason != f.Message {
-				t.Errorf("the act's reason is %q, want %q", w.ledger.acts[0].Reason, f.Message)
+			if known && w.authority.acts[0].Reason != f.Message {
+				t.Errorf("the act's reason is %q, want %q", w.authority.acts[0].Reason, f.Message)
 			}
 		})
 	}
 }
 
-func publishing(token, body string) func(*world) error {
-	return func(w *world) error {
-		_, err := w.Publish(context.Background(), by(token, body))
+func publishCall(token, body string) func(*fixture) error {
+	return func(w *fixture) error {
+		_, err := w.Publish(context.Background(), requestBy(token, body))
 		return err
 	}
 }
 
-func replacing(token, body, version string) func(*world) error {
-	return func(w *world) error {
-		_, err := w.Replace(context.Background(), by(token, body), at(version))
+func replaceCall(token, body, version string) func(*fixture) error {
+	return func(w *fixture) error {
+		_, err := w.Replace(context.Background(), requestBy(token, body), newTarget(version))
 		return err
 	}
 }
 
-func deleting(token, version string) func(*world) error {
-	return func(w *world) error {
-		_, err := w.Delete(context.Background(), by(token, ""), at(version))
+func deleteCall(token, version string) func(*fixture) error {
+	return func(w *fixture) error {
+		_, err := w.Delete(context.Background(), requestBy(token, ""), newTarget(version))
 		return err
 	}
 }
 
-func patching(token, body, version string) func(*world) error {
-	return func(w *world) error {
-		_, err := w.SetStatus(context.Background(), by(token, body), at(version))
+func statusCall(token, body, version string) func(*fixture) error {
+	return func(w *fixture) error {
+		_, err := w.SetStatus(context.Background(), requestBy(token, body), newTarget(version))
 		return err
 	}
 }
 
-func patchingAll(token, body string) func(*world) error {
-	return func(w *world) error {
-		_, err := w.SetStatusAll(context.Background(), by(token, body), serverName, nil)
+func statusAllCall(token, body string) func(*fixture) error {
+	return func(w *fixture) error {
+		_, err := w.SetStatusAll(context.Background(), requestBy(token, body), serverName, nil)
 		return err
 	}
 }
 
-func TestTrustIsAskedAfterTheGrant(t *testing.T) {
+func TestTrustIsCheckedAfterTheGrant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
-	_, err := w.Publish(t.Context(), by(limited, document("1.0.0")))
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
+	_, err := w.Publish(t.Context(), requestBy(untrustedToken, document("1.0.0")))
 	if f, ok := fault.As(err); !ok || f.Details["challenge"] == nil {
 		t.Errorf("Publish = %v, want the authority's refusal with its challenge", err)
 	}
 	w.requireActs(t, authority.Act{
 		Caller: authority.Caller{SessionID: "s2", TrustLevel: "UNVERIFIED"}, Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "step up first",
 	})
-	_, err = w.Publish(t.Context(), by("stranger", document("1.0.0")))
+	_, err = w.Publish(t.Context(), requestBy("stranger", document("1.0.0")))
 	if f, ok := fault.As(err); !ok || f.Kind != fault.Forbidden || !strings.Contains(f.Message, serverName) {
 		t.Errorf("Publish by a stranger = %v, want a refusal that names the server", err)
 	}
@@ -171,23 +171,23 @@ func TestTrustIsAskedAfterTheGrant(t *testing.T) {
 
 func TestGrantCountsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{})
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); !fault.Is(err, fault.Forbidden) {
+	w := newFixture(t, publish.Config{})
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !fault.Is(err, fault.Forbidden) {
 		t.Fatalf("Publish = %v, want it forbidden", err)
 	}
 	w.grant(t, registry.ActionPublish, serverName)
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); err != nil {
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); err != nil {
 		t.Errorf("Publish with a grant = %v, want none", err)
 	}
 }
 
 func TestReplace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0", "2.0.0")
 	w.clock.now = epoch.Add(time.Hour)
 	body := document("1.0.0", `"title":"Weather"`)
-	got, err := w.Replace(t.Context(), sent(body), at("1.0.0"))
+	got, err := w.Replace(t.Context(), newRequest(body), newTarget("1.0.0"))
 	if err != nil || string(got.Document) != body || got.Latest {
 		t.Fatalf("Replace = %+v with %s, %v", got.Release, got.Document, err)
 	}
@@ -199,7 +199,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("stored is %s, %v, want the new document", stored.Document, err)
 	}
 	w.requireActs(t, authority.Act{Action: "edit", ServerName: serverName, Version: "1.0.0"})
-	_, err = w.Replace(t.Context(), sent(`{"name":"com.example/weather","version":"1.0.0"}`), at("1.0.0"))
+	_, err = w.Replace(t.Context(), newRequest(`{"name":"com.example/weather","version":"1.0.0"}`), newTarget("1.0.0"))
 	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
 		t.Errorf("a broken document = %v, want code %s", err, registry.CodeRules)
 	}
@@ -207,9 +207,9 @@ func TestReplace(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0", "2.0.0")
-	got, err := w.Delete(t.Context(), sent(""), at("2.0.0"))
+	got, err := w.Delete(t.Context(), newRequest(""), newTarget("2.0.0"))
 	if err != nil || got.Status != registry.StatusDeleted || got.Latest || string(got.Document) != document("2.0.0") {
 		t.Fatalf("Delete = %+v with %s, %v", got.Release, got.Document, err)
 	}
@@ -217,29 +217,29 @@ func TestDelete(t *testing.T) {
 	if err != nil || latest.Version.String() != "1.0.0" {
 		t.Errorf("latest is %s, %v, want 1.0.0", latest.Version, err)
 	}
-	for name, call := range map[string]func(*world) error{
-		"delete":  deleting(full, "2.0.0"),
-		"replace": replacing(full, document("2.0.0"), "2.0.0"),
+	for name, call := range map[string]func(*fixture) error{
+		"delete":  deleteCall(trustedToken, "2.0.0"),
+		"replace": replaceCall(trustedToken, document("2.0.0"), "2.0.0"),
 	} {
 		if err := call(w); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s of a deleted version = %v, want not found", name, err)
 		}
 	}
-	if err := publishing(full, document("2.0.0"))(w); !fault.Is(err, fault.Conflict) {
+	if err := publishCall(trustedToken, document("2.0.0"))(w); !fault.Is(err, fault.Conflict) {
 		t.Errorf("publish of a deleted version = %v, want a conflict", err)
 	}
 }
 
 func TestSetStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	w.publishAll(t, "1.0.0")
-	got, err := w.SetStatus(t.Context(), sent(`{"status":"deprecated","statusMessage":"use 2"}`), at("1.0.0"))
+	got, err := w.SetStatus(t.Context(), newRequest(`{"status":"deprecated","statusMessage":"use 2"}`), newTarget("1.0.0"))
 	if err != nil || got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" || string(got.Document) != document("1.0.0") {
 		t.Fatalf("SetStatus = %+v with %s, %v", got.Release, got.Document, err)
 	}
 	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0"})
-	err = patching(full, `{"status":"deprecated","statusMessage":"use 2"}`, "1.0.0")(w)
+	err = statusCall(trustedToken, `{"status":"deprecated","statusMessage":"use 2"}`, "1.0.0")(w)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no changes to apply") {
 		t.Errorf("SetStatus again = %v, want no changes to apply", err)
 	}
@@ -247,21 +247,21 @@ func TestSetStatus(t *testing.T) {
 
 func TestSetStatusAll(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	w.publishAll(t, "1.0.0", "2.0.0", "3.0.0")
-	if err := patching(full, `{"status":"deprecated"}`, "2.0.0")(w); err != nil {
+	if err := statusCall(trustedToken, `{"status":"deprecated"}`, "2.0.0")(w); err != nil {
 		t.Fatal(err)
 	}
-	w.ledger.acts = nil
-	got, err := w.SetStatusAll(t.Context(), sent(`{"status":"deprecated"}`), serverName, nil)
+	w.authority.acts = nil
+	got, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deprecated"}`), serverName, nil)
 	if err != nil || len(got.Records) != 2 || string(got.Records[0].Document) != document("3.0.0") || string(got.Records[1].Document) != document("1.0.0") {
 		t.Fatalf("SetStatusAll = %+v, %v, want 3.0.0 and 1.0.0", got, err)
 	}
 	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName})
-	if err := patchingAll(full, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
+	if err := statusAllCall(trustedToken, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
 		t.Errorf("SetStatusAll again = %v, want no changes to apply", err)
 	}
-	one, err := w.SetStatusAll(t.Context(), sent(`{"status":"deleted","statusMessage":"gone"}`), serverName, nil)
+	one, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deleted","statusMessage":"gone"}`), serverName, nil)
 	if err != nil || len(one.Records) != 3 || !one.Records[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want all three, 3.0.0 latest", one, err)
 	}
@@ -269,58 +269,58 @@ func TestSetStatusAll(t *testing.T) {
 
 func TestRemoteURLBelongsToOneServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	remote := `"remotes":[{"type":"sse","url":"https://example.com/mcp"}]`
 	other := strings.Replace(document("1.0.0", `"remotes":[{"type":"sse","url":"HTTPS://EXAMPLE.com:443/mcp"}]`), serverName, "com.example/other", 1)
-	if err := publishing(full, document("1.0.0", remote))(w); err != nil {
+	if err := publishCall(trustedToken, document("1.0.0", remote))(w); err != nil {
 		t.Fatal(err)
 	}
-	if err := publishing(full, other)(w); !fault.Is(err, fault.Conflict) {
+	if err := publishCall(trustedToken, other)(w); !fault.Is(err, fault.Conflict) {
 		t.Errorf("another server's address: %v, want a conflict", err)
 	}
-	if err := deleting(full, "1.0.0")(w); err != nil {
+	if err := deleteCall(trustedToken, "1.0.0")(w); err != nil {
 		t.Fatal(err)
 	}
-	if err := publishing(full, other)(w); err != nil {
+	if err := publishCall(trustedToken, other)(w); err != nil {
 		t.Errorf("an address that was given up: %v, want none", err)
 	}
-	if err := patching(full, `{"status":"active"}`, "1.0.0")(w); !fault.Is(err, fault.Conflict) {
+	if err := statusCall(trustedToken, `{"status":"active"}`, "1.0.0")(w); !fault.Is(err, fault.Conflict) {
 		t.Errorf("leaving deleted with a taken address: %v, want a conflict", err)
 	}
-	if n := len(w.ledger.acts); n != 5 {
+	if n := len(w.authority.acts); n != 5 {
 		t.Errorf("the audit log holds %d acts, want one for each of five attempts", n)
 	}
 }
 
 func TestAuditAndChangeGoTogether(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	away := fault.New(fault.Unavailable, "", "the database is away")
 	w.runner.atEnd = away
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); !errors.Is(err, away) {
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !errors.Is(err, away) {
 		t.Errorf("a commit that fails = %v, want its error", err)
 	}
 	w.requireActs(t, authority.Act{Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "the database is away"})
-	w.runner.atEnd, w.ledger.acts = nil, nil
-	w.ledger.fails = errors.New("disk full")
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); !errors.Is(err, w.ledger.fails) {
+	w.runner.atEnd, w.authority.acts = nil, nil
+	w.authority.fails = errors.New("disk full")
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !errors.Is(err, w.authority.fails) {
 		t.Errorf("a record that fails = %v, want its error", err)
 	}
-	if _, err := w.Publish(t.Context(), sent("{}")); !errors.Is(err, w.ledger.fails) {
+	if _, err := w.Publish(t.Context(), newRequest("{}")); !errors.Is(err, w.authority.fails) {
 		t.Errorf("a refusal that cannot be recorded = %v, want the record's error", err)
 	}
-	w.ledger.fails = nil
-	if _, err := w.Publish(t.Context(), sent(document("1.0.0"))); err != nil {
+	w.authority.fails = nil
+	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); err != nil {
 		t.Errorf("Publish = %v, want nothing left of the attempts before", err)
 	}
 }
 
-func TestRefusalIsRecordedForOneWhoLeft(t *testing.T) {
+func TestRefusalIsRecordedAfterCancellation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.Publish(ctx, sent(document("1.0.0"))); !errors.Is(err, context.Canceled) {
+	if _, err := w.Publish(ctx, newRequest(document("1.0.0"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("Publish = %v, want the context's error", err)
 	}
 	w.requireActs(t, authority.Act{Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "internal error"})
@@ -328,12 +328,12 @@ func TestRefusalIsRecordedForOneWhoLeft(t *testing.T) {
 
 func TestNamesInTheAuditLogAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, publish.Config{}, registry.ActionPublish)
+	w := newFixture(t, publish.Config{}, registry.ActionPublish)
 	long := strings.Repeat("x", 100_000)
-	if err := publishing(full, `{"name":"`+long+`","`+long+`":1}`)(w); !fault.Is(err, fault.Invalid) {
+	if err := publishCall(trustedToken, `{"name":"`+long+`","`+long+`":1}`)(w); !fault.Is(err, fault.Invalid) {
 		t.Fatalf("Publish = %v, want a fault of kind Invalid", err)
 	}
-	if a := w.ledger.acts[0]; len(a.ServerName) > 300 || len(a.Reason) > 1100 {
+	if a := w.authority.acts[0]; len(a.ServerName) > 300 || len(a.Reason) > 1100 {
 		t.Errorf("the act holds %d and %d bytes, want them bounded", len(a.ServerName), len(a.Reason))
 	}
 }

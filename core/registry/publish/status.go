@@ -2,69 +2,97 @@ package publish
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // SetStatus changes the status of one version, whether or not writes are off.
 //
 // Errors, in the order of the checks (contract R-6): fault.Unauthenticated, fault.Invalid for a
-// body that is no JSON object, fault.Forbidden, fault.Invalid for any other fault of the body,
+// body that is not a JSON object, fault.Forbidden, fault.Invalid for any other fault of the body,
 // fault.NotFound, fault.Stale, fault.Invalid when there is nothing to change, fault.Conflict when
-// another server has taken a remote URL meanwhile. fault.Unavailable when a dependency is away.
+// another server now has one of the remote URLs. fault.Unavailable when a dependency fails.
 func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registry.Record, error) {
-	var record registry.Record
-	err := p.attempt(ctx, r, t.act(actStatus), func(act *authority.Act) error {
-		update, err := p.readUpdate(ctx, act, r.Body, t.Name)
-		if err != nil {
-			return err
-		}
-		name, version, err := t.parse()
-		if err != nil {
-			return err
-		}
-		record, err = p.setStatus(ctx, act, r.Condition, registry.Release{Name: name, Version: version}, update)
-		return err
-	})
-	return record, err
+	act, err := p.identifyCaller(ctx, r, t.newAct(actStatus))
+	if err != nil {
+		return registry.Record{}, err
+	}
+	record, err := p.updateStatus(ctx, r, t, &act)
+	return record, p.recordRefusal(ctx, act, err)
 }
 
-// Room makes sure that the answer can be sent. It is called when the change is
-// about to be committed; its error refuses the change. It may be called again
-// when the transaction is repeated.
+// updateStatus changes the status of the target.
+func (p *Publisher) updateStatus(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+	update, err := p.readUpdate(ctx, act.Caller, r.Body, t.Name)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	name, version, err := t.nameAndVersion()
+	if err != nil {
+		return registry.Record{}, err
+	}
+	c := change{name: name, version: version, condition: r.Condition}
+	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) {
+		return l.SetStatus(version, update, now)
+	})
+}
+
+// Room checks that the answer can be sent. It is called before the change is committed, and again
+// when the transaction is repeated; its error refuses the change.
 type Room func(changed browse.History) error
 
-// SetStatusAll changes the status of all versions of a server together, and
-// returns those that changed, newest publication first. Where their documents
-// are too many to be held, they are read after the change was committed, while
-// the answer is sent. Errors as of SetStatus; none to change is fault.Invalid.
+// SetStatusAll changes the status of all versions of a server together, and returns those that
+// changed, newest publication first. If their documents are too large to hold, they are read after
+// the commit, while the answer is sent. room is optional. Errors as of SetStatus; fault.Invalid
+// when no version changes.
 func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string, room Room) (browse.History, error) {
+	act, err := p.identifyCaller(ctx, r, Target{Name: serverName}.newAct(actStatus))
+	if err != nil {
+		return browse.History{}, err
+	}
+	changed, err := p.updateAllStatuses(ctx, r, serverName, room, &act)
+	return changed, p.recordRefusal(ctx, act, err)
+}
+
+// updateAllStatuses changes the status of all versions of a server.
+func (p *Publisher) updateAllStatuses(
+	ctx context.Context, r Request, serverName string, room Room, act *authority.Act,
+) (browse.History, error) {
+	update, err := p.readUpdate(ctx, act.Caller, r.Body, serverName)
+	if err != nil {
+		return browse.History{}, err
+	}
+	name, err := registry.ParseName(serverName)
+	if err != nil {
+		return browse.History{}, fault.New(fault.NotFound, "", "server not found")
+	}
+	decide := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
+		return l.SetStatusAll(update, now)
+	}
 	var changed browse.History
-	err := p.attempt(ctx, r, Target{Name: serverName}.act(actStatus), func(act *authority.Act) error {
-		update, err := p.readUpdate(ctx, act, r.Body, serverName)
-		if err != nil {
+	prepare := func(ctx context.Context, decided []registry.Release) error {
+		var err error
+		if changed, err = browse.SomeVersions(ctx, p.ports.Reader, name, decided); err != nil || room == nil {
 			return err
 		}
-		name, err := registry.ParseName(serverName)
-		if err != nil {
-			return fault.New(fault.NotFound, "", "server not found")
-		}
-		changed, err = p.setStatusAll(ctx, act, change{name: name, condition: r.Condition, room: room}, update)
-		return err
-	})
+		return room(changed)
+	}
+	err = p.commit(transaction.Long(ctx), act, change{name: name, condition: r.Condition}, decide, prepare)
 	return changed, err
 }
 
-// readUpdate checks the permission between the two steps of reading the body.
-func (p *Publisher) readUpdate(ctx context.Context, act *authority.Act, body []byte, name string) (registry.StatusUpdate, error) {
+// readUpdate reads the body. It checks the permission between the two steps of reading.
+func (p *Publisher) readUpdate(ctx context.Context, caller authority.Caller, body []byte, name string) (registry.StatusUpdate, error) {
 	parsed, err := registry.ParseStatusUpdateBody(body)
 	if err != nil {
 		return registry.StatusUpdate{}, err
 	}
-	if err := p.admit(ctx, act.Caller, name, registry.ActionPublish, registry.ActionEdit); err != nil {
+	if err := p.requirePermission(ctx, caller, name, registry.ActionPublish, registry.ActionEdit); err != nil {
 		return registry.StatusUpdate{}, err
 	}
 	return parsed.Update()

@@ -23,45 +23,45 @@ var (
 )
 
 const (
-	serverName = "com.example/weather"
-	full       = "full"    // the token of a caller whose session is trusted
-	limited    = "limited" // of the same one, not trusted
+	serverName     = "com.example/weather"
+	trustedToken   = "full"    // the token of a caller whose session is trusted
+	untrustedToken = "limited" // the token of the same caller, not trusted
 )
 
-// world is a publisher with all that it needs in memory.
-type world struct {
+// fixture is a publisher and its dependencies in memory.
+type fixture struct {
 	*publish.Publisher
-	servers *records.Servers
-	grants  *records.Grants
-	ledger  *ledger
-	checker *checker
-	clock   *clock
-	runner  *runner
+	servers   *records.Servers
+	grants    *records.Grants
+	authority *fakeAuthority
+	checker   *checker
+	clock     *clock
+	runner    *runner
 }
 
-func newWorld(t *testing.T, c publish.Config, granted ...registry.Action) *world {
+func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fixture {
 	t.Helper()
 	db := records.New()
-	w := &world{
-		servers: records.NewServers(db, true),
-		grants:  records.NewGrants(db),
-		ledger:  &ledger{},
-		checker: &checker{refusals: map[string]error{}},
-		clock:   &clock{now: epoch},
-		runner:  &runner{db: db},
+	w := &fixture{
+		servers:   records.NewServers(db, true),
+		grants:    records.NewGrants(db),
+		authority: &fakeAuthority{},
+		checker:   &checker{refusals: map[string]error{}},
+		clock:     &clock{now: epoch},
+		runner:    &runner{db: db},
 	}
 	for _, a := range granted {
 		w.grant(t, a, "com.example/*")
 	}
-	w.runner.ledger = w.ledger
+	w.runner.authority = w.authority
 	w.Publisher = publish.New(c, publish.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants,
-		Authority: w.ledger, Ownership: w.checker, Clock: w.clock,
+		Authority: w.authority, Ownership: w.checker, Clock: w.clock,
 	})
 	return w
 }
 
-func (w *world) grant(t *testing.T, a registry.Action, pattern string) {
+func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
 	if err != nil {
@@ -73,52 +73,54 @@ func (w *world) grant(t *testing.T, a registry.Action, pattern string) {
 }
 
 // publishAll publishes versions, a minute apart.
-func (w *world) publishAll(t *testing.T, versions ...string) {
+func (w *fixture) publishAll(t *testing.T, versions ...string) {
 	t.Helper()
 	for _, v := range versions {
 		w.clock.now = w.clock.now.Add(time.Minute)
-		if _, err := w.Publish(t.Context(), sent(document(v))); err != nil {
+		if _, err := w.Publish(t.Context(), newRequest(document(v))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.ledger.acts = nil
+	w.authority.acts = nil
 }
 
-func sent(body string) publish.Request {
-	return publish.Request{Token: full, Address: address, Body: []byte(body)}
+func newRequest(body string) publish.Request {
+	return publish.Request{Token: trustedToken, Address: address, Body: []byte(body)}
 }
 
-func by(token, body string) publish.Request {
-	r := sent(body)
+func requestBy(token, body string) publish.Request {
+	r := newRequest(body)
 	r.Token = token
 	return r
 }
 
-func at(version string) publish.Target { return publish.Target{Name: serverName, Version: version} }
+func newTarget(version string) publish.Target {
+	return publish.Target{Name: serverName, Version: version}
+}
 
 // document returns a document of the server, with more properties if given.
 func document(version string, more ...string) string {
 	return `{"name":"` + serverName + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
-func npm(identifier string) string {
+func npmPackage(identifier string) string {
 	return `{"registryType":"npm","identifier":"` + identifier + `","version":"1.0.0","transport":{"type":"stdio"}}`
 }
 
-// carried marks the context of a transaction.
-type carried struct{}
+// pendingActsKey is the context key of the acts of a transaction.
+type pendingActsKey struct{}
 
 // runner runs transactions, may run them twice, and may fail at their end.
 type runner struct {
-	db     *records.Database
-	twice  bool
-	atEnd  error
-	ledger *ledger
+	db        *records.Database
+	twice     bool
+	atEnd     error
+	authority *fakeAuthority
 }
 
 func (r *runner) Atomically(ctx context.Context, do func(context.Context) error) error {
 	pending := &[]authority.Act{}
-	ctx = context.WithValue(ctx, carried{}, pending)
+	ctx = context.WithValue(ctx, pendingActsKey{}, pending)
 	once := func(last bool) error {
 		*pending = nil
 		return r.db.Atomically(ctx, func(ctx context.Context) error {
@@ -137,22 +139,21 @@ func (r *runner) Atomically(ctx context.Context, do func(context.Context) error)
 	if err := once(true); err != nil {
 		return err
 	}
-	r.ledger.acts = append(r.ledger.acts, *pending...)
+	r.authority.acts = append(r.authority.acts, *pending...)
 	return nil
 }
 
-// ledger is the authority. Acts recorded inside a transaction count when that
-// is stored.
-type ledger struct {
+// fakeAuthority is the authority. Acts that are recorded in a transaction count after its commit.
+type fakeAuthority struct {
 	acts  []authority.Act
 	fails error
 }
 
-func (l *ledger) Identify(_ context.Context, token string) (authority.Caller, error) {
+func (l *fakeAuthority) Identify(_ context.Context, token string) (authority.Caller, error) {
 	switch token {
-	case full:
+	case trustedToken:
 		return authority.Caller{UserID: "ada", SessionID: "s1", TrustLevel: "FULL_TRUST"}, nil
-	case limited:
+	case untrustedToken:
 		return authority.Caller{UserID: "ada", SessionID: "s2", TrustLevel: "UNVERIFIED"}, nil
 	case "stranger":
 		return authority.Caller{UserID: "eve", SessionID: "s3", TrustLevel: "FULL_TRUST"}, nil
@@ -160,21 +161,21 @@ func (l *ledger) Identify(_ context.Context, token string) (authority.Caller, er
 	return authority.Caller{}, fault.New(fault.Unauthenticated, "", "no such token")
 }
 
-func (l *ledger) RequireTrust(_ context.Context, c authority.Caller) error {
+func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) error {
 	if c.TrustLevel != "FULL_TRUST" {
 		return fault.New(fault.Forbidden, "", "step up first").WithDetail("challenge", "Bearer")
 	}
 	return nil
 }
 
-func (l *ledger) Record(ctx context.Context, a authority.Act) error {
+func (l *fakeAuthority) Record(ctx context.Context, a authority.Act) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.fails != nil {
 		return l.fails
 	}
-	if pending, ok := ctx.Value(carried{}).(*[]authority.Act); ok {
+	if pending, ok := ctx.Value(pendingActsKey{}).(*[]authority.Act); ok {
 		*pending = append(*pending, a)
 		return nil
 	}
@@ -186,13 +187,13 @@ func (l *ledger) Record(ctx context.Context, a authority.Act) error {
 type checker struct {
 	mu       sync.Mutex
 	refusals map[string]error
-	asked    []ownership.Claim
+	claims   []ownership.Claim
 }
 
 func (c *checker) Check(_ context.Context, claim ownership.Claim) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, claim)
+	c.claims = append(c.claims, claim)
 	return c.refusals[claim.Identifier]
 }
 
@@ -203,7 +204,7 @@ type clock struct{ now time.Time }
 func (c *clock) Now() time.Time { return c.now }
 
 // requireActs checks the audit log: exactly these acts, all of them by ada.
-func (w *world) requireActs(t *testing.T, want ...authority.Act) {
+func (w *fixture) requireActs(t *testing.T, want ...authority.Act) {
 	t.Helper()
 	for i := range want {
 		want[i].Caller.UserID, want[i].Caller.Address = "ada", address
@@ -211,7 +212,7 @@ func (w *world) requireActs(t *testing.T, want ...authority.Act) {
 			want[i].Caller.SessionID, want[i].Caller.TrustLevel = "s1", "FULL_TRUST"
 		}
 	}
-	if !slices.Equal(w.ledger.acts, want) {
-		t.Errorf("the audit log holds %+v, want %+v", w.ledger.acts, want)
+	if !slices.Equal(w.authority.acts, want) {
+		t.Errorf("the audit log holds %+v, want %+v", w.authority.acts, want)
 	}
 }
