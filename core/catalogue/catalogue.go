@@ -1,5 +1,5 @@
-// Package catalogue is the model of the open-data methods listing: the methods
-// that the API offers, by id.
+// Package catalogue is the model of the open-data methods listing: the methods that the API offers,
+// by id.
 package catalogue
 
 import (
@@ -21,7 +21,7 @@ type ServiceID int
 // Method is one entry of the listing.
 type Method struct {
 	ID          MethodID
-	Path        string // a template below the API root, such as /api/usage.{format}
+	Path        string // a template below the API root, for example /api/usage.{format}
 	ServiceID   ServiceID
 	ServiceName string
 	Parameters  []string // the path parameters, in the order of the path
@@ -37,12 +37,11 @@ const (
 	MaxServiceName = 100 // characters
 )
 
-// NewMethod checks what somebody wants to list. The path begins with a slash,
-// has no empty segment and each parameter in braces and once. Parameters that
-// are not given are those of the path; given ones must be the same, in any
-// order.
+// NewMethod validates a method and returns it with the parameters of its path. The path must begin
+// with a slash and have no empty segment; a parameter is in braces and occurs once. If m has
+// parameters, they must be those of the path, in any order.
 //
-// fault.Invalid names the first that is wrong.
+// It returns fault.Invalid for the first mistake.
 func NewMethod(m Method) (Method, error) {
 	switch {
 	case m.ID < 1 || m.ID > MaxID:
@@ -63,13 +62,13 @@ func NewMethod(m Method) (Method, error) {
 	return m, nil
 }
 
-func isLine(s string, most int) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+// isLine reports whether s is printable text of 1 to limit characters.
+func isLine(s string, limit int) bool {
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 var (
-	// segmentForm is a segment of a path: plain text, with parameters in braces
-	// where a text may stand.
+	// segmentForm is a segment of a path: text, with parameters in braces.
 	segmentForm   = regexp.MustCompile(`^(?:[^{}/?#\s]|\{[A-Za-z_][A-Za-z0-9_.-]{0,99}\})+$`)
 	parameterForm = regexp.MustCompile(`\{([^}]*)\}`)
 )

@@ -2,18 +2,18 @@ package catalogue
 
 import "strings"
 
-// Matches tells whether a path below the API root is a call of the method: the
-// same segments, any text where the template has a parameter, and json or xml
-// for the format.
+// Matches reports whether a path below the API root is a call of the method: the same segments, any
+// text in place of a parameter, and json or xml in place of the format.
 func (m Method) Matches(path string) bool {
 	if template, ok := strings.CutSuffix(m.Path, ".{format}"); ok {
 		dot := strings.LastIndexByte(path, '.')
-		return dot >= 0 && (path[dot+1:] == "json" || path[dot+1:] == "xml") && matches(template, path[:dot])
+		return dot >= 0 && (path[dot+1:] == "json" || path[dot+1:] == "xml") && matchTemplate(template, path[:dot])
 	}
-	return matches(m.Path, path)
+	return matchTemplate(m.Path, path)
 }
 
-func matches(template, path string) bool {
+// matchTemplate reports whether a path has the segments of a template.
+func matchTemplate(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return false
@@ -27,9 +27,9 @@ func matches(template, path string) bool {
 	return true
 }
 
-// Find returns the method that a path below the API root is a call of. Where
-// several match, it is the one with the fewest parameters, so that
-// /buildings/list.json is the list and no building of that name.
+// Find returns the method that a path below the API root is a call of, or false when no method
+// matches. If several methods match, it returns the one with the fewest parameters, so that
+// /buildings/list.json is the list and not the building "list".
 func Find(methods []Method, path string) (Method, bool) {
 	var found Method
 	ok := false

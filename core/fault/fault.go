@@ -1,7 +1,6 @@
-// Package fault names the kinds of failure that the core and its adapters
-// report. A driver's error becomes a fault once, where the driver is; a
-// transport turns a kind into its own status once. What is not a failure, such
-// as a request over its limit, is not a fault.
+// Package fault defines the kinds of failure that the core and its adapters return. An adapter
+// turns the error of a driver into a fault once; a transport turns the kind into its own status
+// once. An answer that is not a failure, for example a request over its limit, is not a fault.
 package fault
 
 import (
@@ -10,23 +9,23 @@ import (
 	"time"
 )
 
-// Kind is the class of a failure. Its zero value is Internal, so that an error
-// nobody classified is never shown to a caller.
+// Kind is the class of a failure. Its zero value is Internal, so that the text of an unclassified
+// error never reaches a caller.
 type Kind uint8
 
-// The kinds, from the one that must never leave the service to those that
-// tell callers what to do next.
+// The kinds. The text of an Internal fault never reaches a caller; the others say what the caller
+// can do.
 const (
 	Internal        Kind = iota // a defect or a broken dependency; logged, never shown
 	Invalid                     // the caller sent something that breaks a rule
-	Unauthenticated             // who the caller is could not be established
+	Unauthenticated             // the caller could not be identified
 	Forbidden                   // the caller is known and may not do this
-	NotFound                    // there is no such thing, or none the caller may see
-	Conflict                    // what is stored stands against it
+	NotFound                    // it does not exist, or the caller may not see it
+	Conflict                    // it contradicts what is stored
 	Stale                       // a condition of the caller does not hold: what is stored has changed
-	Exhausted                   // a limit is used up; RetryAfter tells until when
-	Unsupported                 // this service, as it is set up, does not do this
-	Unavailable                 // a dependency is away; the same call may succeed later
+	Exhausted                   // a limit is reached; RetryAfter says until when
+	Unsupported                 // this service, as it is configured, does not do this
+	Unavailable                 // a dependency does not work; the same call may succeed later
 )
 
 var kindNames = [...]string{
@@ -42,8 +41,8 @@ func (k Kind) String() string {
 	return kindNames[Internal]
 }
 
-// Code is a stable word for one failure, for programs to act on, such as
-// "invalid_token". Empty where a transport has no use for one.
+// Code is a stable identifier of a failure, which programs can handle, for example "invalid_token".
+// It is empty where no transport needs one.
 type Code string
 
 // Error is a failure with its kind and a sentence for the caller.
@@ -61,13 +60,12 @@ func New(kind Kind, code Code, message string) *Error {
 	return &Error{Kind: kind, Code: code, Message: message}
 }
 
-// Newf is New with a format.
+// Newf returns a failure of a kind, with a message from a format.
 func Newf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap returns a failure that keeps err as its cause. The caller sees the
-// message, the log sees both.
+// Wrap returns a failure with err as its cause. The caller gets the message; the log gets both.
 func Wrap(kind Kind, code Code, message string, err error) *Error {
 	return &Error{Kind: kind, Code: code, Message: message, Err: err}
 }
@@ -87,7 +85,7 @@ func (e *Error) After(d time.Duration) *Error {
 	return e
 }
 
-// Error returns the sentence for the caller and, behind it, the cause.
+// Error returns the message for the caller, followed by the cause.
 func (e *Error) Error() string {
 	switch {
 	case e.Err == nil:
@@ -109,7 +107,7 @@ func As(err error) (*Error, bool) {
 	return e, ok
 }
 
-// KindOf returns the kind of err: Internal for any error that is no fault.
+// KindOf returns the kind of err: Internal for any error that is not a fault.
 func KindOf(err error) Kind {
 	if e, ok := As(err); ok {
 		return e.Kind
@@ -117,5 +115,5 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// Is tells whether err is a fault of the kind.
+// Is reports whether err is a fault of the kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }

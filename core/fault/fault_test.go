@@ -83,6 +83,6 @@ func TestAsAndUnwrap(t *testing.T) {
 		t.Error("the cause is not found in the chain")
 	}
 	if _, ok := fault.As(io.EOF); ok {
-		t.Error("an error that is no fault became one")
+		t.Error("an error that is not a fault became one")
 	}
 }

@@ -1,6 +1,5 @@
-// Package requestid names a request, so that an answer, the log lines and the
-// trace of it are seen to belong together. An id is no secret and proves
-// nothing: whoever asks may choose it.
+// Package requestid defines the ids of requests, which connect an answer with its log lines and its
+// trace. An id is not a secret and proves nothing: the caller may choose it.
 package requestid
 
 import (
@@ -8,16 +7,14 @@ import (
 	"encoding/hex"
 )
 
-// Header is the HTTP header, and in lower case the gRPC metadata, that carries
-// an id.
+// Header is the HTTP header, and in lower case the gRPC metadata, that carries an id.
 const Header = "X-Request-Id"
 
 // MaxLength is the greatest length of an id in characters.
 const MaxLength = 128
 
-// Valid tells whether an id that a caller sends is taken: 1 to MaxLength
-// visible ASCII characters, so that it stays one word in a header and in a log
-// line.
+// Valid reports whether an id from a caller is accepted: 1 to MaxLength visible ASCII characters,
+// so that it stays one word in a header and in a log line.
 func Valid(id string) bool {
 	if id == "" || len(id) > MaxLength {
 		return false
@@ -30,17 +27,17 @@ func Valid(id string) bool {
 	return true
 }
 
-// Of returns the id that is made of random bytes, 24 characters long.
+// Of returns the id for random bytes: 24 hexadecimal characters.
 func Of(random [12]byte) string { return hex.EncodeToString(random[:]) }
 
 type contextKey struct{}
 
-// NewContext returns a context that carries the id of a request to what is called for it.
+// NewContext returns a context with the id of a request.
 func NewContext(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, contextKey{}, id)
 }
 
-// FromContext returns the id that a context carries; empty for none.
+// FromContext returns the id of a context, or "" without one.
 func FromContext(ctx context.Context) string {
 	id, _ := ctx.Value(contextKey{}).(string)
 	return id

@@ -1,5 +1,5 @@
-// Package listing holds the use case of the open-data methods listing: which
-// methods there are. It neither builds their addresses nor shapes the answer.
+// Package listing holds the use case of the open-data methods listing. It neither builds the
+// addresses of methods nor formats the answer.
 package listing
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 )
 
-// Methods is what the listing needs of ports/methodstore.
+// Methods is the part of ports/methodstore that the listing calls.
 type Methods interface {
 	// List returns all methods ordered by id.
 	List(ctx context.Context) ([]catalogue.Method, error)
@@ -20,8 +20,8 @@ type Lister struct{ methods Methods }
 // New returns a lister over the store of methods.
 func New(methods Methods) *Lister { return &Lister{methods} }
 
-// List returns all methods, ordered by id, as they are stored at this moment (contract M-2).
-// fault.Unavailable when the database is away.
+// List returns all methods, ordered by id, as they are stored now (contract M-2). It returns
+// fault.Unavailable when the database fails.
 func (l *Lister) List(ctx context.Context) ([]catalogue.Method, error) {
 	return l.methods.List(ctx)
 }

@@ -15,32 +15,32 @@ import (
 
 const day = 24 * time.Hour
 
-// Counter counts calls by address and UTC day in the counter store, on every
-// instance together.
+// Counter counts calls by address and UTC day in the counter store, for all instances together.
 type Counter struct {
 	store  counter.Store
 	clock  clock.Clock
 	prefix string
 }
 
-// New returns a counter over the store. The prefix, at most 100 characters
-// that every store takes in a key, begins all its keys there.
+// New returns a counter that uses the store. The prefix begins all its keys; it has at most 100
+// characters that every store accepts in a key.
 func New(store counter.Store, c clock.Clock, prefix string) *Counter {
 	return &Counter{store: store, clock: c, prefix: prefix + "tollgate:usage:"}
 }
 
-// Count counts one call of the address and returns how many it has made today,
-// this one included. fault.Unavailable when the counter store is away.
+// Count counts one call of the address and returns how many it has made today, including this one.
+// It returns fault.Unavailable when the counter store fails.
 func (c *Counter) Count(ctx context.Context, a netip.Addr) (uint64, error) {
-	return c.add(ctx, a, 1)
+	return c.addCalls(ctx, a, 1)
 }
 
-// Today returns how many calls the address has made today, and counts none.
+// Today returns how many calls the address has made today, without counting one.
 func (c *Counter) Today(ctx context.Context, a netip.Addr) (uint64, error) {
-	return c.add(ctx, a, 0)
+	return c.addCalls(ctx, a, 0)
 }
 
-func (c *Counter) add(ctx context.Context, a netip.Addr, hits int64) (uint64, error) {
+// addCalls adds calls of the address and returns how many it has made today.
+func (c *Counter) addCalls(ctx context.Context, a netip.Addr, hits int64) (uint64, error) {
 	today := c.clock.Now().Unix() / int64(day/time.Second)
 	raw := a.As16()
 	hit := counter.Hit{

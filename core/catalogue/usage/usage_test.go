@@ -14,17 +14,17 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// manual is a clock that is set by hand.
-type manual struct{ now time.Time }
+// manualClock is a clock that is set by hand.
+type manualClock struct{ now time.Time }
 
-func (m *manual) Now() time.Time { return m.now }
+func (m *manualClock) Now() time.Time { return m.now }
 
-func newCounter(now time.Time) (*usage.Counter, *manual) {
-	clock := &manual{now}
+func newCounter(now time.Time) (*usage.Counter, *manualClock) {
+	clock := &manualClock{now}
 	return usage.New(memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), clock, "prefix:"), clock
 }
 
-func expect(t *testing.T, what string, count func(context.Context, netip.Addr) (uint64, error), a netip.Addr, want uint64) {
+func checkCount(t *testing.T, what string, count func(context.Context, netip.Addr) (uint64, error), a netip.Addr, want uint64) {
 	t.Helper()
 	if got, err := count(t.Context(), a); err != nil || got != want {
 		t.Errorf("%s: %d, %v, want %d", what, got, err, want)
@@ -34,15 +34,15 @@ func expect(t *testing.T, what string, count func(context.Context, netip.Addr) (
 func TestCountsByAddressAndDay(t *testing.T) {
 	c, clock := newCounter(time.Date(2026, 11, 21, 23, 59, 59, 0, time.UTC))
 	one, other := netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8::1")
-	expect(t, "before any", c.Today, one, 0)
-	expect(t, "first", c.Count, one, 1)
-	expect(t, "second", c.Count, one, 2)
-	expect(t, "looking counts none", c.Today, one, 2)
-	expect(t, "looking again", c.Today, one, 2)
-	expect(t, "another address", c.Count, other, 1)
+	checkCount(t, "before any", c.Today, one, 0)
+	checkCount(t, "first", c.Count, one, 1)
+	checkCount(t, "second", c.Count, one, 2)
+	checkCount(t, "looking counts none", c.Today, one, 2)
+	checkCount(t, "looking again", c.Today, one, 2)
+	checkCount(t, "another address", c.Count, other, 1)
 	clock.now = clock.now.Add(time.Second)
-	expect(t, "the next day", c.Today, one, 0)
-	expect(t, "first of the next day", c.Count, one, 1)
+	checkCount(t, "the next day", c.Today, one, 0)
+	checkCount(t, "first of the next day", c.Count, one, 1)
 }
 
 func TestCountsInParallel(t *testing.T) {
@@ -57,7 +57,7 @@ func TestCountsInParallel(t *testing.T) {
 		})
 	}
 	all.Wait()
-	expect(t, "all", c.Today, a, 50)
+	checkCount(t, "all", c.Today, a, 50)
 }
 
 // recorder keeps the hits that it is given and fails.
@@ -73,7 +73,7 @@ func (r *recorder) Add(_ context.Context, hits []counter.Hit, _ []uint64) error 
 
 func TestKeysAndFailures(t *testing.T) {
 	r := &recorder{}
-	c := usage.New(r, &manual{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, "prefix:")
+	c := usage.New(r, &manualClock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, "prefix:")
 	addresses := []netip.Addr{{}, netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
 	for _, a := range addresses {
 		if _, err := c.Count(t.Context(), a); !fault.Is(err, fault.Unavailable) {

@@ -1,6 +1,5 @@
-// Package permit holds the use cases by which an operator says who may change
-// which servers. Every change leaves its trace in the audit log. What
-// grants allow is decided where the registry is changed.
+// Package permit holds the use cases of operators for grants: who may change which servers. Every
+// change is recorded in the audit log. Package publish enforces the grants.
 package permit
 
 import (
@@ -13,25 +12,23 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Ports is what changing grants asks of the world. All fields are required.
+// Ports are the dependencies of an Operator. All fields are required.
 type Ports struct {
 	Transactions transaction.Runner
 	Grants       grantstore.Store
 	Trail        authority.Grants
 }
 
-// Operator gives grants and takes them back. It is not reachable from the API;
-// who may use it is whoever may run the operator commands. It is safe for
-// concurrent use.
+// Operator gives and removes grants. The API does not expose it; everyone who may run the operator
+// commands may use it. It is safe for concurrent use.
 type Operator struct{ ports Ports }
 
 // New returns an operator.
 func New(p Ports) *Operator { return &Operator{p} }
 
-// Give lets the holder do what the grant says, from the next request on. A grant
-// that is there already is left as it is, without an audit event; the store
-// decides which of two callers at once adds it. fault.Unavailable when the
-// database is away.
+// Give adds a grant, which applies from the next request on. An existing grant stays as it is,
+// without an audit event; the store decides which of two concurrent calls adds it. It returns
+// fault.Unavailable when the database fails.
 func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
 	held := false
 	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
@@ -39,7 +36,7 @@ func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
 		if held = fault.Is(err, fault.Conflict); err != nil {
 			return err
 		}
-		return o.ports.Trail.RecordGrant(ctx, changeOf(g, true))
+		return o.ports.Trail.RecordGrant(ctx, newChange(g, true))
 	})
 	if held {
 		return nil
@@ -47,17 +44,18 @@ func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
 	return err
 }
 
-// TakeBack ends a grant, from the next request on. fault.NotFound when there is
-// no such grant, fault.Unavailable when the database is away.
+// TakeBack removes a grant, from the next request on. It returns fault.NotFound when the holder
+// does not have the grant, fault.Unavailable when the database fails.
 func (o *Operator) TakeBack(ctx context.Context, g registry.Grant) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		if err := o.ports.Grants.Remove(ctx, g); err != nil {
 			return err
 		}
-		return o.ports.Trail.RecordGrant(ctx, changeOf(g, false))
+		return o.ports.Trail.RecordGrant(ctx, newChange(g, false))
 	})
 }
 
-func changeOf(g registry.Grant, given bool) authority.GrantChange {
+// newChange returns the change of a grant for the audit log.
+func newChange(g registry.Grant, given bool) authority.GrantChange {
 	return authority.GrantChange{Holder: string(g.Holder), Given: given, Action: string(g.Action), Resource: g.Pattern.String()}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// trail remembers what it is told, unless it is away.
-type trail struct {
-	told []authority.GrantChange
-	away error
+// fakeTrail keeps the recorded changes, or fails.
+type fakeTrail struct {
+	recorded []authority.GrantChange
+	err      error
 }
 
-func (t *trail) RecordGrant(_ context.Context, c authority.GrantChange) error {
-	if t.away == nil {
-		t.told = append(t.told, c)
+func (t *fakeTrail) RecordGrant(_ context.Context, c authority.GrantChange) error {
+	if t.err == nil {
+		t.recorded = append(t.recorded, c)
 	}
-	return t.away
+	return t.err
 }
 
 const ada = registry.Holder("11111111-1111-4111-8111-111111111111")
@@ -36,10 +36,10 @@ func grant(t *testing.T) registry.Grant {
 	return registry.Grant{Holder: ada, Action: registry.ActionEdit, Pattern: pattern}
 }
 
-func TestEveryChangeIsTold(t *testing.T) {
-	db, told := records.New(), &trail{}
+func TestEveryChangeIsRecorded(t *testing.T) {
+	db, trail := records.New(), &fakeTrail{}
 	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: told})
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: trail})
 	for range 2 { // the second time there is nothing to change
 		if err := o.Give(t.Context(), grant(t)); err != nil {
 			t.Fatal(err)
@@ -57,16 +57,16 @@ func TestEveryChangeIsTold(t *testing.T) {
 	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
 	back := want
 	back.Given = false
-	if !slices.Equal(told.told, []authority.GrantChange{want, back}) {
-		t.Errorf("told is %+v", told.told)
+	if !slices.Equal(trail.recorded, []authority.GrantChange{want, back}) {
+		t.Errorf("recorded are %+v", trail.recorded)
 	}
 }
 
-// TestNoChangeGoesUntold wants grants to stay as they are when the audit log is away.
-func TestNoChangeGoesUntold(t *testing.T) {
-	db, told := records.New(), &trail{away: fault.New(fault.Unavailable, "", "away")}
+// TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
+func TestNoChangeWithoutRecord(t *testing.T) {
+	db, trail := records.New(), &fakeTrail{err: fault.New(fault.Unavailable, "", "away")}
 	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: told})
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: trail})
 	if err := o.Give(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Give = %v", err)
 	}
