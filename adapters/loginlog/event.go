@@ -38,7 +38,7 @@ func parse(line []byte) (id json.RawMessage, e replay.Event, err error) {
 	e.Location = f.location(r)
 	e.Reputation = f.reputation(r["ipReputation"])
 	e.Device = f.device(r)
-	if correct := f.told("passwordCorrect", r["passwordCorrect"]); correct == replay.Untold {
+	if correct := f.told("passwordCorrect", r["passwordCorrect"]); correct == replay.Unrecorded {
 		f.fail("passwordCorrect", "must be true or false")
 	} else {
 		e.PasswordCorrect = correct == replay.Yes
@@ -70,11 +70,11 @@ func (f *fields) text(field string, raw json.RawMessage) (s string) {
 }
 
 // told reads a bool that may be missing.
-func (f *fields) told(field string, raw json.RawMessage) replay.Told {
+func (f *fields) told(field string, raw json.RawMessage) replay.Answer {
 	var yes bool
 	switch {
 	case missing(raw):
-		return replay.Untold
+		return replay.Unrecorded
 	case json.Unmarshal(raw, &yes) != nil:
 		f.fail(field, "must be true or false")
 	case yes:

@@ -59,7 +59,7 @@ func TestOptionalFields(t *testing.T) {
 		if err != nil || (e.Location == nil) != (want == nil) || want != nil && *e.Location != *want {
 			t.Errorf("%s: location %+v, error %v", fields, e.Location, err)
 		}
-		if e.User != "id 7" || e.Reputation != nil || e.StepUpPassed != replay.Untold {
+		if e.User != "id 7" || e.Reputation != nil || e.StepUpPassed != replay.Unrecorded {
 			t.Errorf("%s: %+v", fields, e)
 		}
 	}

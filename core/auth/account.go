@@ -79,7 +79,7 @@ type MFA struct {
 
 // Pending reports whether the authenticator is enrolled and may still be activated.
 func (m *MFA) Pending(now time.Time) bool {
-	return !m.Active && len(m.Secret) > 0 && m.Enrolment.open(now)
+	return !m.Active && len(m.Secret) > 0 && m.Enrolment.isOpen(now)
 }
 
 // EnrolmentTTL is how long an enrolled authenticator may be activated.
@@ -92,7 +92,7 @@ type Enrolment struct {
 	SessionID SessionID // empty when an operator enrolled it
 }
 
-func (e Enrolment) open(now time.Time) bool {
+func (e Enrolment) isOpen(now time.Time) bool {
 	return !e.At.IsZero() && now.Sub(e.At) < EnrolmentTTL
 }
 

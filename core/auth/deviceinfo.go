@@ -38,7 +38,7 @@ func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 		{"deviceInfo.timezone", f.Timezone},
 		{"deviceInfo.language", f.Language},
 	} {
-		if problem := unreadable(field.value); problem != "" {
+		if problem := textProblem(field.value); problem != "" {
 			cannotRead[field.name] = problem
 		} else if utf8.RuneCountInString(field.value) > maxDeviceField {
 			tooLong[field.name] = "must have at most 512 characters"

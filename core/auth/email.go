@@ -17,7 +17,7 @@ const maxEmail = 254
 // fault.Invalid with code invalid_input; what is no address of the form local@domain has code validation_error.
 func ParseEmail(s string) (Email, error) {
 	const field = "email"
-	if problem := unreadable(s); problem != "" {
+	if problem := textProblem(s); problem != "" {
 		return "", InvalidField(CodeInvalidInput, field, problem)
 	}
 	// Bounded before it is normalised: nothing that long can become short enough.
@@ -56,8 +56,8 @@ func isAddress(s string) bool {
 	return true
 }
 
-// unreadable says why a text cannot be taken at all; empty when it can.
-func unreadable(s string) string {
+// textProblem says why a text cannot be taken at all; empty when it can.
+func textProblem(s string) string {
 	switch {
 	case !utf8.ValidString(s):
 		return "must be valid UTF-8"
@@ -67,7 +67,7 @@ func unreadable(s string) string {
 	return ""
 }
 
-// NoSuch returns the failure of a thing that is not there.
-func NoSuch(thing string) *fault.Error {
+// NotFound returns the failure of a thing that is not there.
+func NotFound(thing string) *fault.Error {
 	return fault.New(fault.NotFound, CodeNotFound, thing+" not found")
 }

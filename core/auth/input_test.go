@@ -126,7 +126,7 @@ func TestRootSecret(t *testing.T) {
 	}
 }
 
-func info(t *testing.T, f auth.DeviceFields) auth.DeviceInfo {
+func newDeviceInfo(t *testing.T, f auth.DeviceFields) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(f)
 	if err != nil {
@@ -136,8 +136,8 @@ func info(t *testing.T, f auth.DeviceFields) auth.DeviceInfo {
 }
 
 func TestDeviceInfoBounds(t *testing.T) {
-	info(t, auth.DeviceFields{})
-	info(t, auth.DeviceFields{UserAgent: strings.Repeat("\u20ac", 512)})
+	newDeviceInfo(t, auth.DeviceFields{})
+	newDeviceInfo(t, auth.DeviceFields{UserAgent: strings.Repeat("\u20ac", 512)})
 	_, err := auth.NewDeviceInfo(auth.DeviceFields{Timezone: strings.Repeat("x", 513)})
 	wantInvalid(t, "timezone", err, auth.CodeValidation)
 	for _, f := range []auth.DeviceFields{{UserAgent: "\x00"}, {Language: "\xff"}, {ScreenResolution: "a\x00"}} {
@@ -170,7 +170,7 @@ func TestIdentityIgnoresBrowserVersion(t *testing.T) {
 		{"Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0)", "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0)"},
 		{"curl/8.5.0", "curl/8.11.1"},
 	} {
-		a, b := info(t, auth.DeviceFields{UserAgent: pair[0]}), info(t, auth.DeviceFields{UserAgent: pair[1]})
+		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}), newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
 		if a.Identity("u") != b.Identity("u") {
 			t.Errorf("%s\n%s\nare two devices", pair[0], pair[1])
 		}
@@ -181,7 +181,7 @@ func TestIdentityIgnoresBrowserVersion(t *testing.T) {
 		{"agent-1", "agent-2"},
 		{"(((", "(("},
 	} {
-		a, b := info(t, auth.DeviceFields{UserAgent: pair[0]}), info(t, auth.DeviceFields{UserAgent: pair[1]})
+		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}), newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
 		if a.Identity("u") == b.Identity("u") {
 			t.Errorf("%s\n%s\nare one device", pair[0], pair[1])
 		}
@@ -194,8 +194,8 @@ func TestIdentityKeepsFieldsApart(t *testing.T) {
 		text := rapid.StringMatching(`[a-z|:,]{2,20}`).Draw(rt, "text")
 		i := rapid.IntRange(0, len(text)-1).Draw(rt, "cut")
 		j := rapid.IntRange(i+1, len(text)).Draw(rt, "other cut")
-		a := info(t, auth.DeviceFields{ScreenResolution: text[:i], Timezone: text[i:]})
-		b := info(t, auth.DeviceFields{ScreenResolution: text[:j], Timezone: text[j:]})
+		a := newDeviceInfo(t, auth.DeviceFields{ScreenResolution: text[:i], Timezone: text[i:]})
+		b := newDeviceInfo(t, auth.DeviceFields{ScreenResolution: text[:j], Timezone: text[j:]})
 		if a.Identity("u") == b.Identity("u") || a.Identity("u") == a.Identity("v") {
 			rt.Fatalf("%q cut at %d and %d is one device", text, i, j)
 		}

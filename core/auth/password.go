@@ -23,7 +23,7 @@ func NewPassword(field, s string) (Password, error) {
 	if s == "" {
 		return Password{}, InvalidField(CodeInvalidInput, field, "must not be empty")
 	}
-	if problem := unreadable(s); problem != "" {
+	if problem := textProblem(s); problem != "" {
 		return Password{}, InvalidField(CodeInvalidInput, field, problem)
 	}
 	return Password{norm.NFC.String(s)}, nil

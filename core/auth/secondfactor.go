@@ -75,7 +75,7 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first, and activate it "+
 			"in the same session within 10 minutes")
 	}
-	right, err := f.takeTOTP(a, canonicalCode(code), now)
+	right, err := f.matchTOTP(a, canonicalCode(code), now)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 	}
 	a.MFA.Active, a.MFA.Recovery = true, nil
 	for _, c := range recovery {
-		a.MFA.Recovery = append(a.MFA.Recovery, f.hashOf(a.ID, canonicalCode(c)))
+		a.MFA.Recovery = append(a.MFA.Recovery, f.hashRecoveryCode(a.ID, canonicalCode(c)))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (f SecondFactor) Take(a *Account, code OTP, now time.Time) (Factor, error) 
 		}
 		return "", nil
 	}
-	right, err := f.takeTOTP(a, code, now)
+	right, err := f.matchTOTP(a, code, now)
 	if !right || err != nil {
 		return "", err
 	}
@@ -120,15 +120,15 @@ func (f SecondFactor) TakeTOTP(a *Account, code OTP, now time.Time) (bool, error
 	if !a.MFA.Active {
 		return false, nil
 	}
-	return f.takeTOTP(a, canonicalCode(code), now)
+	return f.matchTOTP(a, canonicalCode(code), now)
 }
 
-func (f SecondFactor) takeTOTP(a *Account, code OTP, now time.Time) (bool, error) {
-	secret, err := f.open(a)
+func (f SecondFactor) matchTOTP(a *Account, code OTP, now time.Time) (bool, error) {
+	secret, err := f.openSecret(a)
 	if err != nil {
 		return false, err
 	}
-	step := secret.match(code, now, a.MFA.LastStep)
+	step := secret.matchStep(code, now, a.MFA.LastStep)
 	if step == 0 {
 		return false, nil
 	}
@@ -136,7 +136,7 @@ func (f SecondFactor) takeTOTP(a *Account, code OTP, now time.Time) (bool, error
 	return true, nil
 }
 
-func (f SecondFactor) open(a *Account) (TOTPSecret, error) {
+func (f SecondFactor) openSecret(a *Account) (TOTPSecret, error) {
 	plain, err := f.sealing.Open(a.MFA.Secret, string(a.ID))
 	if err != nil {
 		return TOTPSecret{}, fmt.Errorf("the authenticator of account %s: %w", a.ID, err)
@@ -151,7 +151,7 @@ func (f SecondFactor) open(a *Account) (TOTPSecret, error) {
 
 // takeRecovery looks a code up by its keyed hash, which tells nothing of the codes by the time that it takes.
 func (f SecondFactor) takeRecovery(a *Account, code OTP) bool {
-	hash := f.hashOf(a.ID, code)
+	hash := f.hashRecoveryCode(a.ID, code)
 	for i, stored := range a.MFA.Recovery {
 		if stored == hash {
 			rest := append([]RecoveryHash(nil), a.MFA.Recovery[:i]...)
@@ -162,8 +162,8 @@ func (f SecondFactor) takeRecovery(a *Account, code OTP) bool {
 	return false
 }
 
-// hashOf binds a recovery code to its person: the same code of another one has another hash.
-func (f SecondFactor) hashOf(user UserID, code OTP) RecoveryHash {
+// hashRecoveryCode binds a recovery code to its person: the same code of another one has another hash.
+func (f SecondFactor) hashRecoveryCode(user UserID, code OTP) RecoveryHash {
 	return f.recovery.Sum(string(user) + "\x00" + string(code))
 }
 

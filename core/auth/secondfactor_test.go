@@ -17,7 +17,7 @@ import (
 // rfcSecret is the secret of the vectors of RFC 6238, appendix B.
 var rfcSecret = auth.TOTPSecret([]byte("12345678901234567890"))
 
-func keeper(t rapid.TB, root string) auth.SecondFactor {
+func newSecondFactor(t rapid.TB, root string) auth.SecondFactor {
 	t.Helper()
 	f, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat(root, 32)))
 	if err != nil {
@@ -26,8 +26,8 @@ func keeper(t rapid.TB, root string) auth.SecondFactor {
 	return f
 }
 
-// enrolled is an account whose authenticator was activated at a time.
-func enrolled(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OTP) auth.Account {
+// newEnrolledAccount is an account whose authenticator was activated at a time.
+func newEnrolledAccount(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OTP) auth.Account {
 	t.Helper()
 	a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
 	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: at}); err != nil {
@@ -39,7 +39,7 @@ func enrolled(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OT
 	return a
 }
 
-func take(t rapid.TB, f auth.SecondFactor, a *auth.Account, code auth.OTP, at time.Time) auth.Factor {
+func mustTake(t rapid.TB, f auth.SecondFactor, a *auth.Account, code auth.OTP, at time.Time) auth.Factor {
 	t.Helper()
 	factor, err := f.Take(a, code, at)
 	if err != nil {
@@ -85,37 +85,37 @@ func TestTOTPURI(t *testing.T) {
 
 // TestWindow wants codes of one step before and after now, and no others.
 func TestWindow(t *testing.T) {
-	f, now := keeper(t, "r"), time.Unix(1_800_000_015, 0)
+	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_015, 0)
 	for offset := int64(-3); offset <= 3; offset++ {
-		a := enrolled(t, f, now.Add(-time.Hour))
+		a := newEnrolledAccount(t, f, now.Add(-time.Hour))
 		code := rfcSecret.Code(auth.TOTPStep(now) + offset)
 		want := auth.Factor("")
 		if offset >= -1 && offset <= 1 {
 			want = auth.FactorTOTP
 		}
-		if got := take(t, f, &a, code, now); got != want {
+		if got := mustTake(t, f, &a, code, now); got != want {
 			t.Errorf("the code of step %+d counts as %q, want %q", offset, got, want)
 		}
 	}
 }
 
 func TestCodesAsPeopleTypeThem(t *testing.T) {
-	f, now := keeper(t, "r"), time.Unix(1_800_000_000, 0)
+	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	code := string(rfcSecret.Code(auth.TOTPStep(now)))
 	for typed, want := range map[string]auth.Factor{
 		code[:3] + " " + code[3:]: auth.FactorTOTP, " " + code: auth.FactorTOTP, "AAAAA BBBBB": auth.FactorRecovery,
 		"aaaaabbbbb": auth.FactorRecovery, "aaaaa-bbbbb": auth.FactorRecovery,
 		"": "", code[1:]: "", code + "0": "", "aaaaa-bbbbc": "", strings.Repeat("x", 10_000): "", "ééééé": "",
 	} {
-		a := enrolled(t, f, now.Add(-time.Hour), "aaaaa-bbbbb")
-		if got := take(t, f, &a, auth.OTP(typed), now); got != want {
+		a := newEnrolledAccount(t, f, now.Add(-time.Hour), "aaaaa-bbbbb")
+		if got := mustTake(t, f, &a, auth.OTP(typed), now); got != want {
 			t.Errorf("%q counts as %q, want %q", typed, got, want)
 		}
 	}
 }
 
 func TestActivation(t *testing.T) {
-	f, now := keeper(t, "r"), time.Unix(1_800_000_000, 0)
+	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	right := rfcSecret.Code(auth.TOTPStep(now))
 	a := auth.Account{ID: "u"}
 	wantKind := func(what string, err error, kind fault.Kind) {
@@ -128,7 +128,7 @@ func TestActivation(t *testing.T) {
 	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: now}); err != nil {
 		t.Fatal(err)
 	}
-	if got := take(t, f, &a, right, now); got != "" {
+	if got := mustTake(t, f, &a, right, now); got != "" {
 		t.Errorf("a code of an authenticator that is not active counts as %q", got)
 	}
 	wantKind("a wrong code", f.Activate(&a, "000000", nil, "", now), fault.Unauthenticated)
@@ -140,7 +140,7 @@ func TestActivation(t *testing.T) {
 	}
 	wantKind("activate again", f.Activate(&a, right, nil, "", now), fault.Conflict)
 	wantKind("enrol again", f.Enrol(&a, rfcSecret, auth.Nonce{2}, auth.Enrolment{At: now}), fault.Conflict)
-	if got := take(t, f, &a, right, now); got != "" {
+	if got := mustTake(t, f, &a, right, now); got != "" {
 		t.Errorf("the code that activated counts again, as %q", got)
 	}
 	if right, err := f.TakeTOTP(&a, "aaaaa-bbbbb", now); right || err != nil {
@@ -150,8 +150,8 @@ func TestActivation(t *testing.T) {
 
 // TestSealed wants a secret to open with its own key and for its own person alone, and nothing of it to be seen.
 func TestSealed(t *testing.T) {
-	f, now := keeper(t, "r"), time.Unix(1_800_000_000, 0)
-	a := enrolled(t, f, now, "aaaaa-bbbbb")
+	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
+	a := newEnrolledAccount(t, f, now, "aaaaa-bbbbb")
 	if bytes.Contains(a.MFA.Secret, rfcSecret[:]) || bytes.Contains(a.MFA.Recovery[0][:], []byte("aaaaa")) {
 		t.Error("a secret is kept in clear")
 	}
@@ -170,12 +170,12 @@ func TestSealed(t *testing.T) {
 	for name, c := range map[string]struct {
 		keeper  auth.SecondFactor
 		account auth.Account
-	}{"of another person": {f, other}, "changed": {f, changed}, "cut short": {f, short}, "with another root": {keeper(t, "s"), a}} {
+	}{"of another person": {f, other}, "changed": {f, changed}, "cut short": {f, short}, "with another root": {newSecondFactor(t, "s"), a}} {
 		if _, err := c.keeper.Take(&c.account, rfcSecret.Code(auth.TOTPStep(later)), later); !fault.Is(err, fault.Internal) {
 			t.Errorf("a secret %s: %v", name, err)
 		}
 		if c.account.ID == other.ID || name == "with another root" {
-			if got := take(t, c.keeper, &c.account, "aaaaa-bbbbb", later); got != "" {
+			if got := mustTake(t, c.keeper, &c.account, "aaaaa-bbbbb", later); got != "" {
 				t.Errorf("a recovery code %s counts", name)
 			}
 		}
@@ -185,14 +185,14 @@ func TestSealed(t *testing.T) {
 // TestACodeCountsAtMostOnce is the property that single use rests on: whatever codes come in whatever order while the clock goes
 // forward, none counts twice, and a counted one is of the window.
 func TestACodeCountsAtMostOnce(t *testing.T) {
-	f := keeper(t, "r")
+	f := newSecondFactor(t, "r")
 	rapid.Check(t, func(t *rapid.T) {
 		start := time.Unix(rapid.Int64Range(1_000_000_000, 1<<33).Draw(t, "start"), 0)
 		var recovery []auth.OTP
 		for i := range auth.RecoveryCodes {
 			recovery = append(recovery, auth.NewRecoveryCode([7]byte{byte(i), 6: byte(i)}))
 		}
-		a := enrolled(t, f, start, recovery...)
+		a := newEnrolledAccount(t, f, start, recovery...)
 		now, counted := start, map[string]bool{string(rfcSecret.Code(auth.TOTPStep(start))): true}
 		for range rapid.IntRange(1, 40).Draw(t, "tries") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
@@ -202,7 +202,7 @@ func TestACodeCountsAtMostOnce(t *testing.T) {
 				code = rapid.SampledFrom(recovery).Draw(t, "code")
 				key = string(code)
 			}
-			factor := take(t, f, &a, code, now)
+			factor := mustTake(t, f, &a, code, now)
 			if factor == "" {
 				continue
 			}
@@ -220,7 +220,7 @@ func TestACodeCountsAtMostOnce(t *testing.T) {
 // TestEnrolmentsEnd wants an authenticator to be activated by the session that enrolled it, or by an operator where an operator
 // enrolled it, within 10 minutes; one of a version that did not record enrolments never is.
 func TestEnrolmentsEnd(t *testing.T) {
-	f, now := keeper(t, "r"), time.Unix(1_800_000_000, 0)
+	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {
 		enrolment auth.Enrolment
 		by        auth.SessionID

@@ -103,7 +103,7 @@ type Nonce [12]byte
 
 // Seal encrypts a secret (AES-256 with GCM). It opens again only with the same key and what it is about.
 func (k Key) Seal(nonce Nonce, secret []byte, about string) (SealedSecret, error) {
-	gcm, err := k.gcm()
+	gcm, err := k.newGCM()
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (k Key) Seal(nonce Nonce, secret []byte, about string) (SealedSecret, error
 
 // Open decrypts what Seal returned. It fails on another key, on something else that it is about, and on a single changed bit.
 func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
-	gcm, err := k.gcm()
+	gcm, err := k.newGCM()
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
 	return secret, nil
 }
 
-func (k Key) gcm() (cipher.AEAD, error) {
+func (k Key) newGCM() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k.bytes)
 	if err != nil {
 		return nil, fmt.Errorf("key of a seal: %w", err)

@@ -46,7 +46,7 @@ func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
 	case s.UserID != user:
 		return fault.New(fault.Forbidden, CodeAccessDenied, "the session belongs to somebody else")
 	case !s.Active(now):
-		return NoSuch("session")
+		return NotFound("session")
 	}
 	s.EndedAt, s.EndReason = now, reason
 	return nil

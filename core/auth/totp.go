@@ -39,12 +39,12 @@ func (s TOTPSecret) Base32() string { return base32.StdEncoding.EncodeToString(s
 // otpauth://totp/ISSUER:PERSON?secret=…&issuer=… and the parameters, as the apps' common key format has it.
 func (s TOTPSecret) URI(issuer Issuer, person Email) string {
 	// Escaped with %20 for a space: not all apps take + for one.
-	name := escape(string(issuer))
+	name := escapeURI(string(issuer))
 	return fmt.Sprintf("otpauth://totp/%s:%s?secret=%s&issuer=%s&algorithm=SHA1&digits=%d&period=%d",
-		name, escape(string(person)), s.Base32(), name, totpDigits, totpPeriod)
+		name, escapeURI(string(person)), s.Base32(), name, totpDigits, totpPeriod)
 }
 
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+func escapeURI(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // Code returns the code of a time step (RFC 6238, section 4.2; RFC 4226, section 5.3).
 func (s TOTPSecret) Code(step int64) OTP {
@@ -61,9 +61,9 @@ func (s TOTPSecret) Code(step int64) OTP {
 // TOTPStep returns the time step of a time.
 func TOTPStep(t time.Time) int64 { return t.Unix() / totpPeriod }
 
-// match returns the step of a code that is good at a time and later than the last one taken; 0 when there is none. It takes as
+// matchStep returns the step of a code that is good at a time and later than the last one taken; 0 when there is none. It takes as
 // long for a wrong code as for a right one.
-func (s TOTPSecret) match(code OTP, now time.Time, last int64) int64 {
+func (s TOTPSecret) matchStep(code OTP, now time.Time, last int64) int64 {
 	var found int64
 	present := TOTPStep(now)
 	for step := present - totpWindow; step <= present+totpWindow; step++ {

@@ -25,7 +25,7 @@ type Checker struct {
 	sessions authstore.Sessions
 	cache    sessioncache.Cache
 	clock    clock.Clock
-	reading  reading
+	reads    sessionReads
 }
 
 // NewChecker returns a checker of tokens against the records of sessions.
@@ -45,30 +45,30 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 		return auth.Session{}, err
 	}
 	now := c.clock.Now()
-	s, err := c.session(ctx, claims.SessionID)
+	s, err := c.findSession(ctx, claims.SessionID)
 	if err != nil {
 		return auth.Session{}, err
 	}
 	if s.UserID != claims.UserID {
 		return auth.Session{}, errEnded()
 	}
-	if err := living(&s, now); err != nil {
+	if err := checkActive(&s, now); err != nil {
 		return auth.Session{}, err
 	}
 	return s, nil
 }
 
-// session returns the copy of a session, or reads it where there is none. Of the checks that find none at once, one reads and
+// findSession returns the copy of a session, or reads it where there is none. Of the checks that find none at once, one reads and
 // leaves a copy to the others: a busy session would be read by all its callers each time that its copy has aged. They do not
 // take what was read from each other, since it may have begun before the session ended; the cache knows which copies count.
-func (c *Checker) session(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+func (c *Checker) findSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	if s, ok := c.cache.Get(ctx, id); ok {
 		return s, nil
 	}
-	end, other := c.reading.begin(id)
+	end, other := c.reads.beginRead(id)
 	if other == nil {
 		defer end()
-		return c.load(ctx, id)
+		return c.loadSession(ctx, id)
 	}
 	select {
 	case <-other:
@@ -77,11 +77,11 @@ func (c *Checker) session(ctx context.Context, id auth.SessionID) (auth.Session,
 	if s, ok := c.cache.Get(ctx, id); ok {
 		return s, nil
 	}
-	return c.load(ctx, id)
+	return c.loadSession(ctx, id)
 }
 
-// load reads a session, notes that it is in use, where that can be stored, and keeps a copy for the next requests.
-func (c *Checker) load(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+// loadSession reads a session, notes that it is in use, where that can be stored, and keeps a copy for the next requests.
+func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	now := c.clock.Now()
 	s, err := c.sessions.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -107,7 +107,7 @@ func (c *Checker) load(ctx context.Context, id auth.SessionID) (auth.Session, er
 	return s, nil
 }
 
-func living(s *auth.Session, now time.Time) error {
+func checkActive(s *auth.Session, now time.Time) error {
 	switch {
 	case !s.EndedAt.IsZero():
 		return errEnded()

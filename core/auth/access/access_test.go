@@ -19,64 +19,64 @@ const (
 	id   auth.SessionID = "33333333-2222-4333-8444-555555555555"
 )
 
-type clock struct{ now time.Time }
+type testClock struct{ now time.Time }
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *testClock) Now() time.Time { return c.now }
 
-// verifier takes a token for the id of its session.
-type verifier struct{ user auth.UserID }
+// testVerifier takes a token for the id of its session.
+type testVerifier struct{ user auth.UserID }
 
-func (v verifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if t == "expired" {
 		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "expired")
 	}
 	return secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
 }
 
-// counted counts reads and writes of sessions.
-type counted struct {
+// countingSessions counts reads and writes of sessions.
+type countingSessions struct {
 	authstore.Sessions
 	reads, writes int
 }
 
-func (c *counted) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+func (c *countingSessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	c.reads++
 	return c.Sessions.Get(ctx, id)
 }
 
-func (c *counted) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
+func (c *countingSessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
 	c.writes++
 	return c.Sessions.Update(ctx, id, change)
 }
 
-type world struct {
+type fixture struct {
 	checker *access.Checker
-	store   *counted
+	store   *countingSessions
 	cache   *memory.Sessions
-	clock   *clock
+	clock   *testClock
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, ctx := records.New(), context.Background()
-	w := &world{clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}}
-	w.store = &counted{Sessions: records.NewSessions(db)}
-	w.cache = memory.NewSessions(w.clock, memory.Config{})
-	w.checker = access.NewChecker(verifier{user}, w.store, w.cache, w.clock)
+	fx := &fixture{clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}}
+	fx.store = &countingSessions{Sessions: records.NewSessions(db)}
+	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
+	fx.checker = access.NewChecker(testVerifier{user}, fx.store, fx.cache, fx.clock)
 	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := records.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
-	err := w.store.Create(ctx, auth.Session{
-		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: w.clock.now, LastActivity: w.clock.now,
-		ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
+	err := fx.store.Create(ctx, auth.Session{
+		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: fx.clock.now, LastActivity: fx.clock.now,
+		ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return fx
 }
 
 func wantFault(t *testing.T, what string, err error, code fault.Code) {
@@ -87,60 +87,60 @@ func wantFault(t *testing.T, what string, err error, code fault.Code) {
 }
 
 func TestCheck(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
-	s, err := w.checker.Check(ctx, auth.AccessToken(id))
+	fx, ctx := newFixture(t), context.Background()
+	s, err := fx.checker.Check(ctx, auth.AccessToken(id))
 	if err != nil || s.ID != id || s.TrustLevel != auth.Unverified {
 		t.Errorf("session %+v, error %v", s, err)
 	}
 	for token, code := range map[auth.AccessToken]fault.Code{
 		"": auth.CodeInvalidToken, "expired": auth.CodeTokenExpired, "44444444-2222-4333-8444-555555555555": auth.CodeInvalidToken,
 	} {
-		_, err := w.checker.Check(ctx, token)
+		_, err := fx.checker.Check(ctx, token)
 		wantFault(t, string(token), err, code)
 	}
-	foreign := access.NewChecker(verifier{"99999999-2222-4333-8444-555555555555"}, w.store, w.cache, w.clock)
+	foreign := access.NewChecker(testVerifier{"99999999-2222-4333-8444-555555555555"}, fx.store, fx.cache, fx.clock)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
-	w.clock.now = w.clock.now.Add(time.Hour)
-	_, err = w.checker.Check(ctx, auth.AccessToken(id))
+	fx.clock.now = fx.clock.now.Add(time.Hour)
+	_, err = fx.checker.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "an expired session", err, auth.CodeTokenExpired)
 }
 
 func TestEndedSessionIsRefusedWithinASecond(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
-	if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+	fx, ctx := newFixture(t), context.Background()
+	if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 		t.Fatal(err)
 	}
 	// Ended on another instance: this one is not told.
-	if _, err := w.store.End(ctx, authstore.SessionFilter{UserID: user}, w.clock.now, auth.EndSignOut); err != nil {
+	if _, err := fx.store.End(ctx, authstore.SessionFilter{UserID: user}, fx.clock.now, auth.EndSignOut); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.now = w.clock.now.Add(time.Second)
-	_, err := w.checker.Check(ctx, auth.AccessToken(id))
+	fx.clock.now = fx.clock.now.Add(time.Second)
+	_, err := fx.checker.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "an ended session", err, auth.CodeInvalidToken)
 }
 
-func TestStoreIsSpared(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
+func TestSessionsAreCached(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
 	for range 100 {
-		if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+		if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if w.store.reads != 1 || w.store.writes != 0 {
-		t.Errorf("%d reads and %d writes for 100 checks at once, want one read", w.store.reads, w.store.writes)
+	if fx.store.reads != 1 || fx.store.writes != 0 {
+		t.Errorf("%d reads and %d writes for 100 checks at once, want one read", fx.store.reads, fx.store.writes)
 	}
 	for range 150 {
-		w.clock.now = w.clock.now.Add(time.Second)
-		if _, err := w.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+		fx.clock.now = fx.clock.now.Add(time.Second)
+		if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if w.store.writes != 2 {
-		t.Errorf("%d writes in 150 seconds, want one a minute", w.store.writes)
+	if fx.store.writes != 2 {
+		t.Errorf("%d writes in 150 seconds, want one a minute", fx.store.writes)
 	}
-	if s, err := w.store.Sessions.Get(ctx, id); err != nil || w.clock.now.Sub(s.LastActivity) > time.Minute {
-		t.Errorf("last activity %s at %s, error %v", s.LastActivity, w.clock.now, err)
+	if s, err := fx.store.Sessions.Get(ctx, id); err != nil || fx.clock.now.Sub(s.LastActivity) > time.Minute {
+		t.Errorf("last activity %s at %s, error %v", s.LastActivity, fx.clock.now, err)
 	}
 }
 

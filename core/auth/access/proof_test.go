@@ -35,7 +35,7 @@ import (
 // token. No session is ever at FULL_TRUST that showed no such proof, or whose device was marked UNTRUSTED after it did.
 func TestFullTrustNeedsAProof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		newProofWorld(t).run(t)
+		newProofFixture(t).runCalls(t)
 	})
 }
 
@@ -44,9 +44,9 @@ func TestFullTrustNeedsAProof(t *testing.T) {
 func TestProofsRaise(t *testing.T) {
 	reached := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
-		w := newProofWorld(t)
-		w.reached = reached
-		w.run(t)
+		fx := newProofFixture(t)
+		fx.reached = reached
+		fx.runCalls(t)
 	})
 	for _, way := range []string{"delivered code", "authenticator", "device token"} {
 		if !reached[way] {
@@ -55,34 +55,34 @@ func TestProofsRaise(t *testing.T) {
 	}
 }
 
-// run makes random calls; five times as many as rapid makes by itself, since ways up are long.
-func (w *proofWorld) run(t *rapid.T) {
+// runCalls makes random calls; five times as many as rapid makes by itself, since ways up are long.
+func (fx *proofFixture) runCalls(t *rapid.T) {
 	for range 5 {
 		t.Repeat(map[string]func(*rapid.T){
-			"":                       w.check,
-			"time passes":            w.pass,
-			"login":                  w.login,
-			"login again":            w.login,
-			"login once more":        w.login,
-			"second step":            w.secondStep,
-			"refresh":                w.refresh,
-			"climb":                  w.climb,
-			"climb more":             w.climb,
-			"climb once more":        w.climb,
-			"step up":                w.stepUp,
-			"answer a challenge":     w.answer,
-			"resend":                 w.resend,
-			"enrol":                  w.enrol,
-			"activate":               w.activate,
-			"disable":                w.disable,
-			"change the password":    w.changePassword,
-			"mark a device":          w.mark,
-			"mark another device":    w.mark,
-			"revoke a device":        w.revoke,
-			"end a session":          w.end,
-			"operator's enrolment":   w.operatorEnrols,
-			"operator's other acts":  w.operatorActs,
-			"old pending enrolments": w.oldEnrolment,
+			"":                       fx.checkFullTrust,
+			"time passes":            fx.passTime,
+			"login":                  fx.login,
+			"login again":            fx.login,
+			"login once more":        fx.login,
+			"second step":            fx.secondStep,
+			"refresh":                fx.refresh,
+			"climb":                  fx.climbToFull,
+			"climb more":             fx.climbToFull,
+			"climb once more":        fx.climbToFull,
+			"step up":                fx.stepUp,
+			"answer a challenge":     fx.answerChallenge,
+			"resend":                 fx.resend,
+			"enrol":                  fx.enrol,
+			"activate":               fx.activate,
+			"disable":                fx.disable,
+			"change the password":    fx.changePassword,
+			"mark a device":          fx.mark,
+			"mark another device":    fx.mark,
+			"revoke a device":        fx.revoke,
+			"end a session":          fx.end,
+			"operator's enrolment":   fx.operatorEnrols,
+			"operator's other acts":  fx.operatorActs,
+			"old pending enrolments": fx.oldEnrolment,
 		})
 	}
 }
@@ -97,9 +97,9 @@ type holder struct {
 	proofs     bool // reads delivered codes and keeps device tokens
 }
 
-// proofWorld is the use cases of authentication over one database, one account, and two who use it.
-type proofWorld struct {
-	clock       *clock
+// proofFixture is the use cases of authentication over one database, one account, and two who use it.
+type proofFixture struct {
+	clock       *testClock
 	sessions    *records.Sessions
 	devices     *records.Devices
 	accounts    *records.Accounts
@@ -124,15 +124,15 @@ type proofWorld struct {
 const owned auth.Email = "anna@example.com"
 
 // Deliver implements ports/courier.
-func (w *proofWorld) Deliver(_ context.Context, m courier.Message) error {
-	w.sent = auth.OTP(m.Code)
+func (fx *proofFixture) Deliver(_ context.Context, m courier.Message) error {
+	fx.sent = auth.OTP(m.Code)
 	return nil
 }
 
-// countingDice gives bytes that never repeat.
-type countingDice struct{ n uint64 }
+// countingEntropy gives bytes that never repeat.
+type countingEntropy struct{ n uint64 }
 
-func (d *countingDice) Fill(p []byte) {
+func (d *countingEntropy) Fill(p []byte) {
 	for len(p) > 0 {
 		d.n++
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, d.n))
@@ -160,18 +160,20 @@ func (plainSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessTo
 	return auth.AccessToken(c.SessionID), nil
 }
 
-// open lets every try pass.
-type open struct{}
+// openThrottle lets every try pass.
+type openThrottle struct{}
 
-func (open) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
+func (openThrottle) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
 	return throttle.Verdict{Allowed: true, Unlimited: true}, nil
 }
-func (open) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+func (openThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
+}
 
-func newProofWorld(t *rapid.T) *proofWorld {
-	db, dice, root := records.New(), &countingDice{}, auth.RootSecret(strings.Repeat("r", 32))
-	w := &proofWorld{
-		clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}, accounts: records.NewAccounts(db),
+func newProofFixture(t *rapid.T) *proofFixture {
+	db, dice, root := records.New(), &countingEntropy{}, auth.RootSecret(strings.Repeat("r", 32))
+	fx := &proofFixture{
+		clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}, accounts: records.NewAccounts(db),
 		sessions: records.NewSessions(db), devices: records.NewDevices(db), tokens: records.NewDeviceTokens(db),
 		mail: map[auth.ChallengeID]auth.OTP{}, proved: map[auth.SessionID]bool{}, reached: map[string]bool{},
 		owner: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}, proofs: true},
@@ -183,89 +185,89 @@ func newProofWorld(t *rapid.T) *proofWorld {
 		}
 	}
 	var err error
-	w.password, err = auth.NewPassword("password", "Right Horse 9!")
+	fx.password, err = auth.NewPassword("password", "Right Horse 9!")
 	ok(err)
-	cache := memory.NewSessions(w.clock, memory.Config{MaxSessions: 100})
-	trail := audit.New(records.NewAuditLog(db), w.clock, dice)
+	cache := memory.NewSessions(fx.clock, memory.Config{MaxSessions: 100})
+	trail := audit.New(records.NewAuditLog(db), fx.clock, dice)
 	lockouts, pending := records.NewLockouts(db), records.NewPendingLogins(db)
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 
-	w.people, err = people.New(people.Ports{
-		Accounts: w.accounts, Devices: w.devices, Sessions: w.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice, Root: root,
+	fx.people, err = people.New(people.Ports{
+		Accounts: fx.accounts, Devices: fx.devices, Sessions: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
+		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
 	ok(err)
-	account, err := w.people.Add(t.Context(), people.Person{Email: owned, Name: "Anna", Password: w.password, Phone: "+441632960961"})
+	account, err := fx.people.Add(t.Context(), people.Person{Email: owned, Name: "Anna", Password: fx.password, Phone: "+441632960961"})
 	ok(err)
-	w.user = account.ID
-	w.checker = access.NewChecker(verifier{w.user}, w.sessions, cache, w.clock)
+	fx.user = account.ID
+	fx.checker = access.NewChecker(testVerifier{fx.user}, fx.sessions, cache, fx.clock)
 
 	config := signin.Defaults()
 	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 1000, Limited: 1001, Unverified: 1002} // only devices cap levels
 	config.MFAPolicy = rapid.SampledFrom([]signin.MFAPolicy{signin.MFAAlways, signin.MFARisk}).Draw(t, "MFA policy")
 	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
-	w.signIn, err = signin.New(config, signin.Ports{
-		Accounts: w.accounts, Devices: w.devices, DeviceTokens: w.tokens, Sessions: w.sessions,
-		RefreshTokens: records.NewRefreshTokens(db), History: w.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
+	fx.signIn, err = signin.New(config, signin.Ports{
+		Accounts: fx.accounts, Devices: fx.devices, DeviceTokens: fx.tokens, Sessions: fx.sessions,
+		RefreshTokens: records.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
-		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice,
+		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
-	w.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
-		Accounts: w.accounts, Sessions: w.sessions, Devices: w.devices, DeviceTokens: w.tokens,
+	fx.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
+		Accounts: fx.accounts, Sessions: fx.sessions, Devices: fx.devices, DeviceTokens: fx.tokens,
 		Challenges: records.NewChallenges(db), Transaction: db,
 		Root:     root,
-		Couriers: stepup.Couriers{Email: w, SMS: w}, Throttle: open{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice,
+		Couriers: stepup.Couriers{Email: fx, SMS: fx}, Throttle: openThrottle{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
-	w.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate"}, credentials.Ports{
-		Accounts: w.accounts, Sessions: w.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
-		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: w.clock, Entropy: dice, Root: root,
+	fx.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate"}, credentials.Ports{
+		Accounts: fx.accounts, Sessions: fx.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
+		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
 	ok(err)
-	w.marks = devices.New(devices.Ports{
-		Devices: w.devices, DeviceTokens: w.tokens, Sessions: w.sessions, Levels: w.sessions, Transaction: db,
-		Cache: cache, Trail: trail, Clock: w.clock,
+	fx.marks = devices.New(devices.Ports{
+		Devices: fx.devices, DeviceTokens: fx.tokens, Sessions: fx.sessions, Levels: fx.sessions, Transaction: db,
+		Cache: cache, Trail: trail, Clock: fx.clock,
 	})
-	return w
+	return fx
 }
 
-// check wants no session at FULL_TRUST without a proof, in the records and as the checker sees it.
-func (w *proofWorld) check(t *rapid.T) {
-	for _, h := range []*holder{w.owner, w.thief} {
+// checkFullTrust wants no session at FULL_TRUST without a proof, in the records and as the checker sees it.
+func (fx *proofFixture) checkFullTrust(t *rapid.T) {
+	for _, h := range []*holder{fx.owner, fx.thief} {
 		for _, id := range h.sessions {
-			stored, err := w.sessions.Get(t.Context(), id)
+			stored, err := fx.sessions.Get(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := w.checker.Check(t.Context(), auth.AccessToken(id))
-			if full := stored.TrustLevel == auth.FullTrust || err == nil && seen.TrustLevel == auth.FullTrust; full && !w.proved[id] {
-				t.Fatalf("session %s of the thief: %t is at FULL_TRUST without a proof", id, h == w.thief)
+			seen, err := fx.checker.Check(t.Context(), auth.AccessToken(id))
+			if full := stored.TrustLevel == auth.FullTrust || err == nil && seen.TrustLevel == auth.FullTrust; full && !fx.proved[id] {
+				t.Fatalf("session %s of the thief: %t is at FULL_TRUST without a proof", id, h == fx.thief)
 			}
 		}
 	}
 }
 
-func (w *proofWorld) pass(t *rapid.T) {
-	w.clock.now = w.clock.now.Add(rapid.SampledFrom([]time.Duration{
+func (fx *proofFixture) passTime(t *rapid.T) {
+	fx.clock.now = fx.clock.now.Add(rapid.SampledFrom([]time.Duration{
 		time.Second, time.Minute, 5 * time.Minute, auth.EnrolmentTTL, time.Hour, 24 * time.Hour,
 	}).Draw(t, "duration"))
 }
 
-// tick lets a moment pass: no two calls come at the same time.
-func (w *proofWorld) tick() { w.clock.now = w.clock.now.Add(time.Millisecond) }
+// advanceClock lets a moment pass: no two calls come at the same time.
+func (fx *proofFixture) advanceClock() { fx.clock.now = fx.clock.now.Add(time.Millisecond) }
 
-func (w *proofWorld) someone(t *rapid.T) *holder {
-	return rapid.SampledFrom([]*holder{w.owner, w.thief}).Draw(t, "who")
+func (fx *proofFixture) drawHolder(t *rapid.T) *holder {
+	return rapid.SampledFrom([]*holder{fx.owner, fx.thief}).Draw(t, "who")
 }
 
-// caller draws somebody and one of their living sessions; it skips the step where there is none.
-func (w *proofWorld) caller(t *rapid.T) (*holder, auth.Session) {
-	w.tick()
-	h := w.someone(t)
+// drawCaller draws somebody and one of their living sessions; it skips the step where there is none.
+func (fx *proofFixture) drawCaller(t *rapid.T) (*holder, auth.Session) {
+	fx.advanceClock()
+	h := fx.drawHolder(t)
 	var living []auth.Session
 	for _, id := range h.sessions {
-		if s, err := w.checker.Check(t.Context(), auth.AccessToken(id)); err == nil {
+		if s, err := fx.checker.Check(t.Context(), auth.AccessToken(id)); err == nil {
 			living = append(living, s)
 		}
 	}
@@ -275,16 +277,16 @@ func (w *proofWorld) caller(t *rapid.T) (*holder, auth.Session) {
 	return h, living[rapid.IntRange(0, len(living)-1).Draw(t, "session")]
 }
 
-// expect fails on what is no refusal.
-func expect(t *rapid.T, err error) bool {
+// isAccepted fails on what is no refusal.
+func isAccepted(t *rapid.T, err error) bool {
 	if err != nil && fault.Is(err, fault.Internal) {
 		t.Fatal(err)
 	}
 	return err == nil
 }
 
-// visit draws a device, and a device token of those that the person holds.
-func (w *proofWorld) visit(t *rapid.T, h *holder) signin.Origin {
+// drawOrigin draws a device, and a device token of those that the person holds.
+func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
 	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device")})
 	if err != nil {
 		t.Fatal(err)
@@ -296,78 +298,78 @@ func (w *proofWorld) visit(t *rapid.T, h *holder) signin.Origin {
 	return v
 }
 
-// begun keeps a new session. One on a device whose token was shown has a proof.
-func (w *proofWorld) begun(t *rapid.T, h *holder, r signin.Result, shown auth.DeviceSecret) {
+// recordSession keeps a new session. One on a device whose token was shown has a proof.
+func (fx *proofFixture) recordSession(t *rapid.T, h *holder, r signin.Result, shown auth.DeviceSecret) {
 	h.sessions, h.refresh[r.SessionID] = append(h.sessions, r.SessionID), r.RefreshToken
-	s, err := w.sessions.Get(t.Context(), r.SessionID)
+	s, err := fx.sessions.Get(t.Context(), r.SessionID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.keep(h, r.DeviceToken)
-	token, err := w.tokens.Find(t.Context(), auth.HashSecret(shown))
+	fx.keepToken(h, r.DeviceToken)
+	token, err := fx.tokens.Find(t.Context(), auth.HashSecret(shown))
 	if err == nil && token.DeviceID == s.DeviceID {
-		w.prove(r.SessionID, "device token", s.TrustLevel)
+		fx.recordProof(r.SessionID, "device token", s.TrustLevel)
 	}
 }
 
-func (w *proofWorld) prove(id auth.SessionID, way string, level auth.TrustLevel) {
-	w.proved[id] = true
-	w.reached[way] = w.reached[way] || level == auth.FullTrust
+func (fx *proofFixture) recordProof(id auth.SessionID, way string, level auth.TrustLevel) {
+	fx.proved[id] = true
+	fx.reached[way] = fx.reached[way] || level == auth.FullTrust
 }
 
-// keep keeps a device token, which only who gave a proof can get.
-func (w *proofWorld) keep(h *holder, token auth.DeviceSecret) {
+// keepToken keeps a device token, which only who gave a proof can get.
+func (fx *proofFixture) keepToken(h *holder, token auth.DeviceSecret) {
 	if token != "" {
 		h.tokens = append(h.tokens, token)
 	}
 }
 
-func (w *proofWorld) login(t *rapid.T) {
-	w.tick()
-	h := w.someone(t)
-	v := w.visit(t, h)
-	r, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Origin: v})
-	if expect(t, err) && !r.MFARequired {
-		w.begun(t, h, r, v.DeviceToken)
+func (fx *proofFixture) login(t *rapid.T) {
+	fx.advanceClock()
+	h := fx.drawHolder(t)
+	v := fx.drawOrigin(t, h)
+	r, err := fx.signIn.Login(t.Context(), signin.Login{Email: owned, Password: fx.password, Origin: v})
+	if isAccepted(t, err) && !r.MFARequired {
+		fx.recordSession(t, h, r, v.DeviceToken)
 	}
 }
 
-// code is a code of one of the authenticators that a person holds, or a wrong one.
-func (w *proofWorld) code(t *rapid.T, h *holder) auth.OTP {
+// drawCode is a code of one of the authenticators that a person holds, or a wrong one.
+func (fx *proofFixture) drawCode(t *rapid.T, h *holder) auth.OTP {
 	if len(h.secrets) == 0 || rapid.IntRange(0, 9).Draw(t, "wrong code") == 0 {
 		return "000000"
 	}
-	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(w.clock.now))
+	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(fx.clock.now))
 }
 
 // secondStep also shows a device token in the second step alone: what counts there is what was shown in either step, so the session
 // is proved where the device is.
-func (w *proofWorld) secondStep(t *rapid.T) {
-	w.tick()
-	h := w.someone(t)
-	v := w.visit(t, h)
+func (fx *proofFixture) secondStep(t *rapid.T) {
+	fx.advanceClock()
+	h := fx.drawHolder(t)
+	v := fx.drawOrigin(t, h)
 	if rapid.Bool().Draw(t, "with the first step") {
-		_, err := w.signIn.Login(t.Context(), signin.Login{Email: owned, Password: w.password, Origin: v})
-		expect(t, err)
-		w.tick()
+		_, err := fx.signIn.Login(t.Context(), signin.Login{Email: owned, Password: fx.password, Origin: v})
+		isAccepted(t, err)
+		fx.advanceClock()
 	}
-	r, err := w.signIn.VerifyMFA(t.Context(), signin.Answer{UserID: w.user, Code: w.code(t, h), Origin: v})
-	if expect(t, err) {
-		w.begun(t, h, r, v.DeviceToken)
+	r, err := fx.signIn.VerifyMFA(t.Context(), signin.Answer{UserID: fx.user, Code: fx.drawCode(t, h), Origin: v})
+	if isAccepted(t, err) {
+		fx.recordSession(t, h, r, v.DeviceToken)
 		if h.proofs { // it took a code of the authenticator, and the first step may have shown the token
-			w.proved[r.SessionID] = true
+			fx.proved[r.SessionID] = true
 		}
 	}
 }
 
-func (w *proofWorld) refresh(t *rapid.T) {
-	h, s := w.caller(t)
-	before, err := w.sessions.Get(t.Context(), s.ID)
+func (fx *proofFixture) refresh(t *rapid.T) {
+	h, s := fx.drawCaller(t)
+	before, err := fx.sessions.Get(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := w.signIn.Refresh(t.Context(), h.refresh[s.ID], netip.MustParseAddr("203.0.113.7"))
-	if !expect(t, err) {
+	r, err := fx.signIn.Refresh(t.Context(), h.refresh[s.ID], netip.MustParseAddr("203.0.113.7"))
+	if !isAccepted(t, err) {
 		return
 	}
 	h.refresh[s.ID] = r.RefreshToken
@@ -376,201 +378,201 @@ func (w *proofWorld) refresh(t *rapid.T) {
 	}
 }
 
-// climb tries the whole way up in one session: to enrol and activate an authenticator, then to step up.
-func (w *proofWorld) climb(t *rapid.T) {
-	h, s := w.caller(t)
+// climbToFull tries the whole way up in one session: to enrol and activate an authenticator, then to step up.
+func (fx *proofFixture) climbToFull(t *rapid.T) {
+	h, s := fx.drawCaller(t)
 	if rapid.Bool().Draw(t, "enrols") {
-		if e, err := w.credentials.Enrol(t.Context(), s); expect(t, err) {
+		if e, err := fx.credentials.Enrol(t.Context(), s); isAccepted(t, err) {
 			h.secrets = append(h.secrets, e.Secret)
 		}
-		_, err := w.credentials.Activate(t.Context(), s, w.code(t, h))
-		expect(t, err)
-		w.clock.now = w.clock.now.Add(time.Minute) // for another code
+		_, err := fx.credentials.Activate(t.Context(), s, fx.drawCode(t, h))
+		isAccepted(t, err)
+		fx.clock.now = fx.clock.now.Add(time.Minute) // for another code
 	}
-	if id := w.initiate(t, h, s); id != "" {
-		w.verify(t, h, id)
+	if id := fx.initiateStepUp(t, h, s); id != "" {
+		fx.verifyChallenge(t, h, id)
 	}
 }
 
-func (w *proofWorld) stepUp(t *rapid.T) {
-	h, s := w.caller(t)
-	w.initiate(t, h, s)
+func (fx *proofFixture) stepUp(t *rapid.T) {
+	h, s := fx.drawCaller(t)
+	fx.initiateStepUp(t, h, s)
 }
 
-func (w *proofWorld) answer(t *rapid.T) {
-	w.tick()
-	h := w.someone(t)
+func (fx *proofFixture) answerChallenge(t *rapid.T) {
+	fx.advanceClock()
+	h := fx.drawHolder(t)
 	if len(h.challenges) == 0 {
 		t.Skip("no challenge")
 	}
-	w.verify(t, h, rapid.SampledFrom(h.challenges).Draw(t, "challenge"))
+	fx.verifyChallenge(t, h, rapid.SampledFrom(h.challenges).Draw(t, "challenge"))
 }
 
-func (w *proofWorld) initiate(t *rapid.T, h *holder, s auth.Session) auth.ChallengeID {
+func (fx *proofFixture) initiateStepUp(t *rapid.T, h *holder, s auth.Session) auth.ChallengeID {
 	method := rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).Draw(t, "method")
-	w.sent = ""
-	p, err := w.stepUps.Initiate(t.Context(), s, method)
-	if !expect(t, err) {
+	fx.sent = ""
+	p, err := fx.stepUps.Initiate(t.Context(), s, method)
+	if !isAccepted(t, err) {
 		return ""
 	}
 	h.challenges = append(h.challenges, p.ID)
-	w.mail[p.ID] = w.sent
+	fx.mail[p.ID] = fx.sent
 	return p.ID
 }
 
-func (w *proofWorld) verify(t *rapid.T, h *holder, id auth.ChallengeID) {
-	code, way := w.code(t, h), "authenticator"
-	if delivered := w.mail[id]; h.proofs && delivered != "" {
+func (fx *proofFixture) verifyChallenge(t *rapid.T, h *holder, id auth.ChallengeID) {
+	code, way := fx.drawCode(t, h), "authenticator"
+	if delivered := fx.mail[id]; h.proofs && delivered != "" {
 		code, way = delivered, "delivered code"
 	}
-	before := w.fullSessions(t)
-	p, err := w.stepUps.Verify(t.Context(), id, code)
-	if !expect(t, err) {
+	before := fx.fullSessions(t)
+	p, err := fx.stepUps.Verify(t.Context(), id, code)
+	if !isAccepted(t, err) {
 		return
 	}
 	if !h.proofs {
 		t.Fatal("the thief passed a challenge")
 	}
-	w.keep(h, p.DeviceToken)
-	for _, raised := range w.fullSessions(t) {
+	fx.keepToken(h, p.DeviceToken)
+	for _, raised := range fx.fullSessions(t) {
 		if !slices.Contains(before, raised) && slices.Contains(h.sessions, raised) {
-			w.prove(raised, way, auth.FullTrust)
+			fx.recordProof(raised, way, auth.FullTrust)
 		}
 	}
 }
 
 // fullSessions returns the sessions that are at FULL_TRUST.
-func (w *proofWorld) fullSessions(t *rapid.T) (full []auth.SessionID) {
-	for _, id := range append(slices.Clone(w.owner.sessions), w.thief.sessions...) {
-		if s, err := w.sessions.Get(t.Context(), id); err == nil && s.TrustLevel == auth.FullTrust {
+func (fx *proofFixture) fullSessions(t *rapid.T) (full []auth.SessionID) {
+	for _, id := range append(slices.Clone(fx.owner.sessions), fx.thief.sessions...) {
+		if s, err := fx.sessions.Get(t.Context(), id); err == nil && s.TrustLevel == auth.FullTrust {
 			full = append(full, id)
 		}
 	}
 	return full
 }
 
-func (w *proofWorld) resend(t *rapid.T) {
-	w.tick()
-	h := w.someone(t)
+func (fx *proofFixture) resend(t *rapid.T) {
+	fx.advanceClock()
+	h := fx.drawHolder(t)
 	if len(h.challenges) == 0 {
 		t.Skip("no challenge")
 	}
 	id := rapid.SampledFrom(h.challenges).Draw(t, "challenge")
-	if _, err := w.stepUps.Resend(t.Context(), id); expect(t, err) {
-		w.mail[id] = w.sent
+	if _, err := fx.stepUps.Resend(t.Context(), id); isAccepted(t, err) {
+		fx.mail[id] = fx.sent
 	}
 }
 
-func (w *proofWorld) enrol(t *rapid.T) {
-	h, s := w.caller(t)
-	if e, err := w.credentials.Enrol(t.Context(), s); expect(t, err) {
+func (fx *proofFixture) enrol(t *rapid.T) {
+	h, s := fx.drawCaller(t)
+	if e, err := fx.credentials.Enrol(t.Context(), s); isAccepted(t, err) {
 		h.secrets = append(h.secrets, e.Secret)
 	}
 }
 
-func (w *proofWorld) activate(t *rapid.T) {
-	h, s := w.caller(t)
-	_, err := w.credentials.Activate(t.Context(), s, w.code(t, h))
-	expect(t, err)
+func (fx *proofFixture) activate(t *rapid.T) {
+	h, s := fx.drawCaller(t)
+	_, err := fx.credentials.Activate(t.Context(), s, fx.drawCode(t, h))
+	isAccepted(t, err)
 }
 
-func (w *proofWorld) disable(t *rapid.T) {
-	h, s := w.caller(t)
-	expect(t, w.credentials.Disable(t.Context(), s, w.code(t, h)))
+func (fx *proofFixture) disable(t *rapid.T) {
+	h, s := fx.drawCaller(t)
+	isAccepted(t, fx.credentials.Disable(t.Context(), s, fx.drawCode(t, h)))
 }
 
-func (w *proofWorld) changePassword(t *rapid.T) {
-	_, s := w.caller(t)
+func (fx *proofFixture) changePassword(t *rapid.T) {
+	_, s := fx.drawCaller(t)
 	// To another one and back, so that both go on knowing it; the thief, who gets none of it, does not have to be told.
 	other, err := auth.NewPassword("password", "Another Horse 8!")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if expect(t, w.credentials.ChangePassword(t.Context(), s, w.password, other)) {
-		expect(t, w.credentials.ChangePassword(t.Context(), s, other, w.password))
+	if isAccepted(t, fx.credentials.ChangePassword(t.Context(), s, fx.password, other)) {
+		isAccepted(t, fx.credentials.ChangePassword(t.Context(), s, other, fx.password))
 	}
 }
 
-func (w *proofWorld) device(t *rapid.T) auth.DeviceID {
-	all, _, err := w.devices.List(t.Context(), w.user, auth.PageRequest{Limit: 100})
+func (fx *proofFixture) drawDevice(t *rapid.T) auth.DeviceID {
+	all, _, err := fx.devices.List(t.Context(), fx.user, auth.PageRequest{Limit: 100})
 	if err != nil || len(all) == 0 {
 		t.Skip("no device")
 	}
 	return all[rapid.IntRange(0, len(all)-1).Draw(t, "device")].ID
 }
 
-func (w *proofWorld) mark(t *rapid.T) {
-	_, s := w.caller(t)
+func (fx *proofFixture) mark(t *rapid.T) {
+	_, s := fx.drawCaller(t)
 	id := s.DeviceID
 	if rapid.Bool().Draw(t, "any device") {
-		id = w.device(t)
+		id = fx.drawDevice(t)
 	}
 	status := rapid.SampledFrom([]auth.TrustStatus{
 		auth.DeviceTrusted, auth.DeviceTrusted, auth.DeviceUntrusted, auth.DevicePending,
 	}).Draw(t, "mark")
-	_, err := w.marks.Mark(t.Context(), s, id, status)
-	if !expect(t, err) || status != auth.DeviceUntrusted {
+	_, err := fx.marks.Mark(t.Context(), s, id, status)
+	if !isAccepted(t, err) || status != auth.DeviceUntrusted {
 		return
 	}
-	for proved := range w.proved {
-		if on, err := w.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id && on.Active(w.clock.now) {
-			delete(w.proved, proved)
+	for proved := range fx.proved {
+		if on, err := fx.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id && on.Active(fx.clock.now) {
+			delete(fx.proved, proved)
 		}
 	}
 }
 
-func (w *proofWorld) revoke(t *rapid.T) {
-	_, s := w.caller(t)
-	_, err := w.marks.Revoke(t.Context(), s, w.device(t))
-	expect(t, err)
+func (fx *proofFixture) revoke(t *rapid.T) {
+	_, s := fx.drawCaller(t)
+	_, err := fx.marks.Revoke(t.Context(), s, fx.drawDevice(t))
+	isAccepted(t, err)
 }
 
-func (w *proofWorld) end(t *rapid.T) {
-	_, s := w.caller(t)
-	all := append(slices.Clone(w.owner.sessions), w.thief.sessions...)
-	expect(t, w.signIn.Terminate(t.Context(), s, rapid.SampledFrom(all).Draw(t, "ended")))
+func (fx *proofFixture) end(t *rapid.T) {
+	_, s := fx.drawCaller(t)
+	all := append(slices.Clone(fx.owner.sessions), fx.thief.sessions...)
+	isAccepted(t, fx.signIn.Terminate(t.Context(), s, rapid.SampledFrom(all).Draw(t, "ended")))
 }
 
 // operatorEnrols gives the owner an authenticator, now and then without activating it.
-func (w *proofWorld) operatorEnrols(t *rapid.T) {
-	w.tick()
-	secret, err := w.people.EnrolMFA(t.Context(), owned)
-	if !expect(t, err) {
+func (fx *proofFixture) operatorEnrols(t *rapid.T) {
+	fx.advanceClock()
+	secret, err := fx.people.EnrolMFA(t.Context(), owned)
+	if !isAccepted(t, err) {
 		return
 	}
-	w.owner.secrets = append(w.owner.secrets, secret)
+	fx.owner.secrets = append(fx.owner.secrets, secret)
 	if rapid.Bool().Draw(t, "activated") {
-		_, err = w.people.ActivateMFA(t.Context(), owned, secret.Code(auth.TOTPStep(w.clock.now)))
-		expect(t, err)
+		_, err = fx.people.ActivateMFA(t.Context(), owned, secret.Code(auth.TOTPStep(fx.clock.now)))
+		isAccepted(t, err)
 	}
 }
 
-func (w *proofWorld) operatorActs(t *rapid.T) {
-	w.tick()
+func (fx *proofFixture) operatorActs(t *rapid.T) {
+	fx.advanceClock()
 	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
 		t.Skip("seldom")
 	}
 	act := rapid.SampledFrom([]func(context.Context, auth.Email) error{
-		w.people.Lock, w.people.DisableMFA, w.people.Disable,
+		fx.people.Lock, fx.people.DisableMFA, fx.people.Disable,
 	}).Draw(t, "act")
-	expect(t, act(t.Context(), owned))
-	expect(t, w.people.Unlock(t.Context(), owned)) // so that the run goes on
-	expect(t, w.people.Enable(t.Context(), owned))
+	isAccepted(t, act(t.Context(), owned))
+	isAccepted(t, fx.people.Unlock(t.Context(), owned)) // so that the run goes on
+	isAccepted(t, fx.people.Enable(t.Context(), owned))
 }
 
 // oldEnrolment is what a thief enrolled at LIMITED_TRUST with a version that allowed it and recorded no enrolments, and has not
 // activated.
-func (w *proofWorld) oldEnrolment(t *rapid.T) {
-	w.tick()
+func (fx *proofFixture) oldEnrolment(t *rapid.T) {
+	fx.advanceClock()
 	secret := auth.TOTPSecret([]byte("a thief's own secret"))
 	keeper, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat("r", 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = w.accounts.Update(t.Context(), w.user, func(a *auth.Account) error {
-		return keeper.Enrol(a, secret, auth.Nonce{byte(w.clock.now.UnixMilli())}, auth.Enrolment{})
+	err = fx.accounts.Update(t.Context(), fx.user, func(a *auth.Account) error {
+		return keeper.Enrol(a, secret, auth.Nonce{byte(fx.clock.now.UnixMilli())}, auth.Enrolment{})
 	})
-	if expect(t, err) && !slices.Contains(w.thief.secrets, secret) {
-		w.thief.secrets = append(w.thief.secrets, secret)
+	if isAccepted(t, err) && !slices.Contains(fx.thief.secrets, secret) {
+		fx.thief.secrets = append(fx.thief.secrets, secret)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// held is a store that has read a session and keeps the caller waiting for it.
-type held struct {
+// heldSessions is a store that has read a session and keeps the caller waiting for it.
+type heldSessions struct {
 	authstore.Sessions
 	release chan struct{}
 	err     error // of the first reading
@@ -24,7 +24,7 @@ type held struct {
 	reads int
 }
 
-func (h *held) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+func (h *heldSessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	h.mu.Lock()
 	h.reads++
 	first := h.reads == 1
@@ -39,20 +39,20 @@ func (h *held) Get(ctx context.Context, id auth.SessionID) (auth.Session, error)
 	return s, err
 }
 
-// crowd checks one token several times at once, while the first reading is held.
-type crowd struct {
-	*world
-	held    *held
+// parallelChecks checks one token several times at once, while the first reading is held.
+type parallelChecks struct {
+	*fixture
+	held    *heldSessions
 	checker *access.Checker
 	errs    []error
 	done    sync.WaitGroup
 }
 
-func gather(ctx context.Context, t *testing.T, callers int) *crowd {
+func startChecks(ctx context.Context, t *testing.T, callers int) *parallelChecks {
 	t.Helper()
-	w := newWorld(t)
-	c := &crowd{world: w, held: &held{Sessions: w.store.Sessions, release: make(chan struct{})}, errs: make([]error, callers)}
-	c.checker = access.NewChecker(verifier{user}, c.held, w.cache, w.clock)
+	fx := newFixture(t)
+	c := &parallelChecks{fixture: fx, held: &heldSessions{Sessions: fx.store.Sessions, release: make(chan struct{})}, errs: make([]error, callers)}
+	c.checker = access.NewChecker(testVerifier{user}, c.held, fx.cache, fx.clock)
 	for i := range callers {
 		c.done.Go(func() { _, c.errs[i] = c.checker.Check(ctx, auth.AccessToken(id)) })
 		synctest.Wait()
@@ -60,14 +60,14 @@ func gather(ctx context.Context, t *testing.T, callers int) *crowd {
 	return c
 }
 
-func (c *crowd) finish() {
+func (c *parallelChecks) finish() {
 	close(c.held.release)
 	c.done.Wait()
 }
 
 func TestChecksAtOnceReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := gather(context.Background(), t, 10)
+		c := startChecks(context.Background(), t, 10)
 		c.finish()
 		if err := errors.Join(c.errs...); err != nil {
 			t.Error(err)
@@ -81,7 +81,7 @@ func TestChecksAtOnceReadOnce(t *testing.T) {
 // TestFailureOfAnotherIsNotShared wants the checks that waited to read for themselves.
 func TestFailureOfAnotherIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := gather(context.Background(), t, 5)
+		c := startChecks(context.Background(), t, 5)
 		c.held.err = fault.New(fault.Unavailable, "", "the records are away")
 		c.finish()
 		if !fault.Is(c.errs[0], fault.Unavailable) {
@@ -97,7 +97,7 @@ func TestFailureOfAnotherIsNotShared(t *testing.T) {
 func TestSessionThatEndsDuringTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
-		c := gather(ctx, t, 5)
+		c := startChecks(ctx, t, 5)
 		c.clock.now = c.clock.now.Add(time.Millisecond)
 		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.now, auth.EndSignOut); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestSessionThatEndsDuringTheReading(t *testing.T) {
 func TestCallerGoesAwayWhileAnotherReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(context.Background())
-		c := gather(ctx, t, 2)
+		c := startChecks(ctx, t, 2)
 		leave()
 		synctest.Wait() // the one that waited has read for itself and is gone
 		if c.held.reads != 2 || c.errs[1] == nil {

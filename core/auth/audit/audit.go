@@ -1,5 +1,5 @@
-// Package audit writes events to the audit log and searches it on behalf of a person. Which act leaves which event is decided
-// where the act is.
+// Package audit writes events to the audit log and searches it for a person. The use cases decide
+// which events they write.
 package audit
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Entry is what a use case has to tell. Its details never hold a password, code or token.
+// Entry is an event that a use case records. Its details must not contain a password, code or
+// token.
 type Entry struct {
 	Type    auth.EventType
 	UserID  auth.UserID // empty where no account is concerned
@@ -20,13 +21,13 @@ type Entry struct {
 	Details map[string]any
 }
 
-// The detail that names who acted, where it was not the person of the event.
+// The detail that names the actor, if it is not the person of the event.
 const (
 	Actor    = "actor"
 	Operator = "operator" // by an operator command
 )
 
-// Trail is the audit log as the use cases see it. It is safe for concurrent use.
+// Trail writes and reads the audit log for the use cases. It is safe for concurrent use.
 type Trail struct {
 	log     authstore.AuditLog
 	clock   clock.Clock
@@ -38,7 +39,8 @@ func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 	return &Trail{log: log, clock: c, entropy: e}
 }
 
-// Record appends entries, in the transaction that the context carries, if any. Entries of one call keep their order in time.
+// Record appends entries to the audit log, in the transaction of the context, if any. Entries of
+// one call keep their order in time.
 func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
 	now := t.clock.Now().UTC()
 	events := make([]auth.Event, len(entries))
@@ -65,13 +67,14 @@ func (q Query) Check() error {
 	return auth.PageRequest{Limit: q.Limit, Offset: q.Offset}.Validate()
 }
 
-// Page is one page of what matches a query.
+// Page is one page of the events that match a query.
 type Page struct {
 	Events []auth.Event // newest first
 	Total  int          // of all matches
 }
 
-// Search returns the person's events. What Check refuses is refused.
+// Search returns a page of the person's events. It returns the error of Query.Check for a query out
+// of range.
 func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, error) {
 	if err := q.Check(); err != nil {
 		return Page{}, err
@@ -85,9 +88,10 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 	return Page{Events: events, Total: total}, nil
 }
 
-// Walk calls visit with the events that match the query, newest first, until there are no more, there were Limit of them (0: all)
-// or visit fails, whose error it returns. The person of an empty id is everybody, and no person. Events that are recorded meanwhile
-// are left out or not, but none comes twice.
+// Walk calls visit with the events that match the query, newest first, at most Limit of them (0:
+// all). It returns the first error of visit or of the log. With an empty user it visits the events
+// of all users and those without a user. Events that are recorded in the meantime may be missing,
+// but no event is visited twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(auth.Event) error) error {
 	next := authstore.AuditQuery{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
 	if next.Before.IsZero() {
@@ -111,19 +115,19 @@ func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(
 			return nil
 		}
 		visited += len(events)
-		next = behind(next, events)
+		next = nextQuery(next, events)
 	}
 	return nil
 }
 
-// ClockSkew is the most by which the clocks of two instances may differ: an event of an instance
-// whose clock is further ahead is not seen yet, and one whose clock is further behind is listed but
-// may not be counted.
+// ClockSkew is the greatest difference between the clocks of two instances. Events of a clock that
+// is further ahead are not visible yet, and those of a clock that lags further are listed but may
+// not be counted.
 const ClockSkew = time.Hour
 
-// behind returns the query of what follows a page. Events are stored to the microsecond; of those at the time of the last one, as
-// many are skipped as were seen.
-func behind(q authstore.AuditQuery, page []auth.Event) authstore.AuditQuery {
+// nextQuery returns the query for the page after page. Events are stored to the microsecond; of
+// those with the time of the last one, it skips as many as were seen.
+func nextQuery(q authstore.AuditQuery, page []auth.Event) authstore.AuditQuery {
 	edge := page[len(page)-1].Time.Add(time.Microsecond)
 	seen := 0
 	for i := range page {
@@ -138,14 +142,15 @@ func behind(q authstore.AuditQuery, page []auth.Event) authstore.AuditQuery {
 	return q
 }
 
-// recent is how many sign-ins FailedSignIns looks at. More failures than that are too many by any bound.
-const recent = 200
+// maxSignIns is the number of sign-ins that FailedSignIns reads. It is greater than any
+// configurable bound.
+const maxSignIns = 200
 
-// FailedSignIns counts the person's failed sign-ins after a time, up to 200. What a clock that was ahead has recorded does not
-// count until its time has come.
+// FailedSignIns returns the number of the person's failed sign-ins after a time, up to 200. Events
+// with a time in the future, from an instance whose clock was ahead, do not count yet.
 func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
 	events, _, err := t.log.Search(ctx, authstore.AuditQuery{
-		UserID: user, Type: auth.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: recent,
+		UserID: user, Type: auth.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: maxSignIns,
 	})
 	if err != nil {
 		return 0, err

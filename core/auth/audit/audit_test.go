@@ -18,20 +18,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-type clock struct{ now time.Time }
+type testClock struct{ now time.Time }
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *testClock) Now() time.Time { return c.now }
 
-type dice struct{}
+type testEntropy struct{}
 
-func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
-func newTrail() (*audit.Trail, *clock) {
-	c := &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
-	return audit.New(records.NewAuditLog(records.New()), c, dice{}), c
+func newTrail() (*audit.Trail, *testClock) {
+	c := &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
+	return audit.New(records.NewAuditLog(records.New()), c, testEntropy{}), c
 }
 
-func record(t *testing.T, trail *audit.Trail, entries ...audit.Entry) {
+func mustRecord(t *testing.T, trail *audit.Trail, entries ...audit.Entry) {
 	t.Helper()
 	if err := trail.Record(context.Background(), entries...); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func record(t *testing.T, trail *audit.Trail, entries ...audit.Entry) {
 
 func TestSearchShowsOnlyTheCallersOwn(t *testing.T) {
 	trail, _ := newTrail()
-	record(t, trail, audit.Entry{Type: auth.RiskEvaluation, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"},
+	mustRecord(t, trail, audit.Entry{Type: auth.RiskEvaluation, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"},
 		audit.Entry{Type: auth.LoginAttempt, UserID: "bert"}, audit.Entry{Type: auth.LoginAttempt})
 	page, err := trail.Search(context.Background(), "anna", audit.Query{Limit: 1})
 	if err != nil || page.Total != 2 || len(page.Events) != 1 || page.Events[0].Type != auth.LoginAttempt {
@@ -68,29 +68,29 @@ func TestSearchBounds(t *testing.T) {
 
 func TestFailedSignIns(t *testing.T) {
 	trail, c := newTrail()
-	record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
+	mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
 	c.now = c.now.Add(10 * time.Minute)
 	since := c.now
 	c.now = c.now.Add(time.Minute)
 	for _, success := range []bool{false, true, false} {
-		record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna", Success: success})
+		mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna", Success: success})
 	}
-	record(t, trail, audit.Entry{Type: auth.StepUpAttempt, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "bert"})
+	mustRecord(t, trail, audit.Entry{Type: auth.StepUpAttempt, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "bert"})
 	c.now = c.now.Add(time.Hour) // a clock that is ahead, and then set right
-	record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
+	mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
 	c.now = c.now.Add(-time.Hour)
 	if n, err := trail.FailedSignIns(context.Background(), "anna", since); err != nil || n != 2 {
 		t.Errorf("%d failures, error %v; want 2", n, err)
 	}
 }
 
-// TestWalk wants every matching event once, in order, however the page ends
-// fall on events of one time.
+// TestWalk checks that every matching event is visited once and in order, also if a page ends
+// between events of the same time.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := records.NewAuditLog(records.New())
-		c := &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
-		trail := audit.New(log, c, dice{})
+		c := &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
+		trail := audit.New(log, c, testEntropy{})
 		var events []auth.Event
 		at := c.now
 		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")
@@ -127,7 +127,7 @@ func TestWalk(t *testing.T) {
 func TestWalkEnds(t *testing.T) {
 	trail, c := newTrail()
 	for range 3 {
-		record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"}, audit.Entry{Type: auth.RiskEvaluation, UserID: "bert"})
+		mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"}, audit.Entry{Type: auth.RiskEvaluation, UserID: "bert"})
 		c.now = c.now.Add(time.Second)
 	}
 	stop, calls := errors.New("stop"), 0
@@ -136,7 +136,7 @@ func TestWalkEnds(t *testing.T) {
 			t.Errorf("event %+v", e)
 		}
 		if calls == 0 {
-			record(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
+			mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
 		}
 		if calls++; calls == 2 {
 			return stop

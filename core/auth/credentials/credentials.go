@@ -1,5 +1,5 @@
-// Package credentials lets a person who is signed in change what they sign in with: the password and the authenticator. What an
-// operator changes is the business of people, how a login asks for them that of signin.
+// Package credentials changes the password and the authenticator of a person who is signed in.
+// Changes by an operator are in package people, logins in package signin.
 package credentials
 
 import (
@@ -26,7 +26,8 @@ type Config struct {
 	Issuer  auth.Issuer        // the name under which an authenticator lists this service
 }
 
-// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a
+// transaction spans them.
 type Ports struct {
 	Accounts    authstore.Accounts
 	Sessions    authstore.Sessions
@@ -43,9 +44,10 @@ type Ports struct {
 	Root      auth.RootSecret // the keys of this package are derived from it
 }
 
-// Service acts on behalf of the person whose session it is given. Wrong passwords and codes are counted in a count of the person
-// that is none of a login's; when it is full, every method that looks at one is fault.Forbidden with code account_locked and the
-// detail lockoutUntil, whatever it is shown. It is safe for concurrent use.
+// Service changes the credentials of the caller. Wrong passwords and codes are counted per person,
+// separately from those of logins. After too many, every method that checks one returns
+// fault.Forbidden with code account_locked and the detail lockoutUntil, for any password or code.
+// It is safe for concurrent use.
 type Service struct {
 	config       Config
 	ports        Ports
@@ -54,7 +56,7 @@ type Service struct {
 	rules        people.PasswordRules
 }
 
-// New returns a service. It fails on a root secret that is too short.
+// New returns a service. It returns an error if the root secret is too short.
 func New(c Config, p Ports) (*Service, error) {
 	secondFactor, err := auth.NewSecondFactor(p.Root)
 	if err != nil {
@@ -66,9 +68,9 @@ func New(c Config, p Ports) (*Service, error) {
 	}, nil
 }
 
-// guarded tries unless the caller's changes are locked, and counts a try that was refused for what was shown. A right one is not
-// counted at all, see lockout.
-func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() error) error {
+// withLockout calls try unless the caller's changes are locked, and counts a failure if try reports
+// a wrong password or code. A success is not counted, see package lockout.
+func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func() error) error {
 	subject := auth.ActsLockout(caller.UserID)
 	if err := s.guard.Check(ctx, subject); err != nil {
 		return err
@@ -92,20 +94,21 @@ func (s *Service) guarded(ctx context.Context, caller auth.Session, try func() e
 		return err
 	}
 	if filled {
-		s.notify(notices.ChangesLocked, caller)
+		s.notifyPerson(notices.ChangesLocked, caller)
 	}
 	return wrong
 }
 
-// notify sends the caller a notice of what was done in their session, after it is stored.
-func (s *Service) notify(kind notices.Kind, caller auth.Session) {
+// notifyPerson sends the caller a notice of a change. It must be called after the change is stored.
+func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 	s.ports.Notices.Notify(notices.Event{
 		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})
 }
 
-// change alters the caller's account, and what else do changes, in one transaction that leaves an audit event.
-func (s *Service) change(
+// changeAccount calls alter with the caller's account, calls do, and writes an audit event, in one
+// transaction. It returns the error of requireSession if the session must not change credentials.
+func (s *Service) changeAccount(
 	ctx context.Context, caller auth.Session, action string,
 	alter func(*auth.Account) error, do func(ctx context.Context) error,
 ) error {
@@ -132,12 +135,14 @@ func (s *Service) change(
 	})
 }
 
-// errEnded is the cause of a refusal of a session that has ended meanwhile. It is no guess, and not counted.
+// errEnded is the cause of the error for a session that has ended in the meantime. It is not a
+// guess, and not counted.
 var errEnded = errors.New("the session has ended")
 
-// requireSession reads the caller's session again, in the transaction that holds the account: the caller may be a copy that was
-// read before the session ended or was lowered. It returns fault.Unauthenticated with code invalid_token for a session that has
-// ended, and fault.Forbidden with code insufficient_trust below FULL_TRUST.
+// requireSession reads the caller's session again, in the transaction that locks the account,
+// because the caller may be a cached copy from before the session ended or was lowered. It returns
+// fault.Unauthenticated with code invalid_token for a session that has ended, and fault.Forbidden
+// with code insufficient_trust below FULL_TRUST.
 func (s *Service) requireSession(ctx context.Context, id auth.SessionID) error {
 	session, err := s.ports.Sessions.Get(ctx, id)
 	switch {

@@ -9,19 +9,18 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// maxTokens is how many tokens of a device are good (contract A-37).
+// maxTokens is the number of valid tokens of a device (contract A-37). Older ones are removed.
 const maxTokens = 5
 
-// Confirmation is what confirming a device works on.
+// Confirmation holds the dependencies of Confirm.
 type Confirmation struct {
 	Devices authstore.Devices
 	Tokens  authstore.DeviceTokens
 	Entropy secrets.Entropy
 }
 
-// Confirm marks a device as confirmed, whose session passed step-up or MFA, and returns a new token
-// by which it proves itself (contract ). It joins the transaction that the context
-// carries.
+// Confirm marks a device as confirmed, after its session has passed step-up or MFA, and returns a
+// new device token (contract ). It joins the transaction of the context.
 func Confirm(ctx context.Context, on Confirmation, id auth.DeviceID, now time.Time) (auth.DeviceSecret, error) {
 	err := on.Devices.Update(ctx, id, func(d *auth.Device) error {
 		d.Confirmed = true

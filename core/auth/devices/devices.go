@@ -1,5 +1,5 @@
-// Package devices lets a person see and mark their devices, revoke them, and see their sessions. How a device comes to be known
-// is the business of signin, how it is confirmed that of stepup.
+// Package devices lists, marks and revokes the devices of a person, and lists their sessions.
+// Package signin records devices; signin and stepup confirm them.
 package devices
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a
+// transaction spans them.
 type Ports struct {
 	Devices      authstore.Devices
 	DeviceTokens authstore.DeviceTokens
@@ -26,7 +27,7 @@ type Ports struct {
 
 	Cache   sessioncache.Cache
 	Trail   *audit.Trail
-	Notices *notices.Notifier // nil: nobody gets a notice
+	Notices *notices.Notifier // nil: no notices are sent
 	Clock   clock.Clock
 }
 
@@ -40,8 +41,8 @@ type Service struct {
 // New returns a service.
 func New(p Ports) *Service { return &Service{ports: p} }
 
-// Devices returns one page of the caller's devices, revoked ones too, last seen first, and how many
-// there are in all. A page that auth.PageRequest.Validate refuses is refused.
+// Devices returns one page of the caller's devices, including revoked ones, last seen first, and
+// the total number. It returns the error of auth.PageRequest.Validate for a page out of range.
 func (s *Service) Devices(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (devices []auth.Device, total int, err error) {
@@ -51,8 +52,8 @@ func (s *Service) Devices(
 	return s.ports.Devices.List(ctx, caller.UserID, page)
 }
 
-// Sessions returns one page of the caller's living sessions, newest first, and how many there are in
-// all. A page that auth.PageRequest.Validate refuses is refused.
+// Sessions returns one page of the caller's active sessions, newest first, and the total number. It
+// returns the error of auth.PageRequest.Validate for a page out of range.
 func (s *Service) Sessions(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (sessions []auth.Session, total int, err error) {
@@ -62,7 +63,7 @@ func (s *Service) Sessions(
 	return s.ports.Sessions.Active(ctx, caller.UserID, s.ports.Clock.Now(), page)
 }
 
-// requireListing returns why a caller may not see a page of a list.
+// requireListing returns an error if a caller must not list anything or the page is out of range.
 func requireListing(caller auth.Session, page auth.PageRequest) error {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return err
@@ -70,9 +71,11 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 	return page.Validate()
 }
 
-// Mark sets the caller's own mark on a device. TRUSTED raises no session: it counts at the next login on the device, once that is
-// confirmed and proves itself. UNTRUSTED lowers the living sessions on the device to LIMITED_TRUST at once, the caller's too.
-// fault.Forbidden with code access_denied for another person's device, fault.NotFound when there is none.
+// Mark sets the trust status of a device of the caller. TRUSTED raises no session: it counts at the
+// next login on the device, if the device is confirmed and has its token. UNTRUSTED lowers the
+// active sessions on the device to LIMITED_TRUST at once, including the caller's. The error is
+// fault.Forbidden with code access_denied for a device of another person, and fault.NotFound if the
+// device does not exist.
 func (s *Service) Mark(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
@@ -84,7 +87,7 @@ func (s *Service) Mark(
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var before auth.TrustStatus
 		lowered = nil // a retried transaction begins anew
-		err := s.update(ctx, caller.UserID, id, func(d *auth.Device) {
+		err := s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
 			before, d.TrustStatus = d.TrustStatus, status
 			device = *d
 		})
@@ -93,40 +96,43 @@ func (s *Service) Mark(
 		}
 		details := map[string]any{"previousTrustStatus": string(before)}
 		if status == auth.DeviceUntrusted {
-			// The device is held, so that a login or a step-up on it comes before this or after it.
+			// The row of the device is locked, so that a login or a step-up on it comes before this
+			// or after it.
 			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
 			if lowered, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
 				return err
 			}
 			details["sessionsLowered"] = len(lowered)
 		}
-		return s.ports.Trail.Record(ctx, change(author{caller.UserID, caller.ID}, &device, "trust", details))
+		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, err
 	}
 	s.ports.Cache.Drop(ctx, lowered...)
 	if len(lowered) > 0 {
-		s.notify(notices.DeviceUntrusted, caller)
+		s.notifyOwner(notices.DeviceUntrusted, caller)
 	}
 	return device, nil
 }
 
-// Revoke revokes a device, ends its sessions and voids its tokens; it returns how many sessions
-// ended. Revoking it again ends none (contract A-39). Errors are those of Mark.
+// Revoke revokes a device, ends its sessions and removes its tokens. It returns the number of ended
+// sessions, which is 0 if the device was revoked before (contract A-39). The errors are those of
+// Mark.
 func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error) {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err
 	}
-	ended, again, err := s.revoke(ctx, author{caller.UserID, caller.ID}, id)
+	ended, again, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
 	if err == nil && !again {
-		s.notify(notices.DeviceRevoked, caller)
+		s.notifyOwner(notices.DeviceRevoked, caller)
 	}
 	return ended, err
 }
 
-// notify sends the caller a notice of what was done in their session, where that takes no more than a password.
-func (s *Service) notify(kind notices.Kind, caller auth.Session) {
+// notifyOwner sends the caller a notice of a change, if the session of the caller has proved no
+// more than a password.
+func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
 	if caller.TrustLevel.Admits(auth.LimitedTrust) {
 		return
 	}
@@ -135,19 +141,21 @@ func (s *Service) notify(kind notices.Kind, caller auth.Session) {
 	})
 }
 
-// author is who changes a device: its owner in a session, or, where the session is empty, an operator.
-type author struct {
+// changeActor is the owner of a changed device and the session of the change. The session is empty
+// if an operator changes the device.
+type changeActor struct {
 	user    auth.UserID
 	session auth.SessionID
 }
 
-// revoke revokes a device. It returns how many sessions ended, and whether the device was revoked before.
-func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (count int, again bool, err error) {
+// revokeDevice revokes a device. It returns the number of ended sessions, and whether the device
+// was revoked before.
+func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.DeviceID) (count int, again bool, err error) {
 	var ended []auth.SessionID
 	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var device auth.Device
 		again = false
-		err := s.update(ctx, by.user, id, func(d *auth.Device) {
+		err := s.updateDevice(ctx, by.user, id, func(d *auth.Device) {
 			again, d.Revoked = d.Revoked, true
 			device = *d
 		})
@@ -163,7 +171,7 @@ func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (coun
 		if err := s.ports.DeviceTokens.Remove(ctx, id); err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, change(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
+		return s.ports.Trail.Record(ctx, changeEntry(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
 	})
 	if err != nil {
 		return 0, false, err
@@ -172,8 +180,9 @@ func (s *Service) revoke(ctx context.Context, by author, id auth.DeviceID) (coun
 	return len(ended), again, nil
 }
 
-// update alters a device of a person.
-func (s *Service) update(ctx context.Context, of auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
+// updateDevice calls alter with a stored device. It returns fault.Forbidden if the device belongs
+// to another person, and fault.NotFound if it does not exist.
+func (s *Service) updateDevice(ctx context.Context, of auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
 	err := s.ports.Devices.Update(ctx, id, func(d *auth.Device) error {
 		if d.UserID != of {
 			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the device belongs to somebody else")
@@ -182,13 +191,13 @@ func (s *Service) update(ctx context.Context, of auth.UserID, id auth.DeviceID, 
 		return nil
 	})
 	if fault.Is(err, fault.NotFound) {
-		return auth.NoSuch("device")
+		return auth.NotFound("device")
 	}
 	return err
 }
 
-// change is the audit entry of a change of a device.
-func change(by author, d *auth.Device, action string, details map[string]any) audit.Entry {
+// changeEntry returns the audit entry of a change of a device.
+func changeEntry(by changeActor, d *auth.Device, action string, details map[string]any) audit.Entry {
 	details["action"], details["deviceId"], details["deviceIdentity"] = action, string(d.ID), string(d.Identity)
 	details["trustStatus"] = string(d.TrustStatus)
 	if by.session == "" {

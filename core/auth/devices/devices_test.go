@@ -15,77 +15,77 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-type clock struct{ now time.Time }
+type testClock struct{ now time.Time }
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *testClock) Now() time.Time { return c.now }
 
-type dice struct{}
+type testEntropy struct{}
 
-func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
-type world struct {
+type fixture struct {
 	service *devices.Service
 	ports   devices.Ports
 	log     *records.AuditLog
 	cache   *memory.Sessions
-	clock   *clock
+	clock   *testClock
 }
 
-// newWorld has two people, each with a session on a device.
-func newWorld(t *testing.T) *world {
+// newFixture returns a service with two people, each with a session on a device.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, ctx := records.New(), context.Background()
-	w := &world{
-		log: records.NewAuditLog(db), clock: &clock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+	fx := &fixture{
+		log: records.NewAuditLog(db), clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
 		ports: devices.Ports{
 			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Levels: records.NewSessions(db),
 			Transaction: db,
 		},
 	}
-	w.cache = memory.NewSessions(w.clock, memory.Config{MaxSessions: 10})
-	w.ports.Cache, w.ports.Trail, w.ports.Clock = w.cache, audit.New(w.log, w.clock, dice{}), w.clock
-	w.service = devices.New(w.ports)
+	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
+	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, audit.New(fx.log, fx.clock, testEntropy{}), fx.clock
+	fx.service = devices.New(fx.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
 		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.ports.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
+		if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.ports.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
+		if err := fx.ports.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
 			t.Fatal(err)
 		}
-		err := w.ports.Sessions.Create(ctx, auth.Session{
+		err := fx.ports.Sessions.Create(ctx, auth.Session{
 			ID: auth.SessionID(name), UserID: user, DeviceID: auth.DeviceID(name), TrustLevel: auth.Unverified,
-			CreatedAt: w.clock.now, ExpiresAt: w.clock.now.Add(time.Hour), MaxExpiresAt: w.clock.now.Add(time.Hour),
+			CreatedAt: fx.clock.now, ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return w
+	return fx
 }
 
-func anna(level auth.TrustLevel) auth.Session {
+func annaSession(level auth.TrustLevel) auth.Session {
 	return auth.Session{ID: "anna", UserID: "anna", DeviceID: "anna", TrustLevel: level}
 }
 
-func (w *world) changes(t *testing.T) []auth.Event {
+func (fx *fixture) findChanges(t *testing.T) []auth.Event {
 	t.Helper()
-	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: auth.DeviceChange, Limit: 100})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: auth.DeviceChange, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return events
 }
 
-func TestHighRiskSeesNothing(t *testing.T) {
-	w, ctx, s := newWorld(t), context.Background(), anna(auth.HighRisk)
-	_, _, list := w.service.Devices(ctx, s, firstPage)
-	_, _, sessions := w.service.Sessions(ctx, s, firstPage)
-	_, mark := w.service.Mark(ctx, s, "anna", auth.DeviceTrusted)
-	_, revoke := w.service.Revoke(ctx, s, "anna")
+func TestHighRiskIsRefused(t *testing.T) {
+	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.HighRisk)
+	_, _, list := fx.service.Devices(ctx, s, firstPage)
+	_, _, sessions := fx.service.Sessions(ctx, s, firstPage)
+	_, mark := fx.service.Mark(ctx, s, "anna", auth.DeviceTrusted)
+	_, revoke := fx.service.Revoke(ctx, s, "anna")
 	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke} {
 		if f, ok := fault.As(err); !ok || f.Code != auth.CodeInsufficientTrust {
 			t.Errorf("%s: %v, want insufficient_trust", name, err)
@@ -96,10 +96,10 @@ func TestHighRiskSeesNothing(t *testing.T) {
 var firstPage = auth.PageRequest{Limit: auth.MaxPage}
 
 func TestPagesOutOfRangeAreRefused(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
+	fx, ctx := newFixture(t), context.Background()
 	for _, page := range []auth.PageRequest{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
-		_, _, devices := w.service.Devices(ctx, anna(auth.Unverified), page)
-		_, _, sessions := w.service.Sessions(ctx, anna(auth.Unverified), page)
+		_, _, devices := fx.service.Devices(ctx, annaSession(auth.Unverified), page)
+		_, _, sessions := fx.service.Sessions(ctx, annaSession(auth.Unverified), page)
 		for _, err := range []error{devices, sessions} {
 			if f, ok := fault.As(err); !ok || f.Code != auth.CodeValidation {
 				t.Errorf("page %+v: %v, want validation_error", page, err)
@@ -109,40 +109,40 @@ func TestPagesOutOfRangeAreRefused(t *testing.T) {
 }
 
 func TestPeopleSeeTheirOwn(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
-	list, total, err := w.service.Devices(ctx, anna(auth.Unverified), firstPage)
+	fx, ctx := newFixture(t), context.Background()
+	list, total, err := fx.service.Devices(ctx, annaSession(auth.Unverified), firstPage)
 	if err != nil || total != 1 || len(list) != 1 || list[0].ID != "anna" {
 		t.Errorf("devices %v, error %v", list, err)
 	}
-	sessions, total, err := w.service.Sessions(ctx, anna(auth.Unverified), firstPage)
+	sessions, total, err := fx.service.Sessions(ctx, annaSession(auth.Unverified), firstPage)
 	if err != nil || total != 1 || len(sessions) != 1 || sessions[0].ID != "anna" {
 		t.Errorf("sessions %v, error %v", sessions, err)
 	}
 }
 
 func TestOthersDevices(t *testing.T) {
-	w, ctx, s := newWorld(t), context.Background(), anna(auth.FullTrust)
+	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.FullTrust)
 	for id, code := range map[auth.DeviceID]fault.Code{"bert": auth.CodeAccessDenied, "nobody": auth.CodeNotFound} {
-		_, mark := w.service.Mark(ctx, s, id, auth.DeviceTrusted)
-		_, revoke := w.service.Revoke(ctx, s, id)
+		_, mark := fx.service.Mark(ctx, s, id, auth.DeviceTrusted)
+		_, revoke := fx.service.Revoke(ctx, s, id)
 		for _, err := range []error{mark, revoke} {
 			if f, ok := fault.As(err); !ok || f.Code != code {
 				t.Errorf("%s: %v, want code %s", id, err, code)
 			}
 		}
 	}
-	if d, err := w.ports.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
+	if d, err := fx.ports.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
 		t.Errorf("device %+v, error %v", d, err)
 	}
 }
 
 func TestMark(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
-	d, err := w.service.Mark(ctx, anna(auth.Unverified), "anna", auth.DeviceTrusted)
+	fx, ctx := newFixture(t), context.Background()
+	d, err := fx.service.Mark(ctx, annaSession(auth.Unverified), "anna", auth.DeviceTrusted)
 	if err != nil || d.TrustStatus != auth.DeviceTrusted || d.Confirmed {
 		t.Errorf("device %+v, error %v", d, err)
 	}
-	events := w.changes(t)
+	events := fx.findChanges(t)
 	if len(events) != 1 || events[0].Details["action"] != "trust" || events[0].Details["trustStatus"] != "TRUSTED" ||
 		events[0].Details["previousTrustStatus"] != "PENDING" || events[0].UserID != "anna" {
 		t.Errorf("events %+v", events)
@@ -150,48 +150,48 @@ func TestMark(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	w, ctx := newWorld(t), context.Background()
+	fx, ctx := newFixture(t), context.Background()
 	for n, want := range []int{1, 0} {
-		ended, err := w.service.Revoke(ctx, anna(auth.Unverified), "anna")
+		ended, err := fx.service.Revoke(ctx, annaSession(auth.Unverified), "anna")
 		if err != nil || ended != want {
 			t.Errorf("call %d ended %d, error %v; want %d", n, ended, err, want)
 		}
 	}
-	if s, err := w.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndDeviceRevoked {
+	if s, err := fx.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndDeviceRevoked {
 		t.Errorf("session %+v, error %v", s, err)
 	}
-	if s, err := w.ports.Sessions.Get(ctx, "bert"); err != nil || !s.EndedAt.IsZero() {
+	if s, err := fx.ports.Sessions.Get(ctx, "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
 	}
-	if _, err := w.ports.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
+	if _, err := fx.ports.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("device token: %v, want it gone", err)
 	}
-	if list, _, err := w.service.Devices(ctx, anna(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
+	if list, _, err := fx.service.Devices(ctx, annaSession(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
 		t.Errorf("devices %v, error %v; want the revoked one listed", list, err)
 	}
-	if n := len(w.changes(t)); n != 1 {
+	if n := len(fx.findChanges(t)); n != 1 {
 		t.Errorf("%d device changes, want one", n)
 	}
 }
 
-// operated runs something as operator while Anna's session is copied, and wants
-// the copy gone and one event that names the operator.
-func (w *world) operated(t *testing.T, event auth.EventType, action string, do func(context.Context, *devices.Operator) (int, error)) {
+// runAsOperator calls do as operator while Anna's session is cached, and checks that the session is
+// removed from the cache and that one event names the operator.
+func (fx *fixture) runAsOperator(t *testing.T, event auth.EventType, action string, do func(context.Context, *devices.Operator) (int, error)) {
 	t.Helper()
 	ctx := context.Background()
-	living, err := w.ports.Sessions.Get(ctx, "anna")
+	living, err := fx.ports.Sessions.Get(ctx, "anna")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cache.Put(ctx, living, w.clock.now)
-	w.clock.now = w.clock.now.Add(time.Millisecond)
-	if ended, err := do(ctx, devices.NewOperator(w.service)); err != nil || ended != 1 {
+	fx.cache.Put(ctx, living, fx.clock.now)
+	fx.clock.now = fx.clock.now.Add(time.Millisecond)
+	if ended, err := do(ctx, devices.NewOperator(fx.service)); err != nil || ended != 1 {
 		t.Errorf("%s ended %d, error %v; want one", action, ended, err)
 	}
-	if _, kept := w.cache.Get(ctx, "anna"); kept {
+	if _, kept := fx.cache.Get(ctx, "anna"); kept {
 		t.Errorf("%s keeps the copy of the session", action)
 	}
-	events, _, err := w.log.Search(ctx, authstore.AuditQuery{Limit: 100})
+	events, _, err := fx.log.Search(ctx, authstore.AuditQuery{Limit: 100})
 	if err != nil || len(events) != 1 {
 		t.Fatalf("%s: events %+v, error %v", action, events, err)
 	}
@@ -202,8 +202,8 @@ func (w *world) operated(t *testing.T, event auth.EventType, action string, do f
 }
 
 func TestOperatorRevokes(t *testing.T) {
-	w := newWorld(t)
-	w.operated(t, auth.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx := newFixture(t)
+	fx.runAsOperator(t, auth.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
 		if list, err := o.Devices(ctx, "anna"); err != nil || len(list) != 1 {
 			t.Errorf("devices %v, error %v", list, err)
 		}
@@ -212,22 +212,22 @@ func TestOperatorRevokes(t *testing.T) {
 }
 
 func TestOperatorEndsAllSessions(t *testing.T) {
-	w := newWorld(t)
-	w.operated(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx := newFixture(t)
+	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
 		return o.EndAll(ctx, "anna")
 	})
-	if s, err := w.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
+	if s, err := fx.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
 	}
 }
 
 func TestOperatorEndsOneSession(t *testing.T) {
-	w := newWorld(t)
-	w.operated(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx := newFixture(t)
+	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
 		return 1, o.End(ctx, "anna", "anna")
 	})
-	ctx, o := context.Background(), devices.NewOperator(w.service)
-	if s, err := w.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
+	ctx, o := context.Background(), devices.NewOperator(fx.service)
+	if s, err := fx.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
 		t.Errorf("session %+v, error %v", s, err)
 	}
 	for id, kind := range map[auth.SessionID]fault.Kind{"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden} {
@@ -240,13 +240,13 @@ func TestOperatorEndsOneSession(t *testing.T) {
 	}
 }
 
-// TestUntrustedLowersSessions wants the mark UNTRUSTED to lower the living sessions on the device, on this instance at once, and no
-// others, and no other mark to change a session.
+// TestUntrustedLowersSessions checks that UNTRUSTED lowers the active sessions on the device and no
+// others, on this instance at once, and that the other marks change no session.
 func TestUntrustedLowersSessions(t *testing.T) {
-	w, ctx := newWorld(t), t.Context()
+	fx, ctx := newFixture(t), t.Context()
 	session := func(id auth.SessionID) auth.Session {
 		t.Helper()
-		s, err := w.ports.Sessions.Get(ctx, id)
+		s, err := fx.ports.Sessions.Get(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,10 +256,10 @@ func TestUntrustedLowersSessions(t *testing.T) {
 		t.Helper()
 		s := session(auth.SessionID(user))
 		s.ID, s.TrustLevel = id, level
-		if err := w.ports.Sessions.Create(ctx, s); err != nil {
+		if err := fx.ports.Sessions.Create(ctx, s); err != nil {
 			t.Fatal(err)
 		}
-		w.cache.Put(ctx, s, w.clock.now)
+		fx.cache.Put(ctx, s, fx.clock.now)
 	}
 	add("full", "anna", auth.FullTrust)
 	add("limited", "anna", auth.LimitedTrust)
@@ -267,8 +267,8 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	add("other", "bert", auth.FullTrust)
 	caller := session("full")
 	for _, mark := range []auth.TrustStatus{auth.DeviceTrusted, auth.DevicePending, auth.DeviceUntrusted} {
-		w.clock.now = w.clock.now.Add(time.Millisecond) // events are ordered by time
-		if _, err := w.service.Mark(ctx, caller, "anna", mark); err != nil {
+		fx.clock.now = fx.clock.now.Add(time.Millisecond) // events are ordered by time
+		if _, err := fx.service.Mark(ctx, caller, "anna", mark); err != nil {
 			t.Fatal(err)
 		}
 		want := auth.FullTrust
@@ -279,7 +279,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 			t.Errorf("marked %s a session is at %s, want %s", mark, got, want)
 		}
 	}
-	if _, copied := w.cache.Get(ctx, "full"); copied {
+	if _, copied := fx.cache.Get(ctx, "full"); copied {
 		t.Error("a copy of the session at FULL_TRUST is left")
 	}
 	for id, want := range map[auth.SessionID]auth.TrustLevel{
@@ -289,10 +289,10 @@ func TestUntrustedLowersSessions(t *testing.T) {
 			t.Errorf("session %s is at %s, want %s", id, got, want)
 		}
 	}
-	if d := w.changes(t)[0].Details; d["sessionsLowered"] != 1.0 {
+	if d := fx.findChanges(t)[0].Details; d["sessionsLowered"] != 1.0 {
 		t.Errorf("the event has %v", d)
 	}
-	if _, err := w.service.Mark(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
+	if _, err := fx.service.Mark(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("another person's device: %v", err)
 	}
 }

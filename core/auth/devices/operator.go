@@ -9,22 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Operator acts on anybody's devices and sessions. It is not reachable from the API; who may use it is whoever may run the operator
-// commands. What it changes counts on every instance within sessioncache.MaxAge, and is in the audit log. It is safe for concurrent
-// use.
+// Operator changes devices and sessions of any person. Only the operator commands use it, not the
+// API. Its changes take effect on every instance within sessioncache.MaxAge and are in the audit
+// log. It is safe for concurrent use.
 type Operator struct{ service *Service }
 
-// NewOperator returns the operator's side of a service.
+// NewOperator returns an Operator that uses the ports of s.
 func NewOperator(s *Service) *Operator { return &Operator{s} }
 
-// Devices returns all devices of a person, revoked ones too, last seen first.
+// Devices returns all devices of a person, including revoked ones, last seen first.
 func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
 		return o.service.ports.Devices.List(ctx, of, page)
 	})
 }
 
-// Sessions returns all living sessions of a person, newest first.
+// Sessions returns all active sessions of a person, newest first.
 func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
 	now := o.service.ports.Clock.Now()
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Session, int, error) {
@@ -34,34 +34,35 @@ func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session
 
 // Revoke revokes a person's device as Service.Revoke does.
 func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID) (int, error) {
-	ended, _, err := o.service.revoke(ctx, author{user: of}, id)
+	ended, _, err := o.service.revokeDevice(ctx, changeActor{user: of}, id)
 	return ended, err
 }
 
-// End ends one session of a person. fault.Forbidden with code access_denied for another person's, fault.NotFound when there is none
-// or it has ended.
+// End ends one session of a person. The error is fault.Forbidden with code access_denied for a
+// session of another person, and fault.NotFound if it does not exist or has ended.
 func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) error {
-	_, err := o.end(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
+	_, err := o.endSessions(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
 		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
 			return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
 		})
 		if fault.Is(err, fault.NotFound) {
-			err = auth.NoSuch("session")
+			err = auth.NotFound("session")
 		}
 		return []auth.SessionID{id}, err
 	})
 	return err
 }
 
-// EndAll ends every session of a person and returns how many.
+// EndAll ends every session of a person and returns their number.
 func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
-	return o.end(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
+	return o.endSessions(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
 		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(), auth.EndOperator)
 	})
 }
 
-// end ends what do ends, records it, and then drops the copies.
-func (o *Operator) end(
+// endSessions calls do, records the sessions that it ended, and then removes them from the cache.
+// It returns their number.
+func (o *Operator) endSessions(
 	ctx context.Context, of auth.UserID, details map[string]any, do func(context.Context) ([]auth.SessionID, error),
 ) (int, error) {
 	var ended []auth.SessionID

@@ -1,9 +1,11 @@
-// Package lockout bounds guessing. A try is made first and counted after, and its result is only given out once it is counted:
-// Fail and Clear settle tries one after the other, on all instances together, and from the failure that fills the count on they
-// refuse every try, right or wrong, that is still under way. So parallel guesses get no more answers than the threshold, nothing
-// that is right is ever counted, and a process that dies in the middle of a try leaves nothing behind.
+// Package lockout limits guessing. An attempt is made first and counted after it, and its result is
+// returned only once it is counted. Fail and Clear run one after the other for a subject, across
+// all instances. Once the count has reached the threshold, they refuse every attempt, right or
+// wrong, that is still running. So parallel guesses get no more results than the threshold, a right
+// attempt is never counted, and a process that crashes during an attempt leaves nothing to clean
+// up.
 //
-// What is guessed, and what a failure leaves in the audit log, is up to the callers.
+// The callers decide what is guessed and which audit events a failure causes.
 package lockout
 
 import (
@@ -16,19 +18,19 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 )
 
-// Guard counts the failures of subjects. Its methods join a transaction that the context carries, and return Refusal for a
-// subject that is locked. It is safe for concurrent use.
+// Guard counts the failures of subjects. Its methods join the transaction of the context, if any,
+// and return Refusal if the subject is locked. It is safe for concurrent use.
 type Guard struct {
 	policy auth.LockoutPolicy
 	store  authstore.Lockouts
 	clock  clock.Clock
 }
 
-// New returns a guard of a policy whose numbers are positive.
+// New returns a guard. The numbers of the policy must be positive.
 func New(p auth.LockoutPolicy, s authstore.Lockouts, c clock.Clock) *Guard { return &Guard{p, s, c} }
 
-// Check returns Refusal when the subject is locked. It is called before a try, to spare its cost, and before the caller gives out
-// that a try was right without resetting the count.
+// Check returns Refusal if the subject is locked. It is called before an attempt, to save its cost,
+// and before a caller reveals that an attempt was right without resetting the count.
 func (g *Guard) Check(ctx context.Context, key auth.LockoutKey) error {
 	now := g.clock.Now()
 	l, err := g.store.Get(ctx, key)
@@ -36,7 +38,7 @@ func (g *Guard) Check(ctx context.Context, key auth.LockoutKey) error {
 		return err
 	}
 	if l.Clamp(g.policy, now) && l.Locked(now) {
-		// The shorter lock is stored, or it would begin anew with each call.
+		// The shorter lock must be stored, otherwise it would begin again with each call.
 		err := g.store.Update(ctx, key, func(stored *auth.Lockout) error {
 			stored.Clamp(g.policy, now)
 			l = *stored
@@ -46,17 +48,17 @@ func (g *Guard) Check(ctx context.Context, key auth.LockoutKey) error {
 			return err
 		}
 	}
-	return g.refuse(&l, now)
+	return g.checkUnlocked(&l, now)
 }
 
-// Fail counts one failure of a subject and reports whether that locked it. The caller must not give out that the try was wrong
-// before Fail, and the transaction that it joins, have succeeded.
+// Fail counts one failure of a subject and reports whether that locked it. The caller must not
+// reveal that the attempt was wrong before Fail, and the transaction that it joins, have succeeded.
 func (g *Guard) Fail(ctx context.Context, key auth.LockoutKey) (filled bool, err error) {
 	now := g.clock.Now()
 	err = g.store.Update(ctx, key, func(l *auth.Lockout) error {
 		filled = false // a retried transaction begins anew
 		l.Clamp(g.policy, now)
-		if err := g.refuse(l, now); err != nil {
+		if err := g.checkUnlocked(l, now); err != nil {
 			return err
 		}
 		l.Fail(g.policy, now)
@@ -66,13 +68,13 @@ func (g *Guard) Fail(ctx context.Context, key auth.LockoutKey) (filled bool, err
 	return filled, err
 }
 
-// Clear resets the count of a subject for a try that was right. The caller must not give out that it was before Clear, and the
-// transaction that it joins, have succeeded.
+// Clear resets the count of a subject after a right attempt. The caller must not reveal that the
+// attempt was right before Clear, and the transaction that it joins, have succeeded.
 func (g *Guard) Clear(ctx context.Context, key auth.LockoutKey) error {
 	now := g.clock.Now()
 	return g.store.Update(ctx, key, func(l *auth.Lockout) error {
 		l.Clamp(g.policy, now)
-		if err := g.refuse(l, now); err != nil {
+		if err := g.checkUnlocked(l, now); err != nil {
 			return err
 		}
 		*l = auth.Lockout{}
@@ -80,14 +82,15 @@ func (g *Guard) Clear(ctx context.Context, key auth.LockoutKey) error {
 	})
 }
 
-func (g *Guard) refuse(l *auth.Lockout, now time.Time) error {
+func (g *Guard) checkUnlocked(l *auth.Lockout, now time.Time) error {
 	if l.Locked(now) {
 		return Refusal(l.LockedUntil)
 	}
 	return nil
 }
 
-// Refusal returns what a locked subject gets: fault.Forbidden with code account_locked and the detail lockoutUntil.
+// Refusal returns the error for a locked subject: fault.Forbidden with code account_locked and the
+// detail lockoutUntil.
 func Refusal(until time.Time) error {
 	return fault.New(fault.Forbidden, auth.CodeAccountLocked, "the account is locked").
 		WithDetail("lockoutUntil", until.UTC().Format("2006-01-02T15:04:05.000Z07:00"))

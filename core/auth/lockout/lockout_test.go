@@ -17,14 +17,14 @@ const key auth.LockoutKey = "k"
 
 var start = time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
 
-type manual struct{ now time.Time }
+type testClock struct{ now time.Time }
 
-func (m *manual) Now() time.Time { return m.now }
+func (m *testClock) Now() time.Time { return m.now }
 
-// TestWindowSlides wants failures on both sides of the end of the first one's window to lock.
+// TestWindowSlides checks that failures before and after the end of the first window lock together.
 func TestWindowSlides(t *testing.T) {
 	t.Parallel()
-	c := &manual{start}
+	c := &testClock{start}
 	p := auth.LockoutPolicy{Threshold: 3, Window: 15 * time.Minute, Duration: time.Minute}
 	guard := lockout.New(p, records.NewLockouts(records.New()), c)
 	for i, step := range []time.Duration{0, 14 * time.Minute, 2 * time.Minute, 2 * time.Minute} {
@@ -41,15 +41,16 @@ func TestWindowSlides(t *testing.T) {
 	}
 }
 
-// TestTriesUnderWay begins tries, right and wrong ones, before any of them ends, and wants their results given out as if each had
-// been made at its end: as many wrong ones as the threshold, no right one once it is locked, and never a lock that is lifted.
+// TestTriesUnderWay begins right and wrong attempts before any of them ends. It checks that the
+// results are those of attempts made one after the other in the order of their ends: as many wrong
+// ones as the threshold, no right one once the subject is locked, and no lock that is removed.
 func TestTriesUnderWay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
 		store := records.NewLockouts(records.New())
 		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
-		instances := []*lockout.Guard{lockout.New(p, store, &manual{start}), lockout.New(p, store, &manual{start})}
+		instances := []*lockout.Guard{lockout.New(p, store, &testClock{start}), lockout.New(p, store, &testClock{start})}
 		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
 		for range tries {
 			if err := instances[0].Check(context.Background(), key); err != nil {
@@ -84,12 +85,13 @@ func TestTriesUnderWay(t *testing.T) {
 	})
 }
 
-// TestClockThatWasAhead wants a lock of a clock that was a year ahead to last as long as one of now, and not a year.
+// TestClockThatWasAhead checks that a lock written by a clock that was a year ahead lasts as long
+// as one that begins now.
 func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	store := records.NewLockouts(records.New())
 	p := auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Minute}
-	ahead, c := lockout.New(p, store, &manual{start.AddDate(1, 0, 0)}), &manual{start}
+	ahead, c := lockout.New(p, store, &testClock{start.AddDate(1, 0, 0)}), &testClock{start}
 	guard := lockout.New(p, store, c)
 	for range 2 {
 		if _, err := ahead.Fail(t.Context(), key); err != nil {

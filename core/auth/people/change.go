@@ -9,33 +9,34 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// act is one thing that an operator does to an account.
-type act struct {
-	event  auth.EventType
-	action string // as the audit event names it
-	alter  func(*auth.Account) error
-	then   func(context.Context, *auth.Account) error // nil: nothing hangs on it
-	ends   auth.EndReason                             // of all sessions; empty: they live on
+// accountChange is a change of an account by an operator.
+type accountChange struct {
+	event     auth.EventType
+	action    string // the detail "action" of the audit event
+	alter     func(*auth.Account) error
+	after     func(context.Context, *auth.Account) error // called after alter; optional
+	endReason auth.EndReason                             // of all sessions; empty: sessions do not end
 }
 
-// Lock keeps a person from signing in until Unlock; living sessions stay. Every method here is fault.NotFound for an address
-// without an account.
+// Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
+// file returns fault.NotFound for an address without an account.
 func (s *Service) Lock(ctx context.Context, email auth.Email) error {
-	return s.do(ctx, email, act{event: auth.AccountChange, action: "lock", alter: func(a *auth.Account) error {
-		return move(a, auth.AccountLocked, auth.AccountActive)
+	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "lock", alter: func(a *auth.Account) error {
+		return changeState(a, auth.AccountLocked, auth.AccountActive)
 	}})
 }
 
-// Unlock ends the lock of an operator, and the locks that failed sign-ins led to.
+// Unlock ends the lock of an operator and the locks caused by failed sign-ins.
 func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
-	return s.do(ctx, email, act{event: auth.AccountChange, action: "unlock", then: s.liftLocks, alter: func(a *auth.Account) error {
-		return move(a, auth.AccountActive, auth.AccountLocked)
+	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "unlock", after: s.liftLocks, alter: func(a *auth.Account) error {
+		return changeState(a, auth.AccountActive, auth.AccountLocked)
 	}})
 }
 
-// Disable ends a person's sessions; sign-in then answers as for an unknown person (contract A-13).
+// Disable ends a person's sessions and disables the account. Sign-in then returns the errors of an
+// unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
-	return s.do(ctx, email, act{event: auth.AccountChange, action: "disable", ends: auth.EndDisabled, alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "disable", endReason: auth.EndDisabled, alter: func(a *auth.Account) error {
 		a.State = auth.AccountDisabled
 		return nil
 	}})
@@ -43,30 +44,31 @@ func (s *Service) Disable(ctx context.Context, email auth.Email) error {
 
 // Enable lets a disabled person sign in again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
-	return s.do(ctx, email, act{event: auth.AccountChange, action: "enable", alter: func(a *auth.Account) error {
-		return move(a, auth.AccountActive, auth.AccountDisabled)
+	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "enable", alter: func(a *auth.Account) error {
+		return changeState(a, auth.AccountActive, auth.AccountDisabled)
 	}})
 }
 
-// SetPhone sets a person's telephone number; an empty one takes it away.
+// SetPhone sets a person's telephone number; an empty one removes it.
 func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) error {
 	if err := checkPhone(phone); err != nil {
 		return err
 	}
-	return s.do(ctx, email, act{event: auth.AccountChange, action: "phone", alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "phone", alter: func(a *auth.Account) error {
 		a.Phone = phone
 		return nil
 	}})
 }
 
-// SetPassword sets a person's password and ends their sessions, and the logins that wait for a second factor.
+// SetPassword sets a person's password, and ends their sessions and their logins that wait for a
+// second factor.
 func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Password) error {
-	hash, err := s.hash(ctx, p)
+	hash, err := s.hashPassword(ctx, p)
 	if err != nil {
 		return err
 	}
-	return s.do(ctx, email, act{
-		event: auth.CredentialChange, action: "password", then: s.dropPending, ends: auth.EndPassword,
+	return s.changeAccount(ctx, email, accountChange{
+		event: auth.CredentialChange, action: "password", after: s.dropPending, endReason: auth.EndPassword,
 		alter: func(a *auth.Account) error {
 			a.PasswordHash, a.Replaced = hash, auth.ReplacedPassword{}
 			return nil
@@ -74,8 +76,9 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 	})
 }
 
-// move changes a state. An account that stands so already is left as it is; one in any other state is fault.Conflict.
-func move(a *auth.Account, to, from auth.AccountState) error {
+// changeState sets the state of an account to to. It returns fault.Conflict if the state is neither
+// to nor from.
+func changeState(a *auth.Account, to, from auth.AccountState) error {
 	if a.State != to && a.State != from {
 		return fault.Newf(fault.Conflict, "", "the account is %s", a.State)
 	}
@@ -83,8 +86,8 @@ func move(a *auth.Account, to, from auth.AccountState) error {
 	return nil
 }
 
-// do alters an account, and what hangs on it, in one transaction that leaves an audit event.
-func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
+// changeAccount applies a change to an account and writes an audit event, in one transaction.
+func (s *Service) changeAccount(ctx context.Context, email auth.Email, what accountChange) error {
 	var ended []auth.SessionID
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		a, err := s.ByEmail(ctx, email)
@@ -98,19 +101,19 @@ func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 		if err != nil {
 			return err
 		}
-		if what.then != nil {
-			if err := what.then(ctx, &a); err != nil {
+		if what.after != nil {
+			if err := what.after(ctx, &a); err != nil {
 				return err
 			}
 		}
 		details := map[string]any{"action": what.action}
-		if what.ends != "" {
-			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.ends); err != nil {
+		if what.endReason != "" {
+			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.endReason); err != nil {
 				return err
 			}
 			details["sessionsInvalidated"] = len(ended)
 		}
-		return s.record(ctx, what.event, a.ID, details)
+		return s.recordEvent(ctx, what.event, a.ID, details)
 	})
 	if err != nil {
 		return err
@@ -119,8 +122,8 @@ func (s *Service) do(ctx context.Context, email auth.Email, what act) error {
 	return nil
 }
 
-// record tells the audit log what the operator did.
-func (s *Service) record(ctx context.Context, event auth.EventType, user auth.UserID, details map[string]any) error {
+// recordEvent writes an audit event with the operator as actor.
+func (s *Service) recordEvent(ctx context.Context, event auth.EventType, user auth.UserID, details map[string]any) error {
 	details[audit.Actor] = audit.Operator
 	return s.ports.Trail.Record(ctx, audit.Entry{Type: event, UserID: user, Success: true, Details: details})
 }

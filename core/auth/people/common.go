@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// commonList holds the most common leaked passwords and the usual ways to bend them until they pass rules for characters, one a
-// line, in lower case.
+// commonList holds the most common leaked passwords and their usual variants that pass rules for
+// characters, one per line, in lower case.
 //
 //go:embed commonpasswords.txt
 var commonList string
 
-// commonPasswords tells which passwords are too common, whatever their case.
+// commonPasswords is the set of passwords that are too common, in lower case.
 type commonPasswords map[string]struct{}
 
 func readCommonPasswords() commonPasswords {
@@ -28,10 +28,10 @@ func readCommonPasswords() commonPasswords {
 	return c
 }
 
-// PasswordRules are the rules of new passwords. NewPasswordRules makes them.
+// PasswordRules are the rules of new passwords. NewPasswordRules creates them.
 type PasswordRules struct{ common commonPasswords }
 
-// NewPasswordRules reads the rules, which takes a moment: keep them.
+// NewPasswordRules returns the rules. It parses a long list, so callers should keep the result.
 func NewPasswordRules() PasswordRules { return PasswordRules{readCommonPasswords()} }
 
 // Check returns fault.Invalid with code validation_error, and names the field, if a new password

@@ -8,23 +8,25 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// EnrolMFA gives a person an authenticator that counts once ActivateMFA activates it, within auth.EnrolmentTTL. It replaces one
-// that is not active. fault.Conflict when one is active, fault.NotFound for an address without an account.
+// EnrolMFA gives a person an authenticator, which ActivateMFA must activate within
+// auth.EnrolmentTTL. It replaces one that is not active. The error is fault.Conflict if one is
+// active, and fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
-	err := s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
+	err := s.changeAccount(ctx, email, accountChange{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
 		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now()})
 	}})
 	return secret, err
 }
 
-// ActivateMFA makes an authenticator of EnrolMFA count, for a code of it, and returns the recovery codes. fault.Unauthenticated
-// with code invalid_mfa for a wrong code; fault.Conflict when there is no authenticator to activate, or a person enrolled it
-// themself; fault.NotFound for an address without an account.
+// ActivateMFA activates an authenticator of EnrolMFA with a code of it, and returns the recovery
+// codes. The error is fault.Unauthenticated with code invalid_mfa for a wrong code, fault.Conflict
+// if there is no authenticator to activate or the person enrolled it, and fault.NotFound for an
+// address without an account.
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
 	recovery := secrets.NewRecoveryCodes(s.ports.Entropy)
-	err := s.do(ctx, email, act{
-		event: auth.CredentialChange, action: "mfa_activate", then: s.dropPending,
+	err := s.changeAccount(ctx, email, accountChange{
+		event: auth.CredentialChange, action: "mfa_activate", after: s.dropPending,
 		alter: func(a *auth.Account) error {
 			return s.secondFactor.Activate(a, code, recovery, "", s.ports.Clock.Now())
 		},
@@ -35,10 +37,11 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 	return recovery, nil
 }
 
-// DisableMFA takes a person's authenticator and recovery codes away, for those who lost both. fault.Conflict when there is none,
-// fault.NotFound for an address without an account.
+// DisableMFA removes the authenticator and recovery codes of a person who has lost both. The error
+// is fault.Conflict if there is no authenticator, and fault.NotFound for an address without an
+// account.
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
-	return s.do(ctx, email, act{event: auth.CredentialChange, action: "mfa_disable", then: s.dropPending, alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{event: auth.CredentialChange, action: "mfa_disable", after: s.dropPending, alter: func(a *auth.Account) error {
 		if len(a.MFA.Secret) == 0 {
 			return fault.New(fault.Conflict, "", "there is no authenticator")
 		}

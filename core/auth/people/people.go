@@ -1,5 +1,5 @@
-// Package people is the operator's side of accounts: add, lock, disable, set password and telephone number. It is not reachable
-// from the API; who may run it is whoever may run the operator commands.
+// Package people manages accounts for operators: add, lock, disable, set password and telephone
+// number. Only the operator commands use it, not the API.
 package people
 
 import (
@@ -22,7 +22,8 @@ import (
 // maxName is the greatest length of a name in characters.
 const maxName = 200
 
-// Ports are the dependencies of this package. All stores belong to one adapter, so that a transaction spans them.
+// Ports are the dependencies of this package. All stores belong to one adapter, so that a
+// transaction spans them.
 type Ports struct {
 	Accounts    authstore.Accounts
 	Devices     authstore.Devices
@@ -39,8 +40,8 @@ type Ports struct {
 	Root      auth.RootSecret // the keys of this package are derived from it
 }
 
-// Service manages accounts. What it changes is in the audit log, with the operator as actor; what ends sessions counts on every
-// instance within sessioncache.MaxAge. It is safe for concurrent use.
+// Service manages accounts. Its changes are in the audit log, with the operator as actor. Ended
+// sessions are refused on every instance within sessioncache.MaxAge. It is safe for concurrent use.
 type Service struct {
 	ports      Ports
 	lockoutKey auth.Key
@@ -49,7 +50,7 @@ type Service struct {
 	secondFactor auth.SecondFactor
 }
 
-// New returns a service. It fails on a root secret that is too short.
+// New returns a service. It returns an error if the root secret is too short.
 func New(p Ports) (*Service, error) {
 	key, err := p.Root.Derive(auth.LockoutPurpose)
 	if err != nil {
@@ -64,16 +65,16 @@ func New(p Ports) (*Service, error) {
 	}, nil
 }
 
-// Person is who is to be added.
+// Person is the input of Add.
 type Person struct {
 	Email    auth.Email
 	Name     string // 1 to 200 characters
 	Password auth.Password
-	Phone    string // E.164; empty for none
+	Phone    string // E.164; optional
 }
 
-// Add makes an account. fault.Invalid with code validation_error, and the field in details.fields, when a rule is broken;
-// fault.Conflict when the address has an account.
+// Add creates an account. The error is fault.Invalid with code validation_error, and the field in
+// details.fields, if a rule is broken, and fault.Conflict if the address has an account.
 func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	name, err := checkName(p.Name)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	if err := checkPhone(p.Phone); err != nil {
 		return auth.Account{}, err
 	}
-	hash, err := s.hash(ctx, p.Password)
+	hash, err := s.hashPassword(ctx, p.Password)
 	if err != nil {
 		return auth.Account{}, err
 	}
@@ -95,8 +96,8 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		if err := s.ports.Accounts.Create(ctx, a); err != nil {
 			return err
 		}
-		// In nobody's own log: it is before the person's first act.
-		return s.record(ctx, auth.AccountChange, "", map[string]any{"action": "add", "userId": string(a.ID)})
+		// The event has no user, so that it is not in the person's own log.
+		return s.recordEvent(ctx, auth.AccountChange, "", map[string]any{"action": "add", "userId": string(a.ID)})
 	})
 	if fault.Is(err, fault.Conflict) {
 		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)
@@ -111,7 +112,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 func (s *Service) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
 	a, err := s.ports.Accounts.ByEmail(ctx, email)
 	if fault.Is(err, fault.NotFound) {
-		return auth.Account{}, auth.NoSuch("user")
+		return auth.Account{}, auth.NotFound("user")
 	}
 	return a, err
 }
@@ -121,7 +122,7 @@ func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth
 	return s.ports.Accounts.List(ctx, after, limit)
 }
 
-func (s *Service) hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+func (s *Service) hashPassword(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
 	if err := s.rules.Check("password", p); err != nil {
 		return "", err
 	}
@@ -144,11 +145,11 @@ func checkName(s string) (string, error) {
 	return "", auth.InvalidField(auth.CodeValidation, "name", problem)
 }
 
-// phoneForm is an international telephone number (ITU-T E.164).
-var phoneForm = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
+// phonePattern matches an international telephone number (ITU-T E.164).
+var phonePattern = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 func checkPhone(s string) error {
-	if s != "" && !phoneForm.MatchString(s) {
+	if s != "" && !phonePattern.MatchString(s) {
 		return auth.InvalidField(auth.CodeValidation, "phone", "must be an international number such as +4930123456")
 	}
 	return nil

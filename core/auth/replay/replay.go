@@ -16,12 +16,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// Told is what a record says on a question, if it does.
-type Told uint8
+// Answer is what a record says on a question, if it does.
+type Answer uint8
 
 // The answers of a record.
 const (
-	Untold Told = iota
+	Unrecorded Answer = iota
 	No
 	Yes
 )
@@ -35,9 +35,9 @@ type Event struct {
 	Location         *risk.Location   // nil: the configured source is asked
 	Reputation       *risk.Reputation // likewise
 	PasswordCorrect  bool
-	StepUpPassed     Told // the session passed step-up or MFA; Untold: Config.StepUp decides
-	DeviceTrusted    Told // the owner marked the device after this sign-in; Untold: the mark stays
-	DeviceTokenShown Told // Untold: a confirmed device shows its token
+	StepUpPassed     Answer // the session passed step-up or MFA; Untold: Config.StepUp decides
+	DeviceTrusted    Answer // the owner marked the device after this sign-in; Untold: the mark stays
+	DeviceTokenShown Answer // Untold: a confirmed device shows its token
 }
 
 // Assumption says which sessions passed step-up when the records do not tell.
@@ -73,7 +73,7 @@ type Replayer struct {
 	geography  signals.Geography
 	reputation signals.Reputation
 	assessor   *assess.Assessor
-	people     map[auth.UserID]*person
+	people     map[auth.UserID]*personHistory
 	event      *Event // the one that is being assessed
 	last       time.Time
 	events     int
@@ -81,8 +81,8 @@ type Replayer struct {
 
 // New returns a replayer that has seen nothing yet. The sources are asked for what events do not tell.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
-	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*person{}}
-	p.assessor = assess.New(c.Assess, assess.Ports{History: past{p}, Geography: told{p}, Reputation: told{p}})
+	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}}
+	p.assessor = assess.New(c.Assess, assess.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
 	return p
 }
 
@@ -99,53 +99,53 @@ func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
 	}
 	r.last, r.event = e.At, &e
 	if r.events++; r.events%sweepEvery == 0 {
-		r.sweep()
+		r.dropEmptyPeople()
 	}
-	p := r.person(e.User)
+	p := r.findPerson(e.User)
 	identity := e.Device.Identity(e.User)
-	standing := r.standing(p.device(identity), e.DeviceTokenShown)
+	standing := r.deviceTrust(p.findDevice(identity), e.DeviceTokenShown)
 	v, err := r.assessor.Assess(ctx, assess.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
 	if err != nil {
 		return assess.Verdict{}, fmt.Errorf("assess: %w", err)
 	}
-	r.learn(p, identity, &v)
+	r.recordSignIn(p, identity, &v)
 	return v, nil
 }
 
-func (r *Replayer) person(id auth.UserID) *person {
+func (r *Replayer) findPerson(id auth.UserID) *personHistory {
 	p := r.people[id]
 	if p == nil {
-		p = &person{}
+		p = &personHistory{}
 		r.people[id] = p
 	}
 	return p
 }
 
-func (r *Replayer) standing(d device, token Told) trust.Device {
+func (r *Replayer) deviceTrust(d knownDevice, token Answer) trust.Device {
 	return trust.Device{
 		Confirmed: d.confirmed, Trusted: d.trusted,
 		Proven: r.config.Assess.Binding == trust.BindingOff || d.confirmed && token != No,
 	}
 }
 
-// learn notes what sign-in and step-up would have stored.
-func (r *Replayer) learn(p *person, identity auth.DeviceIdentity, v *assess.Verdict) {
+// recordSignIn notes what sign-in and step-up would have stored.
+func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, v *assess.Verdict) {
 	e := r.event
-	p.attempt(e.At, !e.PasswordCorrect)
+	p.addAttempt(e.At, !e.PasswordCorrect)
 	if !e.PasswordCorrect {
 		return
 	}
-	p.session(e.At)
-	passed := r.passed(p, v.Level)
+	p.addSession(e.At)
+	passed := r.passedStepUp(p, v.Level)
 	if passed || v.Level.Admits(auth.LimitedTrust) {
-		p.stay(e.At, v.Signals.Location)
+		p.addStay(e.At, v.Signals.Location)
 	}
-	p.mark(identity, passed, e.DeviceTrusted)
+	p.markDevice(identity, passed, e.DeviceTrusted)
 }
 
-// passed tells whether the session passed step-up or MFA.
-func (r *Replayer) passed(p *person, level auth.TrustLevel) bool {
-	if r.event.StepUpPassed != Untold {
+// passedStepUp tells whether the session passed step-up or MFA.
+func (r *Replayer) passedStepUp(p *personHistory, level auth.TrustLevel) bool {
+	if r.event.StepUpPassed != Unrecorded {
 		return r.event.StepUpPassed == Yes
 	}
 	switch {
@@ -154,13 +154,13 @@ func (r *Replayer) passed(p *person, level auth.TrustLevel) bool {
 	case r.config.StepUp == AllStepUps:
 		return true
 	}
-	return !p.confirmed()
+	return !p.hasConfirmedDevice()
 }
 
-// sweep frees what no longer counts.
-func (r *Replayer) sweep() {
+// dropEmptyPeople frees what no longer counts.
+func (r *Replayer) dropEmptyPeople() {
 	for id, p := range r.people {
-		if p.expire(r.last); p.forgettable() {
+		if p.dropExpired(r.last); p.isEmpty() {
 			delete(r.people, id)
 		}
 	}

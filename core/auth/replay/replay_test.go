@@ -29,7 +29,7 @@ func newReplayer(stepUp replay.Assumption, changes ...func(*signin.Config)) *rep
 	return replay.New(replay.Config{Assess: c.Assess(), StepUp: stepUp}, signals.None{}, signals.None{})
 }
 
-func device(t testing.TB, userAgent string) auth.DeviceInfo {
+func knownDevice(t testing.TB, userAgent string) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: userAgent})
 	if err != nil {
@@ -50,7 +50,7 @@ type step struct {
 	level   auth.TrustLevel
 }
 
-func run(t *testing.T, r *replay.Replayer, steps []step) {
+func runSteps(t *testing.T, r *replay.Replayer, steps []step) {
 	t.Helper()
 	at := start
 	for i, s := range steps {
@@ -59,7 +59,7 @@ func run(t *testing.T, r *replay.Replayer, steps []step) {
 		}
 		at = at.Add(s.after)
 		e := replay.Event{
-			At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), Device: device(t, s.device), PasswordCorrect: !s.wrong,
+			At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), Device: knownDevice(t, s.device), PasswordCorrect: !s.wrong,
 		}
 		if s.country != "" || s.at != nil {
 			e.Location = &risk.Location{State: risk.Known, Country: s.country, Coordinates: s.at}
@@ -81,7 +81,7 @@ var berlin, tokyo = &risk.Coordinates{Latitude: 52.52, Longitude: 13.405}, &risk
 
 func TestFirstDevice(t *testing.T) {
 	trusted := func(e *replay.Event) { e.DeviceTrusted = replay.Yes }
-	run(t, newReplayer(replay.FirstDevice), []step{
+	runSteps(t, newReplayer(replay.FirstDevice), []step{
 		{country: "DE", at: berlin, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified},
 		{country: "DE", at: berlin, change: trusted, want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust},
 		{country: "DE", at: berlin, level: auth.FullTrust},
@@ -101,20 +101,20 @@ func TestFirstDevice(t *testing.T) {
 func TestStepUpAssumptions(t *testing.T) {
 	unknown := step{want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified}
 	confirmed := step{want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust}
-	other := func(s step, device string, told replay.Told) step {
+	other := func(s step, device string, told replay.Answer) step {
 		s.device, s.change = device, func(e *replay.Event) { e.StepUpPassed = told }
 		return s
 	}
 	t.Run("none", func(t *testing.T) {
-		run(t, newReplayer(replay.NoStepUp), []step{unknown, unknown, other(unknown, "", replay.Yes), confirmed})
+		runSteps(t, newReplayer(replay.NoStepUp), []step{unknown, unknown, other(unknown, "", replay.Yes), confirmed})
 	})
 	t.Run("all", func(t *testing.T) {
-		run(t, newReplayer(replay.AllStepUps), []step{
-			unknown, confirmed, other(unknown, "second", replay.No), other(unknown, "second", replay.Untold), other(confirmed, "second", replay.Untold),
+		runSteps(t, newReplayer(replay.AllStepUps), []step{
+			unknown, confirmed, other(unknown, "second", replay.No), other(unknown, "second", replay.Unrecorded), other(confirmed, "second", replay.Unrecorded),
 		})
 	})
 	t.Run("told", func(t *testing.T) {
-		run(t, newReplayer(replay.FirstDevice), []step{other(unknown, "", replay.No), other(unknown, "", replay.Yes), confirmed})
+		runSteps(t, newReplayer(replay.FirstDevice), []step{other(unknown, "", replay.No), other(unknown, "", replay.Yes), confirmed})
 	})
 	t.Run("high risk", func(t *testing.T) {
 		listed := step{
@@ -122,7 +122,7 @@ func TestStepUpAssumptions(t *testing.T) {
 			change: func(e *replay.Event) { e.Reputation = &risk.Reputation{State: risk.Known, Class: risk.Listed} },
 		}
 		for _, a := range []replay.Assumption{replay.FirstDevice, replay.AllStepUps} {
-			run(t, newReplayer(a), []step{listed, unknown, confirmed})
+			runSteps(t, newReplayer(a), []step{listed, unknown, confirmed})
 		}
 	})
 }
@@ -138,14 +138,14 @@ func TestFailures(t *testing.T) {
 		steps[i].level = level
 	}
 	steps = append(steps, step{after: 15 * time.Minute, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified})
-	run(t, newReplayer(replay.FirstDevice), steps)
+	runSteps(t, newReplayer(replay.FirstDevice), steps)
 }
 
 func TestVelocity(t *testing.T) {
 	at := func(after time.Duration, points int, level auth.TrustLevel) step {
 		return step{after: after, want: risk.Factors{DeviceFamiliarity: 30, LoginVelocity: points}, level: level}
 	}
-	run(t, newReplayer(replay.NoStepUp), []step{
+	runSteps(t, newReplayer(replay.NoStepUp), []step{
 		at(1, 0, auth.Unverified), at(time.Second, 0, auth.Unverified), at(time.Second, 30, auth.Unverified),
 		at(2*time.Minute, 15, auth.Unverified), at(5*time.Minute, 0, auth.Unverified),
 	})
@@ -168,7 +168,7 @@ func TestOrder(t *testing.T) {
 func TestBindingOff(t *testing.T) {
 	off := func(c *signin.Config) { c.DeviceBinding = trust.BindingOff }
 	mark := func(e *replay.Event) { e.DeviceTrusted = replay.Yes }
-	run(t, newReplayer(replay.FirstDevice, off), []step{
+	runSteps(t, newReplayer(replay.FirstDevice, off), []step{
 		{change: mark, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified},
 		{change: func(e *replay.Event) { e.DeviceTokenShown = replay.No }, level: auth.FullTrust},
 	})
@@ -184,7 +184,7 @@ func TestUnknownDevicesStayUnverified(t *testing.T) {
 			thief := i > 0 && rapid.Bool().Draw(t, "thief")
 			e := replay.Event{
 				At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), PasswordCorrect: rapid.Bool().Draw(t, "correct") || i == 0,
-				DeviceTrusted: replay.Told(rapid.IntRange(0, 2).Draw(t, "trusted")),
+				DeviceTrusted: replay.Answer(rapid.IntRange(0, 2).Draw(t, "trusted")),
 				Location:      &risk.Location{State: risk.Known, Country: rapid.SampledFrom([]string{"DE", "FR", "XX"}).Draw(t, "country")},
 			}
 			d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("thief ", thief)})

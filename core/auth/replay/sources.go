@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// past answers assess.Past from what was replayed.
-type past struct{ r *Replayer }
+// replayedHistory answers assess.Past from what was replayed.
+type replayedHistory struct{ r *Replayer }
 
 // FailedSince answers assess.Past.
-func (p past) FailedSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
+func (p replayedHistory) FailedSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
-	for _, a := range p.r.person(user).attempts {
+	for _, a := range p.r.findPerson(user).attempts {
 		if a.failed && a.at.After(t) {
 			n++
 		}
@@ -25,9 +25,9 @@ func (p past) FailedSince(_ context.Context, user auth.UserID, t time.Time) (int
 }
 
 // SessionsSince answers assess.Past.
-func (p past) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
+func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
-	for _, at := range p.r.person(user).sessions {
+	for _, at := range p.r.findPerson(user).sessions {
 		if at.After(t) {
 			n++
 		}
@@ -36,17 +36,17 @@ func (p past) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (i
 }
 
 // SignInPlaces answers assess.Past.
-func (p past) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
-	stays := slices.Clone(p.r.person(user).stays)
+func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
+	stays := slices.Clone(p.r.findPerson(user).stays)
 	slices.Reverse(stays)
 	return stays, nil
 }
 
-// told answers the ports of signals with what the event tells, or else by the configured sources.
-type told struct{ r *Replayer }
+// eventSignals answers the ports of signals with what the event tells, or else by the configured sources.
+type eventSignals struct{ r *Replayer }
 
 // Locate answers signals.Geography.
-func (t told) Locate(ctx context.Context, a netip.Addr) risk.Location {
+func (t eventSignals) Locate(ctx context.Context, a netip.Addr) risk.Location {
 	if l := t.r.event.Location; l != nil {
 		return *l
 	}
@@ -54,7 +54,7 @@ func (t told) Locate(ctx context.Context, a netip.Addr) risk.Location {
 }
 
 // Rate answers signals.Reputation.
-func (t told) Rate(ctx context.Context, a netip.Addr) risk.Reputation {
+func (t eventSignals) Rate(ctx context.Context, a netip.Addr) risk.Reputation {
 	if r := t.r.event.Reputation; r != nil {
 		return *r
 	}

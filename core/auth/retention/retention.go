@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// afterwards is how long refresh tokens and challenges stay after their end, so
+// gracePeriod is how long refresh tokens and challenges stay after their end, so
 // that who comes late is told that they have expired, and not that there were
 // none.
-const afterwards = 24 * time.Hour
+const gracePeriod = 24 * time.Hour
 
 // auditBatch is how many audit events are removed at once: enough to be quick,
 // few enough that writers do not wait.
@@ -93,12 +93,12 @@ type rule struct {
 	remove func(ctx context.Context, before time.Time) (int, error)
 }
 
-// rules are in the order in which one holds on to the next: tokens and
+// retentionRules are in the order in which one holds on to the next: tokens and
 // challenges to sessions, sessions to devices.
-func (s *Sweeper) rules() []rule {
+func (s *Sweeper) retentionRules() []rule {
 	list := []rule{
-		{RefreshTokens, afterwards, s.ports.RefreshTokens.DeleteExpired},
-		{Challenges, afterwards, s.ports.Challenges.DeleteExpired},
+		{RefreshTokens, gracePeriod, s.ports.RefreshTokens.DeleteExpired},
+		{Challenges, gracePeriod, s.ports.Challenges.DeleteExpired},
 		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 	}
@@ -121,7 +121,7 @@ func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 	now := s.clock.Now()
 	var removed []Removed
 	var errs []error
-	for _, r := range s.rules() {
+	for _, r := range s.retentionRules() {
 		if ctx.Err() != nil {
 			return removed, errors.Join(append(errs, ctx.Err())...)
 		}

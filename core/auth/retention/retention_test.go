@@ -19,87 +19,87 @@ const day = 24 * time.Hour
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-// still is a clock that stands.
-type still struct{}
+// fixedClock is a clock that stands.
+type fixedClock struct{}
 
-func (still) Now() time.Time { return noon }
+func (fixedClock) Now() time.Time { return noon }
 
-// world holds one person's records of different ages.
-type world struct {
+// fixture holds one person's records of different ages.
+type fixture struct {
 	t       *testing.T
 	db      *records.Database
 	stores  retention.Ports
 	devices *records.Devices
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := records.New()
-	w := &world{t: t, db: db, devices: records.NewDevices(db)}
-	w.stores = retention.Ports{
+	fx := &fixture{t: t, db: db, devices: records.NewDevices(db)}
+	fx.stores = retention.Ports{
 		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
-		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: w.devices,
+		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: fx.devices,
 	}
-	w.ok(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
-	return w
+	fx.mustSucceed(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
+	return fx
 }
 
-func (w *world) ok(err error) {
-	w.t.Helper()
+func (fx *fixture) mustSucceed(err error) {
+	fx.t.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 }
 
-// signIn makes a device that was never confirmed, and on it a session that
+// addSignIn makes a device that was never confirmed, and on it a session that
 // expired an age ago, with a token, a challenge and an audit event.
-func (w *world) signIn(name string, age time.Duration) {
-	w.t.Helper()
-	ctx, end := w.t.Context(), noon.Add(-age)
-	_, _, err := w.devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end})
-	w.ok(err)
-	w.ok(records.NewSessions(w.db).Create(ctx, auth.Session{
+func (fx *fixture) addSignIn(name string, age time.Duration) {
+	fx.t.Helper()
+	ctx, end := fx.t.Context(), noon.Add(-age)
+	_, _, err := fx.devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end})
+	fx.mustSucceed(err)
+	fx.mustSucceed(records.NewSessions(fx.db).Create(ctx, auth.Session{
 		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day), ExpiresAt: end,
 	}))
-	w.ok(w.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: auth.TokenHash{name[0]}, SessionID: auth.SessionID(name)}))
-	w.ok(w.stores.Challenges.Create(ctx, auth.Challenge{
+	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: auth.TokenHash{name[0]}, SessionID: auth.SessionID(name)}))
+	fx.mustSucceed(fx.stores.Challenges.Create(ctx, auth.Challenge{
 		ID: auth.ChallengeID(name), SessionID: auth.SessionID(name), UserID: "anna", ExpiresAt: end,
 	}))
-	w.ok(w.stores.Pending.Put(ctx, auth.PendingLogin{
+	fx.mustSucceed(fx.stores.Pending.Put(ctx, auth.PendingLogin{
 		UserID: "anna", DeviceIdentity: auth.DeviceIdentity(name), CreatedAt: end.Add(-time.Minute), ExpiresAt: end,
 	}))
-	w.ok(w.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
+	fx.mustSucceed(fx.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
 		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
 		return nil
 	}))
-	w.ok(w.stores.Audit.Append(ctx, auth.Event{ID: auth.EventID(name), Time: end, Type: auth.LoginAttempt, UserID: "anna"}))
+	fx.mustSucceed(fx.stores.Audit.Append(ctx, auth.Event{ID: auth.EventID(name), Time: end, Type: auth.LoginAttempt, UserID: "anna"}))
 }
 
-func (w *world) sweep(c retention.Config) []retention.Removed {
-	w.t.Helper()
-	removed, err := retention.New(c, w.stores, still{}).Sweep(w.t.Context())
-	w.ok(err)
+func (fx *fixture) mustSweep(c retention.Config) []retention.Removed {
+	fx.t.Helper()
+	removed, err := retention.New(c, fx.stores, fixedClock{}).Sweep(fx.t.Context())
+	fx.mustSucceed(err)
 	return removed
 }
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.signIn("now", -time.Hour)
-	w.signIn("yesterday", 25*time.Hour)
-	w.signIn("old", 40*day)
+	fx := newFixture(t)
+	fx.addSignIn("now", -time.Hour)
+	fx.addSignIn("yesterday", 25*time.Hour)
+	fx.addSignIn("old", 40*day)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
 		{retention.RefreshTokens, 2}, {retention.Challenges, 2}, {retention.PendingLogins, 2}, {retention.Lockouts, 2},
 		{retention.Sessions, 1}, {retention.Devices, 1}, {retention.AuditEvents, 1},
 	}
-	if got := w.sweep(c); !slices.Equal(got, want) {
+	if got := fx.mustSweep(c); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
 	}
-	if got := w.sweep(c); len(got) != 0 {
+	if got := fx.mustSweep(c); len(got) != 0 {
 		t.Errorf("the next one removed %v", got)
 	}
-	if _, err := w.devices.Get(t.Context(), "old"); !fault.Is(err, fault.NotFound) {
+	if _, err := fx.devices.Get(t.Context(), "old"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the device of the old session: %v", err)
 	}
 }
@@ -107,12 +107,12 @@ func TestSweep(t *testing.T) {
 // TestForEver wants zero to keep what there is.
 func TestForEver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.signIn("old", 4000*day)
+	fx := newFixture(t)
+	fx.addSignIn("old", 4000*day)
 	want := []retention.Removed{
 		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1},
 	}
-	if got := w.sweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
+	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
 	}
 }
@@ -131,11 +131,11 @@ func (brokenLockouts) DeleteBefore(context.Context, time.Time) (int, error) { re
 
 func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.signIn("old", 40*day)
-	w.stores.Lockouts = brokenLockouts{}
-	w.stores.Audit = brokenLog{}
-	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, w.stores, still{}).Sweep(t.Context())
+	fx := newFixture(t)
+	fx.addSignIn("old", 40*day)
+	fx.stores.Lockouts = brokenLockouts{}
+	fx.stores.Audit = brokenLog{}
+	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, fixedClock{}).Sweep(t.Context())
 	want := []retention.Removed{
 		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
 	}
@@ -146,32 +146,32 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 
 func TestTheEndOfTheContextStops(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	fx := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if removed, err := retention.New(retention.Config{}, w.stores, still{}).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
+	if removed, err := retention.New(retention.Config{}, fx.stores, fixedClock{}).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
 		t.Errorf("a sweep under a cancelled context removed %v, %v", removed, err)
 	}
 }
 
-// hours is an audit log with a number of hours to count.
-type hours struct {
+// countingLog is an audit log with a number of hours to count.
+type countingLog struct {
 	authstore.AuditLog
 	left  int
 	until []time.Time
 }
 
-func (h *hours) CountHour(_ context.Context, until time.Time) (bool, error) {
+func (h *countingLog) CountHour(_ context.Context, until time.Time) (bool, error) {
 	h.until = append(h.until, until)
 	h.left--
 	return h.left >= 0, nil
 }
 
 func TestSweepCountsAuditEvents(t *testing.T) {
-	w := newWorld(t)
-	log := &hours{AuditLog: w.stores.Audit, left: 3}
-	w.stores.Audit = log
-	w.sweep(retention.Config{})
+	fx := newFixture(t)
+	log := &countingLog{AuditLog: fx.stores.Audit, left: 3}
+	fx.stores.Audit = log
+	fx.mustSweep(retention.Config{})
 	if want := noon.Add(-audit.ClockSkew); len(log.until) != 4 || !log.until[0].Equal(want) {
 		t.Errorf("counted until %v, want four times %v", log.until, want)
 	}

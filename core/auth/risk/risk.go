@@ -71,7 +71,7 @@ type Assessment struct {
 // finding is what one factor comes to, and why.
 type finding struct {
 	points int
-	why    string
+	reason string
 }
 
 // Assess scores the signals.
@@ -84,8 +84,8 @@ func Assess(c Config, s Signals) Assessment {
 			LoginVelocity: pace.points, FailedAttempts: failures.points,
 		},
 		Reasons: Reasons{
-			DeviceFamiliarity: device.why, GeographicAnomaly: place.why, IPReputation: address.why,
-			LoginVelocity: pace.why, FailedAttempts: failures.why,
+			DeviceFamiliarity: device.reason, GeographicAnomaly: place.reason, IPReputation: address.reason,
+			LoginVelocity: pace.reason, FailedAttempts: failures.reason,
 		},
 	}
 	a.Score = min(max(a.Factors.Sum(), 0), MaxScore)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
-func config() risk.Config {
+func testConfig() risk.Config {
 	c := risk.Defaults()
 	c.HighRiskCountries = []string{"XX"}
 	return c
@@ -21,12 +21,12 @@ func config() risk.Config {
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-func at(latitude, longitude float64) *risk.Coordinates {
+func coordinatesAt(latitude, longitude float64) *risk.Coordinates {
 	return &risk.Coordinates{Latitude: latitude, Longitude: longitude}
 }
 
 func TestFactors(t *testing.T) {
-	berlin, paris := at(52.52, 13.405), at(48.857, 2.352) // 878 km apart
+	berlin, paris := coordinatesAt(52.52, 13.405), coordinatesAt(48.857, 2.352) // 878 km apart
 	known := func(country string, c *risk.Coordinates) risk.Location {
 		return risk.Location{State: risk.Known, Country: country, Coordinates: c}
 	}
@@ -41,77 +41,77 @@ func TestFactors(t *testing.T) {
 		"marked only":       {risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{DeviceFamiliarity: 30}},
 		"confirmed device":  {risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{DeviceFamiliarity: 15}},
 		"not proven":        {risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{DeviceFamiliarity: 15}},
-		"usual country":     {assured(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
-		"other country":     {assured(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{GeographicAnomaly: 20}},
-		"high-risk country": {assured(risk.Signals{Location: known("XX", nil)}), risk.Factors{GeographicAnomaly: 30}},
-		"no history":        {assured(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
+		"usual country":     {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
+		"other country":     {assuredSignals(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{GeographicAnomaly: 20}},
+		"high-risk country": {assuredSignals(risk.Signals{Location: known("XX", nil)}), risk.Factors{GeographicAnomaly: 30}},
+		"no history":        {assuredSignals(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
 		"no country, a history": {
-			assured(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 10},
+			assuredSignals(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 10},
 		},
 		"no country, far away": {
-			assured(risk.Signals{Location: known("", at(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("", coordinatesAt(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 40},
 		},
 		"other and high-risk country": {
-			assured(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 30},
 		},
 		"usual and high-risk country": {
-			assured(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{GeographicAnomaly: 30},
 		},
 		"one of two usual countries": {
-			assured(risk.Signals{Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}}}), risk.Factors{},
+			assuredSignals(risk.Signals{Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}}}), risk.Factors{},
 		},
 		"far away, without coordinates": {
-			assured(risk.Signals{Location: known("DE", nil), History: since(0)}), risk.Factors{},
+			assuredSignals(risk.Signals{Location: known("DE", nil), History: since(0)}), risk.Factors{},
 		},
 		"far away, geography silent": {
-			assured(risk.Signals{Location: risk.Location{State: risk.Unanswered, Coordinates: at(35.7, 139.7)}, History: since(0)}),
+			assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered, Coordinates: coordinatesAt(35.7, 139.7)}, History: since(0)}),
 			risk.Factors{GeographicAnomaly: 10},
 		},
-		"high-risk, geography not configured": {assured(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{}},
+		"high-risk, geography not configured": {assuredSignals(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{}},
 		"coordinates that are no numbers": {
-			assured(risk.Signals{Location: known("DE", at(math.NaN(), math.NaN())), History: since(0)}), risk.Factors{},
+			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(math.NaN(), math.NaN())), History: since(0)}), risk.Factors{},
 		},
 		"travel at 1756 km/h": {
-			assured(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{GeographicAnomaly: 40},
 		},
-		"travel at 878 km/h": {assured(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
+		"travel at 878 km/h": {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
 		"travel of 80 km at once": {
-			assured(risk.Signals{Location: known("DE", at(53.24, 13.405)), History: since(0)}), risk.Factors{},
+			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(53.24, 13.405)), History: since(0)}), risk.Factors{},
 		},
 		"clock went back": {
-			assured(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{GeographicAnomaly: 40},
 		},
-		"geography silent":  {assured(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{GeographicAnomaly: 10}},
-		"reputation silent": {assured(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{IPReputation: 5}},
-		"clean":             {assured(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{}},
-		"hosting":           {assured(rated(risk.Hosting)), risk.Factors{IPReputation: 10}},
-		"proxy":             {assured(rated(risk.Proxy)), risk.Factors{IPReputation: 10}},
-		"tor":               {assured(rated(risk.Tor)), risk.Factors{IPReputation: 10}},
-		"listed":            {assured(rated(risk.Listed)), risk.Factors{IPReputation: 40}},
-		"one session":       {assured(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 1}}), risk.Factors{}},
-		"two in a minute":   {assured(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 30}},
-		"two in five":       {assured(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 15}},
-		"one failure":       {assured(risk.Signals{FailedAttempts: 1}), risk.Factors{FailedAttempts: 10}},
-		"two failures":      {assured(risk.Signals{FailedAttempts: 2}), risk.Factors{FailedAttempts: 10}},
-		"three failures":    {assured(risk.Signals{FailedAttempts: 3}), risk.Factors{FailedAttempts: 25}},
-		"five failures":     {assured(risk.Signals{FailedAttempts: 5}), risk.Factors{FailedAttempts: 25}},
-		"six failures":      {assured(risk.Signals{FailedAttempts: 6}), risk.Factors{FailedAttempts: 40}},
+		"geography silent":  {assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{GeographicAnomaly: 10}},
+		"reputation silent": {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{IPReputation: 5}},
+		"clean":             {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{}},
+		"hosting":           {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{IPReputation: 10}},
+		"proxy":             {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{IPReputation: 10}},
+		"tor":               {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{IPReputation: 10}},
+		"listed":            {assuredSignals(ratedSignals(risk.Listed)), risk.Factors{IPReputation: 40}},
+		"one session":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 1}}), risk.Factors{}},
+		"two in a minute":   {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 30}},
+		"two in five":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 15}},
+		"one failure":       {assuredSignals(risk.Signals{FailedAttempts: 1}), risk.Factors{FailedAttempts: 10}},
+		"two failures":      {assuredSignals(risk.Signals{FailedAttempts: 2}), risk.Factors{FailedAttempts: 10}},
+		"three failures":    {assuredSignals(risk.Signals{FailedAttempts: 3}), risk.Factors{FailedAttempts: 25}},
+		"five failures":     {assuredSignals(risk.Signals{FailedAttempts: 5}), risk.Factors{FailedAttempts: 25}},
+		"six failures":      {assuredSignals(risk.Signals{FailedAttempts: 6}), risk.Factors{FailedAttempts: 40}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.signals.At = now
-			if got := risk.Assess(config(), c.signals); got.Factors != c.want || got.Score != c.want.Sum() {
+			if got := risk.Assess(testConfig(), c.signals); got.Factors != c.want || got.Score != c.want.Sum() {
 				t.Errorf("factors %+v, score %d; want %+v", got.Factors, got.Score, c.want)
 			}
 		})
 	}
 }
 
-func assured(s risk.Signals) risk.Signals {
+func assuredSignals(s risk.Signals) risk.Signals {
 	s.Device = trust.Device{Confirmed: true, Trusted: true, Proven: true}
 	return s
 }
 
-func rated(c risk.Class) risk.Signals {
+func ratedSignals(c risk.Class) risk.Signals {
 	return risk.Signals{Reputation: risk.Reputation{State: risk.Known, Class: c}}
 }
 
@@ -120,11 +120,11 @@ func TestDistance(t *testing.T) {
 		a, b *risk.Coordinates
 		want float64
 	}{
-		{at(0, 0), at(0, 0), 0},
-		{at(0, 0), at(0, 180), 20015.1},
-		{at(90, 0), at(-90, 0), 20015.1},
-		{at(0, 179.5), at(0, -179.5), 111.2},
-		{at(52.52, 13.405), at(48.857, 2.352), 877.5},
+		{coordinatesAt(0, 0), coordinatesAt(0, 0), 0},
+		{coordinatesAt(0, 0), coordinatesAt(0, 180), 20015.1},
+		{coordinatesAt(90, 0), coordinatesAt(-90, 0), 20015.1},
+		{coordinatesAt(0, 179.5), coordinatesAt(0, -179.5), 111.2},
+		{coordinatesAt(52.52, 13.405), coordinatesAt(48.857, 2.352), 877.5},
 	} {
 		if got := c.a.DistanceKM(*c.b); math.Abs(got-c.want) > 1 {
 			t.Errorf("%v to %v: %.1f km, want %.1f", *c.a, *c.b, got, c.want)
@@ -132,7 +132,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-func signals(t *rapid.T) risk.Signals {
+func drawSignals(t *rapid.T) risk.Signals {
 	state := rapid.SampledFrom([]risk.State{risk.NotConfigured, risk.Unanswered, risk.Known})
 	return risk.Signals{
 		At: now,
@@ -141,7 +141,7 @@ func signals(t *rapid.T) risk.Signals {
 		},
 		Location: risk.Location{
 			State: state.Draw(t, "location"), Country: rapid.SampledFrom([]string{"DE", "FR", "XX", ""}).Draw(t, "country"),
-			Coordinates: at(rapid.Float64Range(-90, 90).Draw(t, "latitude"), rapid.Float64Range(-180, 180).Draw(t, "longitude")),
+			Coordinates: coordinatesAt(rapid.Float64Range(-90, 90).Draw(t, "latitude"), rapid.Float64Range(-180, 180).Draw(t, "longitude")),
 		},
 		History:        risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-time.Hour)}},
 		Reputation:     risk.Reputation{State: state.Draw(t, "reputation"), Class: risk.Class(rapid.IntRange(0, 4).Draw(t, "class"))},
@@ -152,12 +152,12 @@ func signals(t *rapid.T) risk.Signals {
 
 func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := signals(t)
-		a := risk.Assess(config(), s)
+		s := drawSignals(t)
+		a := risk.Assess(testConfig(), s)
 		if a.Score < 0 || a.Score > risk.MaxScore || a.Score != min(a.Factors.Sum(), risk.MaxScore) {
 			t.Fatalf("score %d of %+v", a.Score, a.Factors)
 		}
-		for _, why := range reasons(a) {
+		for _, why := range allReasons(a) {
 			if why == "" {
 				t.Fatalf("a factor is not explained: %+v", a.Reasons)
 			}
@@ -170,23 +170,23 @@ func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 	})
 }
 
-func reasons(a risk.Assessment) []string {
+func allReasons(a risk.Assessment) []string {
 	return []string{
 		a.Reasons.DeviceFamiliarity, a.Reasons.GeographicAnomaly, a.Reasons.IPReputation, a.Reasons.LoginVelocity, a.Reasons.FailedAttempts,
 	}
 }
 
-// points are the factors in the order of reasons.
-func points(a risk.Assessment) []int {
+// allPoints are the factors in the order of reasons.
+func allPoints(a risk.Assessment) []int {
 	f := a.Factors
 	return []int{f.DeviceFamiliarity, f.GeographicAnomaly, f.IPReputation, f.LoginVelocity, f.FailedAttempts}
 }
 
 func TestReasons(t *testing.T) {
-	berlin := *at(52.52, 13.405)
-	a := risk.Assess(config(), risk.Signals{
+	berlin := *coordinatesAt(52.52, 13.405)
+	a := risk.Assess(testConfig(), risk.Signals{
 		At:             now,
-		Location:       risk.Location{State: risk.Known, Country: "JP", Coordinates: at(35.7, 139.7)},
+		Location:       risk.Location{State: risk.Known, Country: "JP", Coordinates: coordinatesAt(35.7, 139.7)},
 		History:        risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-90 * time.Minute), Coordinates: berlin}},
 		Reputation:     risk.Reputation{State: risk.Known, Class: risk.Tor},
 		Sessions:       risk.Velocity{LastMinute: 3, LastFiveMinutes: 3},
@@ -196,7 +196,7 @@ func TestReasons(t *testing.T) {
 		"no step-up or MFA was passed on the device", "8915 km from the last confirmed sign-in, 1.5 hours before",
 		"the address is that of a Tor exit", "other sessions within one minute: 3", "failed sign-ins within 15 minutes: 4",
 	}
-	if got := reasons(a); !slices.Equal(got, want) {
+	if got := allReasons(a); !slices.Equal(got, want) {
 		t.Errorf("reasons\n%q, want\n%q", got, want)
 	}
 }
@@ -206,13 +206,13 @@ func TestLearn(t *testing.T) {
 		return risk.Location{State: risk.Known, Country: country, Coordinates: c}
 	}
 	h := risk.Learn([]risk.Stay{
-		{At: now, Location: risk.Location{State: risk.Unanswered, Country: "XX", Coordinates: at(9, 9)}},
+		{At: now, Location: risk.Location{State: risk.Unanswered, Country: "XX", Coordinates: coordinatesAt(9, 9)}},
 		{At: now.Add(-1 * time.Hour), Location: known("DE", nil)},
-		{At: now.Add(-2 * time.Hour), Location: known("", at(1, 1))},
-		{At: now.Add(-3 * time.Hour), Location: known("FR", at(2, 2))},
-		{At: now.Add(-4 * time.Hour), Location: known("DE", at(3, 3))},
+		{At: now.Add(-2 * time.Hour), Location: known("", coordinatesAt(1, 1))},
+		{At: now.Add(-3 * time.Hour), Location: known("FR", coordinatesAt(2, 2))},
+		{At: now.Add(-4 * time.Hour), Location: known("DE", coordinatesAt(3, 3))},
 	})
-	if !slices.Equal(h.Countries, []string{"DE", "FR"}) || h.Last == nil || h.Last.Coordinates != *at(1, 1) ||
+	if !slices.Equal(h.Countries, []string{"DE", "FR"}) || h.Last == nil || h.Last.Coordinates != *coordinatesAt(1, 1) ||
 		!h.Last.At.Equal(now.Add(-2*time.Hour)) {
 		t.Errorf("history is %+v", h)
 	}
@@ -221,8 +221,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// worse returns signals of which one is worse, or as bad.
-func worse(t *rapid.T, s risk.Signals) risk.Signals {
+// worseSignals returns signals of which one is worse, or as bad.
+func worseSignals(t *rapid.T, s risk.Signals) risk.Signals {
 	more := rapid.IntRange(0, 10).Draw(t, "more")
 	switch rapid.IntRange(0, 7).Draw(t, "what") {
 	case 0:
@@ -256,12 +256,12 @@ func worse(t *rapid.T, s risk.Signals) risk.Signals {
 // Worse signals lower no factor, whatever the weights, and raise no level; a cap never raises one either.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		before := signals(t)
-		after := worse(t, before)
-		c := weights(t)
+		before := drawSignals(t)
+		after := worseSignals(t, before)
+		c := drawWeights(t)
 		a, b := risk.Assess(c, before), risk.Assess(c, after)
-		for i, n := range points(b) {
-			if n < points(a)[i] {
+		for i, n := range allPoints(b) {
+			if n < allPoints(a)[i] {
 				t.Fatalf("factor %d fell from %+v to %+v", i, a.Factors, b.Factors)
 			}
 		}
@@ -287,9 +287,9 @@ func TestScoreIsMonotone(t *testing.T) {
 	})
 }
 
-// weights are any that Validate takes.
-func weights(t *rapid.T) risk.Config {
-	c := config()
+// drawWeights are any that Validate takes.
+func drawWeights(t *rapid.T) risk.Config {
+	c := testConfig()
 	steps := func(name string, n int) []int {
 		list := rapid.SliceOfN(rapid.IntRange(0, risk.MaxScore), n, n).Draw(t, name)
 		slices.Sort(list)

@@ -28,7 +28,7 @@ func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.S
 		return stored.EndFor(caller.UserID, now, reason)
 	})
 	if fault.Is(err, fault.NotFound) {
-		return auth.NoSuch("session")
+		return auth.NotFound("session")
 	}
 	if err != nil {
 		return err

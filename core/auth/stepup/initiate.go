@@ -14,23 +14,23 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Initiate makes a challenge for a session and sends its code; the person already has that of an
+// Initiate creates a challenge for a session and sends its code, unless the method is an
 // authenticator.
 //
 // It returns fault.Forbidden with code insufficient_trust below UNVERIFIED, fault.Invalid with code
-// validation_error for a method that the person or the service is not set up for, which is not
+// validation_error for a method that is not configured for the person or the service, which is not
 // counted (contract A-41), fault.Exhausted with code rate_limit_exceeded and the detail retryAfter
-// beyond the limit, and fault.Unavailable when the code could not be delivered: then no challenge
-// is open and the try is not counted (contract A-45).
+// beyond the limit, and fault.Unavailable if the code could not be delivered: then no challenge is
+// open and the request is not counted (contract A-45).
 func (s *Service) Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (Pending, error) {
 	if err := trust.Require(session.TrustLevel, auth.Unverified); err != nil {
 		return Pending{}, err
 	}
-	way, err := s.route(ctx, session.UserID, method)
+	route, err := s.findRoute(ctx, session.UserID, method)
 	if err != nil {
 		return Pending{}, err
 	}
-	verdict, err := s.try(ctx, session.UserID)
+	verdict, err := s.countSend(ctx, session.UserID)
 	if err != nil {
 		return Pending{}, err
 	}
@@ -38,75 +38,77 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		ID:        secrets.NewUUID[auth.ChallengeID](s.ports.Entropy),
 		SessionID: session.ID, UserID: session.UserID, Method: method, State: auth.ChallengeOpen,
 	}
-	code := s.renew(&c)
+	code := s.renewCode(&c)
 	c.CreatedAt = s.ports.Clock.Now()
 	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		if err := s.ports.Challenges.Create(ctx, c); err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, event(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
+		return s.ports.Trail.Record(ctx, auditEntry(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
 	})
 	if err != nil {
-		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
+		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
 	}
 	if method == auth.AuthenticatorApp {
-		return s.pending(&c), nil
+		return s.newPending(&c), nil
 	}
-	if err := s.deliver(ctx, &session, &c, way.message(code, c.ExpiresAt), way.courier); err != nil {
-		return Pending{}, errors.Join(err, s.giveBack(ctx, session.UserID, verdict))
+	if err := s.deliverCode(ctx, &session, &c, route.newMessage(code, c.ExpiresAt), route.courier); err != nil {
+		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
 	}
-	return s.pending(&c), nil
+	return s.newPending(&c), nil
 }
 
-// renew gives a challenge a new code, unless its code is the authenticator's, and its full time.
-func (s *Service) renew(c *auth.Challenge) auth.OTP {
+// renewCode gives a challenge its full lifetime and a new code, which it returns. It returns the
+// empty code for an authenticator.
+func (s *Service) renewCode(c *auth.Challenge) auth.OTP {
 	c.ExpiresAt = s.ports.Clock.Now().Add(s.config.CodeTTL)
 	if c.Method == auth.AuthenticatorApp {
 		return ""
 	}
 	code := s.newCode()
-	c.CodeHash = s.hashOf(c.ID, code)
+	c.CodeHash = s.hashCode(c.ID, code)
 	return code
 }
 
-// route is the way of a code to its person; none for a code that is not sent.
-type route struct {
+// codeRoute is the courier and recipient of a code. It is the zero value for a code that is not
+// sent.
+type codeRoute struct {
 	courier   courier.Courier
 	channel   courier.Channel
 	recipient string
 }
 
-func (r route) message(code auth.OTP, expiresAt time.Time) courier.Message {
+func (r codeRoute) newMessage(code auth.OTP, expiresAt time.Time) courier.Message {
 	return courier.Message{
 		Kind: courier.OTP, Channel: r.channel, Recipient: r.recipient, Code: string(code), ExpiresAt: expiresAt,
 	}
 }
 
-// route finds the way for a method, or says why there is none.
-func (s *Service) route(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (route, error) {
+// findRoute returns the route of a method, or an error of errMethod if the method is not available.
+func (s *Service) findRoute(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (codeRoute, error) {
 	account, err := s.ports.Accounts.Get(ctx, user)
 	if err != nil {
-		return route{}, err
+		return codeRoute{}, err
 	}
-	var r route
+	var r codeRoute
 	switch method {
 	case auth.EmailOTP:
-		r = route{s.ports.Couriers.Email, courier.Email, string(account.Email)}
+		r = codeRoute{s.ports.Couriers.Email, courier.Email, string(account.Email)}
 	case auth.SMSOTP:
-		r = route{s.ports.Couriers.SMS, courier.SMS, account.Phone}
+		r = codeRoute{s.ports.Couriers.SMS, courier.SMS, account.Phone}
 	case auth.AuthenticatorApp:
 		if !account.MFA.Active {
-			return route{}, errMethod("needs an enrolled authenticator")
+			return codeRoute{}, errMethod("needs an enrolled authenticator")
 		}
-		return route{}, nil
+		return codeRoute{}, nil
 	default:
-		return route{}, errMethod("is unknown")
+		return codeRoute{}, errMethod("is unknown")
 	}
 	switch {
 	case r.courier == nil:
-		return route{}, errMethod("is not set up on this service")
+		return codeRoute{}, errMethod("is not set up on this service")
 	case r.recipient == "":
-		return route{}, errMethod("needs a telephone number")
+		return codeRoute{}, errMethod("needs a telephone number")
 	}
 	return r, nil
 }
@@ -115,29 +117,30 @@ func errMethod(problem string) error {
 	return auth.InvalidField(auth.CodeValidation, "method", problem)
 }
 
-// try counts one code sent to a person.
-func (s *Service) try(ctx context.Context, user auth.UserID) (throttle.Verdict, error) {
+// countSend counts one code sent to a person. It returns fault.Exhausted beyond the limit.
+func (s *Service) countSend(ctx context.Context, user auth.UserID) (throttle.Verdict, error) {
 	v, err := s.ports.Throttle.Try(ctx, throttle.StepUpUser, string(user))
 	if err != nil {
 		return throttle.Verdict{}, err
 	}
 	if !v.Allowed && !v.Unlimited {
-		return v, errUsedUp("too many codes were requested", v.Limit, v.RetryAfter(s.ports.Clock.Now()))
+		return v, errLimitReached("too many codes were requested", v.Limit, v.RetryAfter(s.ports.Clock.Now()))
 	}
 	return v, nil
 }
 
-// giveBack takes back a try that led to no code.
-func (s *Service) giveBack(ctx context.Context, user auth.UserID, v throttle.Verdict) error {
+// uncountSend reverts countSend for a code that was not sent.
+func (s *Service) uncountSend(ctx context.Context, user auth.UserID, v throttle.Verdict) error {
 	if v.Unlimited {
 		return nil
 	}
 	return s.ports.Throttle.GiveBack(context.WithoutCancel(ctx), throttle.StepUpUser, string(user), v)
 }
 
-// deliver sends a code, outside of any transaction. One that cannot be sent makes the challenge void, unless another resend has
-// replaced the code meanwhile, or has delivered one that this code was to replace.
-func (s *Service) deliver(
+// deliverCode sends a code, outside of any transaction. If it cannot be sent, the challenge becomes
+// void, unless another resend has replaced the code in the meantime, or has delivered a code that
+// this one was to replace.
+func (s *Service) deliverCode(
 	ctx context.Context, session *auth.Session, c *auth.Challenge, m courier.Message, by courier.Courier,
 ) error {
 	cause := by.Deliver(ctx, m)
@@ -158,7 +161,7 @@ func (s *Service) deliver(
 		if err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, event(session, c.ID, false, map[string]any{
+		return s.ports.Trail.Record(ctx, auditEntry(session, c.ID, false, map[string]any{
 			"action": ActionDeliver, "method": string(c.Method), "reason": ReasonUndelivered,
 		}))
 	})

@@ -1,5 +1,5 @@
-// Package stepup raises a session's trust by a one-time code: initiate, verify, resend. How a code reaches a person is the
-// courier's business.
+// Package stepup raises the trust level of a session by a one-time code: initiate, verify, resend.
+// Couriers deliver the codes.
 package stepup
 
 import (
@@ -27,7 +27,8 @@ type Config struct {
 // Defaults returns the default settings (contract A-42).
 func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
 
-// Ports are the dependencies of the step-up service. All stores belong to one adapter, so that a transaction spans them.
+// Ports are the dependencies of the step-up service. All stores belong to one adapter, so that a
+// transaction spans them.
 type Ports struct {
 	Accounts     authstore.Accounts
 	Sessions     authstore.Sessions
@@ -45,7 +46,7 @@ type Ports struct {
 	Root     auth.RootSecret // the keys of this package are derived from it
 }
 
-// Couriers deliver codes by channel. One that is nil is not set up: its method is refused.
+// Couriers deliver codes by channel. A nil one is not configured: its method is refused.
 type Couriers struct {
 	Email courier.Courier
 	SMS   courier.Courier
@@ -60,7 +61,8 @@ type Service struct {
 	secondFactor auth.SecondFactor
 }
 
-// New returns a service. It fails on settings out of range and a root secret that is too short.
+// New returns a service. It returns an error if a setting is out of range or the root secret is too
+// short.
 func New(c Config, p Ports) (*Service, error) {
 	if c.CodeTTL <= 0 || c.Attempts < 1 {
 		return nil, errors.New("step-up needs a positive CodeTTL and one of Attempts or more")
@@ -84,30 +86,30 @@ type Pending struct {
 	AttemptsRemaining int
 }
 
-func (s *Service) pending(c *auth.Challenge) Pending {
+func (s *Service) newPending(c *auth.Challenge) Pending {
 	return Pending{
 		ID: c.ID, Method: c.Method, ExpiresAt: c.ExpiresAt, AttemptsRemaining: max(s.config.Attempts-c.Attempts, 0),
 	}
 }
 
-// What the detail "action" of a STEP_UP_ATTEMPT event tells.
+// The values of the detail "action" of a STEP_UP_ATTEMPT event.
 const (
 	ActionInitiate = "initiate"
 	ActionResend   = "resend"
 	ActionVerify   = "verify"
-	ActionDeliver  = "deliver" // of a code that did not go out; one that did is told by the two before
+	ActionDeliver  = "deliver" // of a code that could not be delivered
 )
 
-// What its detail "reason" tells, where it did not succeed.
+// The values of its detail "reason", if it did not succeed.
 const (
 	ReasonWrongCode   = string(auth.CodeInvalidOTP)
-	ReasonUsedUp      = "step_up_attempts_exceeded" // the tries of the challenge are used up
-	ReasonClosed      = "challenge_closed"          // it was passed or void already, or has expired
+	ReasonUsedUp      = "step_up_attempts_exceeded" // the challenge has no attempt left
+	ReasonClosed      = "challenge_closed"          // the challenge was passed, void or expired
 	ReasonUndelivered = "delivery_failed"
 )
 
-// event is an audit entry of step-up.
-func event(session *auth.Session, challenge auth.ChallengeID, success bool, details map[string]any) audit.Entry {
+// auditEntry returns a STEP_UP_ATTEMPT entry of the audit log.
+func auditEntry(session *auth.Session, challenge auth.ChallengeID, success bool, details map[string]any) audit.Entry {
 	details["sessionId"], details["deviceIdentity"] = string(session.ID), string(session.DeviceIdentity)
 	if challenge != "" {
 		details["challengeId"] = string(challenge)
@@ -115,15 +117,15 @@ func event(session *auth.Session, challenge auth.ChallengeID, success bool, deta
 	return audit.Entry{Type: auth.StepUpAttempt, UserID: session.UserID, Success: success, Details: details}
 }
 
-// errUsedUp returns the failure of a limit of which no try is left. The detail retryAfter has whole
+// errLimitReached returns the error for a limit that is used up. The detail retryAfter has whole
 // seconds, rounded up (contract A-2).
-func errUsedUp(message string, limit uint64, wait time.Duration) error {
+func errLimitReached(message string, limit uint64, wait time.Duration) error {
 	wait = max(wait, time.Second)
 	return fault.New(fault.Exhausted, auth.CodeRateLimit, message).
 		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).WithDetail("limit", limit).After(wait)
 }
 
-// errNoTry tells that no try of a challenge is left until it ends.
-func (s *Service) errNoTry(untilEnd time.Duration) error {
-	return errUsedUp("no try is left for this challenge", uint64(s.config.Attempts), untilEnd)
+// errNoAttemptLeft returns the error for a challenge without attempts until it expires.
+func (s *Service) errNoAttemptLeft(untilEnd time.Duration) error {
+	return errLimitReached("no try is left for this challenge", uint64(s.config.Attempts), untilEnd)
 }

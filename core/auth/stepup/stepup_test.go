@@ -26,30 +26,30 @@ const (
 	session auth.SessionID = "33333333-2222-4333-8444-555555555555"
 )
 
-type clock struct {
+type testClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (c *clock) Now() time.Time {
+func (c *testClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *testClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// dice counts, so that no two draws are the same.
-type dice struct {
+// testEntropy returns bytes that never repeat.
+type testEntropy struct {
 	mu sync.Mutex
 	n  uint64
 }
 
-func (d *dice) Fill(p []byte) {
+func (d *testEntropy) Fill(p []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.n++
@@ -60,15 +60,15 @@ func (d *dice) Fill(p []byte) {
 	}
 }
 
-// mailbox is a courier that keeps what it delivers, and fails when told to.
-type mailbox struct {
+// testCourier keeps the messages that it delivers, and returns an error if one is set.
+type testCourier struct {
 	mu       sync.Mutex
 	messages []courier.Message
 	err      error
 	then     func() // called once, before a message is delivered
 }
 
-func (m *mailbox) Deliver(_ context.Context, message courier.Message) error {
+func (m *testCourier) Deliver(_ context.Context, message courier.Message) error {
 	if then := m.then; then != nil {
 		m.then = nil
 		then()
@@ -85,16 +85,16 @@ func (m *mailbox) Deliver(_ context.Context, message courier.Message) error {
 	return nil
 }
 
-func (m *mailbox) code() auth.OTP { return auth.OTP(m.messages[len(m.messages)-1].Code) }
+func (m *testCourier) lastCode() auth.OTP { return auth.OTP(m.messages[len(m.messages)-1].Code) }
 
-// turnstile lets five tries through.
-type turnstile struct {
+// testThrottle allows five tries.
+type testThrottle struct {
 	mu    sync.Mutex
 	used  int
 	reset time.Time
 }
 
-func (s *turnstile) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+func (s *testThrottle) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if scope != throttle.StepUpUser || key != string(user) {
@@ -104,67 +104,67 @@ func (s *turnstile) Try(_ context.Context, scope throttle.Scope, key string) (th
 	return throttle.Verdict{Allowed: s.used <= 5, Limit: 5, ResetAt: s.reset}, nil
 }
 
-func (s *turnstile) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+func (s *testThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used--
 	return nil
 }
 
-type cache struct {
+type testCache struct {
 	mu      sync.Mutex
 	dropped []auth.SessionID
 }
 
-func (c *cache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
+func (c *testCache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
 	return auth.Session{}, false
 }
-func (c *cache) Put(context.Context, auth.Session, time.Time) {}
-func (c *cache) Drop(_ context.Context, ids ...auth.SessionID) {
+func (c *testCache) Put(context.Context, auth.Session, time.Time) {}
+func (c *testCache) Drop(_ context.Context, ids ...auth.SessionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropped = append(c.dropped, ids...)
 }
 
-type world struct {
+type fixture struct {
 	t        *testing.T
 	service  *stepup.Service
 	ports    stepup.Ports
-	clock    *clock
-	mail     *mailbox
-	throttle *turnstile
-	cache    *cache
+	clock    *testClock
+	mail     *testCourier
+	throttle *testThrottle
+	cache    *testCache
 	log      *records.AuditLog
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, now := records.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-	w := &world{
-		t: t, clock: &clock{now: now}, mail: &mailbox{}, throttle: &turnstile{reset: now.Add(time.Hour)}, cache: &cache{},
+	fx := &fixture{
+		t: t, clock: &testClock{now: now}, mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)}, cache: &testCache{},
 		log: records.NewAuditLog(db),
 		ports: stepup.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Devices: records.NewDevices(db),
 			DeviceTokens: records.NewDeviceTokens(db), Challenges: records.NewChallenges(db), Transaction: db,
 		},
 	}
-	entropy := &dice{}
+	entropy := &testEntropy{}
 	var err error
-	w.ports.Couriers, w.ports.Throttle, w.ports.Cache = stepup.Couriers{Email: w.mail, SMS: w.mail}, w.throttle, w.cache
-	w.ports.Trail, w.ports.Clock, w.ports.Entropy = audit.New(w.log, w.clock, entropy), w.clock, entropy
-	w.ports.Root = auth.RootSecret(strings.Repeat("r", 32))
-	w.service, err = stepup.New(stepup.Defaults(), w.ports)
+	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
+	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = audit.New(fx.log, fx.clock, entropy), fx.clock, entropy
+	fx.ports.Root = auth.RootSecret(strings.Repeat("r", 32))
+	fx.service, err = stepup.New(stepup.Defaults(), fx.ports)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
 	err = errors.Join(
-		w.ports.Accounts.Create(ctx, auth.Account{ID: user, Email: "anna@example.com", State: auth.AccountActive}),
+		fx.ports.Accounts.Create(ctx, auth.Account{ID: user, Email: "anna@example.com", State: auth.AccountActive}),
 		func() error {
-			_, _, err := w.ports.Devices.Ensure(ctx, auth.Device{ID: device, UserID: user, Identity: "d"})
+			_, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{ID: device, UserID: user, Identity: "d"})
 			return err
 		}(),
-		w.ports.Sessions.Create(ctx, auth.Session{
+		fx.ports.Sessions.Create(ctx, auth.Session{
 			ID: session, UserID: user, DeviceID: device, DeviceIdentity: "d", TrustLevel: auth.Unverified, CreatedAt: now,
 			ExpiresAt: now.Add(time.Hour), MaxExpiresAt: now.Add(time.Hour),
 		}),
@@ -172,42 +172,42 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return fx
 }
 
-func (w *world) session() auth.Session {
-	w.t.Helper()
-	s, err := w.ports.Sessions.Get(context.Background(), session)
+func (fx *fixture) getSession() auth.Session {
+	fx.t.Helper()
+	s, err := fx.ports.Sessions.Get(context.Background(), session)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return s
 }
 
-func (w *world) initiate() stepup.Pending {
-	w.t.Helper()
-	p, err := w.service.Initiate(context.Background(), w.session(), auth.EmailOTP)
+func (fx *fixture) mustInitiate() stepup.Pending {
+	fx.t.Helper()
+	p, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP)
 	if err != nil {
-		w.t.Fatalf("initiate: %v", err)
+		fx.t.Fatalf("initiate: %v", err)
 	}
 	return p
 }
 
-func (w *world) verify(p stepup.Pending, code auth.OTP) (stepup.Passed, error) {
-	return w.service.Verify(context.Background(), p.ID, code)
+func (fx *fixture) tryCode(p stepup.Pending, code auth.OTP) (stepup.Passed, error) {
+	return fx.service.Verify(context.Background(), p.ID, code)
 }
 
-func (w *world) events(kind auth.EventType) []auth.Event {
-	w.t.Helper()
-	events, _, err := w.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
+func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
+	fx.t.Helper()
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	return events
 }
 
-// wrong returns a code that is not the given one.
-func wrong(code auth.OTP) auth.OTP {
+// wrongCode returns a code that is not the given one.
+func wrongCode(code auth.OTP) auth.OTP {
 	if code[0] == '0' {
 		return "1" + code[1:]
 	}
@@ -224,85 +224,85 @@ func wantFault(t *testing.T, what string, err error, kind fault.Kind, code fault
 }
 
 func TestRightCode(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
-	if p.AttemptsRemaining != 3 || p.Method != auth.EmailOTP || p.ExpiresAt.Sub(w.clock.Now()) != 10*time.Minute {
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	if p.AttemptsRemaining != 3 || p.Method != auth.EmailOTP || p.ExpiresAt.Sub(fx.clock.Now()) != 10*time.Minute {
 		t.Errorf("challenge %+v", p)
 	}
-	m := w.mail.messages[0]
+	m := fx.mail.messages[0]
 	if m.Recipient != "anna@example.com" || m.Channel != courier.Email || len(m.Code) != 6 || !m.ExpiresAt.Equal(p.ExpiresAt) {
 		t.Errorf("message to %s by %s, %d characters", m.Recipient, m.Channel, len(m.Code))
 	}
-	passed, err := w.verify(p, w.mail.code())
-	if err != nil || passed.TrustLevel != auth.FullTrust || w.session().TrustLevel != auth.FullTrust {
-		t.Fatalf("passed %+v, error %v, session at %s", passed, err, w.session().TrustLevel)
+	passed, err := fx.tryCode(p, fx.mail.lastCode())
+	if err != nil || passed.TrustLevel != auth.FullTrust || fx.getSession().TrustLevel != auth.FullTrust {
+		t.Fatalf("passed %+v, error %v, session at %s", passed, err, fx.getSession().TrustLevel)
 	}
-	d, err := w.ports.Devices.Get(context.Background(), device)
+	d, err := fx.ports.Devices.Get(context.Background(), device)
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, error %v; want it confirmed", d, err)
 	}
-	token, err := w.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
+	token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
 	if err != nil || token.DeviceID != device {
 		t.Errorf("device token %v, error %v", token, err)
 	}
-	if len(w.cache.dropped) != 1 || w.cache.dropped[0] != session {
-		t.Errorf("dropped %v, want the session", w.cache.dropped)
+	if len(fx.cache.dropped) != 1 || fx.cache.dropped[0] != session {
+		t.Errorf("dropped %v, want the session", fx.cache.dropped)
 	}
-	w.clock.advance(time.Second)
-	_, err = w.verify(p, w.mail.code())
+	fx.clock.advance(time.Second)
+	_, err = fx.tryCode(p, fx.mail.lastCode())
 	wantFault(t, "a used challenge", err, fault.Invalid, auth.CodeInvalidInput)
-	tries := w.events(auth.StepUpAttempt) // one for each verify (contract A-47)
+	tries := fx.findEvents(auth.StepUpAttempt) // one for each verify (contract A-47)
 	if len(tries) != 3 || tries[0].Success || tries[0].Details["reason"] != "challenge_closed" {
 		t.Errorf("events %+v, want the refused verify last of three", tries)
 	}
 }
 
 func TestWrongCodes(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
+	fx := newFixture(t)
+	p := fx.mustInitiate()
 	for n := range 3 {
-		_, err := w.verify(p, wrong(w.mail.code()))
+		_, err := fx.tryCode(p, wrongCode(fx.mail.lastCode()))
 		f := wantFault(t, "a wrong code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
 		if f.Details["attemptsRemaining"] != 2-n {
 			t.Errorf("try %d: details %v", n, f.Details)
 		}
 	}
-	w.clock.advance(time.Minute)
-	_, err := w.verify(p, w.mail.code())
+	fx.clock.advance(time.Minute)
+	_, err := fx.tryCode(p, fx.mail.lastCode())
 	f := wantFault(t, "the right code after three wrong ones", err, fault.Exhausted, auth.CodeRateLimit)
 	if f.RetryAfter != 9*time.Minute || f.Details["retryAfter"] != 540 || f.Details["limit"] != uint64(3) {
 		t.Errorf("retry after %s, details %v; want nine minutes", f.RetryAfter, f.Details)
 	}
-	if w.session().TrustLevel != auth.Unverified {
-		t.Errorf("session at %s", w.session().TrustLevel)
+	if fx.getSession().TrustLevel != auth.Unverified {
+		t.Errorf("session at %s", fx.getSession().TrustLevel)
 	}
-	if n := len(w.events(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one", n)
 	}
-	if n := len(w.events(auth.StepUpAttempt)); n != 5 {
+	if n := len(fx.findEvents(auth.StepUpAttempt)); n != 5 {
 		t.Errorf("%d step-up attempts, want one to initiate and four to verify", n)
 	}
 }
 
-func TestCodesThatAreNone(t *testing.T) {
-	w := newWorld(t)
+func TestMalformedCodes(t *testing.T) {
+	fx := newFixture(t)
 	for _, code := range []auth.OTP{"", "abc", "\x00", auth.OTP(strings.Repeat("1", 1<<16))} {
-		p := w.initiate()
-		_, err := w.verify(p, code)
+		p := fx.mustInitiate()
+		_, err := fx.tryCode(p, code)
 		wantFault(t, "what is no code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
 	}
 }
 
 func TestParallelGuesses(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
-	guess := wrong(w.mail.code())
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	guess := wrongCode(fx.mail.lastCode())
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	codes := map[fault.Code]int{}
 	for range 50 {
 		wait.Go(func() {
-			_, err := w.verify(p, guess)
+			_, err := fx.tryCode(p, guess)
 			f, _ := fault.As(err)
 			mu.Lock()
 			defer mu.Unlock()
@@ -316,13 +316,13 @@ func TestParallelGuesses(t *testing.T) {
 }
 
 func TestParallelRightCodesPassOnce(t *testing.T) {
-	w := newWorld(t)
-	p, passed := w.initiate(), 0
+	fx := newFixture(t)
+	p, passed := fx.mustInitiate(), 0
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for range 20 {
 		wait.Go(func() {
-			if _, err := w.verify(p, w.mail.code()); err == nil {
+			if _, err := fx.tryCode(p, fx.mail.lastCode()); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				passed++
@@ -336,168 +336,168 @@ func TestParallelRightCodesPassOnce(t *testing.T) {
 }
 
 func TestChallengesThatCannotBeVerified(t *testing.T) {
-	w := newWorld(t)
-	_, err := w.service.Verify(context.Background(), "44444444-2222-4333-8444-555555555555", "123456")
+	fx := newFixture(t)
+	_, err := fx.service.Verify(context.Background(), "44444444-2222-4333-8444-555555555555", "123456")
 	wantFault(t, "an unknown challenge", err, fault.Invalid, auth.CodeInvalidInput)
-	p := w.initiate()
-	w.clock.advance(10 * time.Minute)
-	_, err = w.verify(p, w.mail.code())
+	p := fx.mustInitiate()
+	fx.clock.advance(10 * time.Minute)
+	_, err = fx.tryCode(p, fx.mail.lastCode())
 	wantFault(t, "an expired challenge", err, fault.Invalid, auth.CodeInvalidInput)
-	_, err = w.service.Resend(context.Background(), p.ID)
+	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "resend for an expired challenge", err, fault.NotFound, auth.CodeNotFound)
-	p = w.initiate()
-	err = w.ports.Sessions.Update(context.Background(), session, func(s *auth.Session) error {
-		s.EndedAt = w.clock.Now()
+	p = fx.mustInitiate()
+	err = fx.ports.Sessions.Update(context.Background(), session, func(s *auth.Session) error {
+		s.EndedAt = fx.clock.Now()
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, code := range []auth.OTP{w.mail.code(), wrong(w.mail.code())} {
-		_, err = w.verify(p, code)
+	for _, code := range []auth.OTP{fx.mail.lastCode(), wrongCode(fx.mail.lastCode())} {
+		_, err = fx.tryCode(p, code)
 		wantFault(t, "an ended session", err, fault.Invalid, auth.CodeInvalidInput)
 	}
-	_, err = w.service.Resend(context.Background(), p.ID)
+	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "resend for an ended session", err, fault.NotFound, auth.CodeNotFound)
 }
 
 func TestResend(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
-	old := w.mail.code()
-	if _, err := w.verify(p, wrong(old)); err == nil {
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	old := fx.mail.lastCode()
+	if _, err := fx.tryCode(p, wrongCode(old)); err == nil {
 		t.Fatal("a wrong code passed")
 	}
-	w.clock.advance(9 * time.Minute)
-	again, err := w.service.Resend(context.Background(), p.ID)
-	if err != nil || again.ID != p.ID || again.ExpiresAt.Sub(w.clock.Now()) != 10*time.Minute || again.AttemptsRemaining != 2 {
+	fx.clock.advance(9 * time.Minute)
+	again, err := fx.service.Resend(context.Background(), p.ID)
+	if err != nil || again.ID != p.ID || again.ExpiresAt.Sub(fx.clock.Now()) != 10*time.Minute || again.AttemptsRemaining != 2 {
 		t.Fatalf("resend %+v, error %v", again, err)
 	}
-	if w.mail.code() == old {
+	if fx.mail.lastCode() == old {
 		t.Fatal("the same code was sent again")
 	}
-	_, err = w.verify(p, old)
+	_, err = fx.tryCode(p, old)
 	wantFault(t, "the old code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
-	if _, err := w.verify(p, w.mail.code()); err != nil {
+	if _, err := fx.tryCode(p, fx.mail.lastCode()); err != nil {
 		t.Errorf("the new code: %v", err)
 	}
-	_, err = w.service.Resend(context.Background(), p.ID)
+	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "a used challenge", err, fault.NotFound, auth.CodeNotFound)
-	_, err = w.service.Resend(context.Background(), "44444444-2222-4333-8444-555555555555")
+	_, err = fx.service.Resend(context.Background(), "44444444-2222-4333-8444-555555555555")
 	wantFault(t, "an unknown challenge", err, fault.NotFound, auth.CodeNotFound)
 }
 
 func TestLimitCountsResends(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
+	fx := newFixture(t)
+	p := fx.mustInitiate()
 	for range 4 {
-		if _, err := w.service.Resend(context.Background(), p.ID); err != nil {
+		if _, err := fx.service.Resend(context.Background(), p.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := w.service.Initiate(context.Background(), w.session(), auth.EmailOTP)
+	_, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP)
 	f := wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)
 	if f.Details["retryAfter"] != 3600 {
 		t.Errorf("details %v, want an hour", f.Details)
 	}
-	_, err = w.service.Resend(context.Background(), p.ID)
+	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)
 }
 
 func TestFailedDelivery(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
-	code := w.mail.code()
-	w.mail.err = errors.New("no route")
-	_, err := w.service.Resend(context.Background(), p.ID)
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	code := fx.mail.lastCode()
+	fx.mail.err = errors.New("no route")
+	_, err := fx.service.Resend(context.Background(), p.ID)
 	if !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("resend: %v, want fault.Unavailable", err)
 	}
-	_, err = w.verify(p, code)
+	_, err = fx.tryCode(p, code)
 	wantFault(t, "a challenge whose code was not delivered", err, fault.Invalid, auth.CodeInvalidInput)
 	for range 10 {
-		if _, err := w.service.Initiate(context.Background(), w.session(), auth.EmailOTP); !fault.Is(err, fault.Unavailable) {
+		if _, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("initiate: %v, want fault.Unavailable", err)
 		}
 	}
-	if w.throttle.used != 1 {
-		t.Errorf("%d codes counted, want the delivered one", w.throttle.used)
+	if fx.throttle.used != 1 {
+		t.Errorf("%d codes counted, want the delivered one", fx.throttle.used)
 	}
 }
 
-// TestResendsAtOnce makes a resend while another one is being delivered, and wants the code of the one that is delivered good,
-// whichever was asked for first.
+// TestResendsAtOnce resends a code while another one is being delivered, and checks that the code
+// that was delivered is valid, whichever was requested first.
 func TestResendsAtOnce(t *testing.T) {
 	for name, firstFails := range map[string]bool{"the first fails": true, "the second fails": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			p := w.initiate()
+			fx := newFixture(t)
+			p := fx.mustInitiate()
 			fails := func(is bool) {
-				w.mail.err = nil
+				fx.mail.err = nil
 				if is {
-					w.mail.err = errors.New("no route")
+					fx.mail.err = errors.New("no route")
 				}
 			}
 			resend := func(is bool) {
-				if _, err := w.service.Resend(t.Context(), p.ID); (err != nil) != is {
+				if _, err := fx.service.Resend(t.Context(), p.ID); (err != nil) != is {
 					t.Errorf("resend: %v, want a failure: %t", err, is)
 				}
 			}
-			w.mail.then = func() {
+			fx.mail.then = func() {
 				fails(!firstFails)
 				resend(!firstFails)
 				fails(firstFails)
 			}
 			resend(firstFails)
-			if _, err := w.verify(p, w.mail.code()); err != nil {
+			if _, err := fx.tryCode(p, fx.mail.lastCode()); err != nil {
 				t.Errorf("the code that was delivered: %v", err)
 			}
-			if w.throttle.used != 2 {
-				t.Errorf("%d codes counted, want those that were delivered", w.throttle.used)
+			if fx.throttle.used != 2 {
+				t.Errorf("%d codes counted, want those that were delivered", fx.throttle.used)
 			}
 		})
 	}
 }
 
-func TestMethodsThatAreNotThere(t *testing.T) {
-	w := newWorld(t)
+func TestUnavailableMethods(t *testing.T) {
+	fx := newFixture(t)
 	for _, method := range []auth.StepUpMethod{auth.SMSOTP, auth.AuthenticatorApp, "PIGEON", ""} {
-		_, err := w.service.Initiate(context.Background(), w.session(), method)
+		_, err := fx.service.Initiate(context.Background(), fx.getSession(), method)
 		wantFault(t, string(method), err, fault.Invalid, auth.CodeValidation)
 	}
-	if w.throttle.used != 0 {
-		t.Errorf("%d codes counted, want none", w.throttle.used)
+	if fx.throttle.used != 0 {
+		t.Errorf("%d codes counted, want none", fx.throttle.used)
 	}
 }
 
-func TestHighRiskMayNotAsk(t *testing.T) {
-	w := newWorld(t)
-	s := w.session()
+func TestHighRiskIsRefused(t *testing.T) {
+	fx := newFixture(t)
+	s := fx.getSession()
 	s.TrustLevel = auth.HighRisk
-	_, err := w.service.Initiate(context.Background(), s, auth.EmailOTP)
+	_, err := fx.service.Initiate(context.Background(), s, auth.EmailOTP)
 	wantFault(t, "HIGH_RISK", err, fault.Forbidden, auth.CodeInsufficientTrust)
 }
 
 func TestNothingSecretIsLogged(t *testing.T) {
-	w := newWorld(t)
-	p := w.initiate()
-	guess := wrong(w.mail.code())
-	_, wrongErr := w.verify(p, guess)
-	passed, err := w.verify(p, w.mail.code())
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	guess := wrongCode(fx.mail.lastCode())
+	_, wrongErr := fx.tryCode(p, guess)
+	passed, err := fx.tryCode(p, fx.mail.lastCode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(w.events(""))
+	text, err := json.Marshal(fx.findEvents(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{string(guess), string(w.mail.code()), string(passed.DeviceToken), "anna@example.com"} {
+	for _, s := range []string{string(guess), string(fx.mail.lastCode()), string(passed.DeviceToken), "anna@example.com"} {
 		if strings.Contains(string(text)+wrongErr.Error(), s) {
 			t.Errorf("%q is in the audit log or in an error", s)
 		}
 	}
-	c, err := w.ports.Challenges.Get(context.Background(), p.ID)
-	if err != nil || strings.Contains(string(c.CodeHash), string(w.mail.code())) || len(c.CodeHash) != 32 {
+	c, err := fx.ports.Challenges.Get(context.Background(), p.ID)
+	if err != nil || strings.Contains(string(c.CodeHash), string(fx.mail.lastCode())) || len(c.CodeHash) != 32 {
 		t.Errorf("code hash of %d bytes, error %v", len(c.CodeHash), err)
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Passed is what a right code brings.
+// Passed is the result of a right code.
 type Passed struct {
 	TrustLevel  auth.TrustLevel
-	DeviceToken auth.DeviceSecret // by which the device proves itself (contract A-37)
+	DeviceToken auth.DeviceSecret // the new token of the device (contract A-37)
 }
 
-// Verify compares a code with that of a challenge. The right one raises the session that asked to
-// FULL_TRUST, confirms its device and gives it a token (contract A-43).
+// Verify checks a code against a challenge. The right code raises the session of the challenge to
+// FULL_TRUST, confirms its device and returns a new device token (contract A-43).
 //
-// It returns fault.Invalid with code invalid_input when the challenge is unknown, used, expired or
+// It returns fault.Invalid with code invalid_input if the challenge is unknown, used, expired or
 // void, or its session has ended; fault.Unauthenticated with code invalid_otp for a wrong code;
-// fault.Exhausted with code rate_limit_exceeded and the detail retryAfter, to the challenge's end,
-// when no try is left, whatever the code. Each try is counted while the challenge is locked, so
-// concurrent guesses get no more tries than others (contract A-42).
+// fault.Exhausted with code rate_limit_exceeded and the detail retryAfter, until the challenge
+// expires, if no attempt is left, for any code. Each attempt is counted while the challenge is
+// locked, so concurrent guesses get no more attempts (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
-	var t trial
+	var t verification
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		t = trial{now: s.ports.Clock.Now(), id: id, code: code} // a retried transaction begins anew
-		return s.attempt(ctx, &t)
+		t = verification{now: s.ports.Clock.Now(), id: id, code: code} // a retried transaction begins anew
+		return s.verifyCode(ctx, &t)
 	})
 	switch {
 	case err != nil:
@@ -40,8 +40,8 @@ func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP
 	return t.passed, nil
 }
 
-// trial is one verification under way.
-type trial struct {
+// verification is the state of one call of Verify.
+type verification struct {
 	now  time.Time
 	id   auth.ChallengeID
 	code auth.OTP
@@ -49,24 +49,24 @@ type trial struct {
 	challenge auth.Challenge
 	session   auth.Session
 	passed    Passed
-	refusal   error // what must be stored and is refused nevertheless
+	refusal   error // the error to return although the transaction is committed
 	reason    string
 }
 
-// attempt takes one try.
-func (s *Service) attempt(ctx context.Context, t *trial) error {
+// verifyCode counts one attempt and handles its result.
+func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	right := false
 	err := s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
 			t.refusal, t.reason = errChallenge(), ReasonClosed
 		case c.Attempts >= s.config.Attempts:
-			t.refusal, t.reason = s.errNoTry(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
+			t.refusal, t.reason = s.errNoAttemptLeft(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
 		case c.Method == auth.AuthenticatorApp:
-			count(c, false) // before the code is looked at, which is not to be done while the store changes the challenge
+			countAttempt(c, false) // counted first, because the code must not be checked while the challenge is locked
 		default:
 			right = s.isCode(c, t.code)
-			count(c, right)
+			countAttempt(c, right)
 		}
 		t.challenge = *c
 		return nil
@@ -75,20 +75,21 @@ func (s *Service) attempt(ctx context.Context, t *trial) error {
 		return errChallenge()
 	}
 	if err == nil && t.refusal == nil && t.challenge.Method == auth.AuthenticatorApp {
-		right, err = s.authenticate(ctx, t)
+		right, err = s.verifyAuthenticator(ctx, t)
 	}
 	if err != nil {
 		return err
 	}
 	if right {
-		return s.raise(ctx, t)
+		return s.raiseTrust(ctx, t)
 	}
-	return s.miss(ctx, t)
+	return s.recordFailure(ctx, t)
 }
 
-// authenticate takes a code of the person's authenticator, which is good once, here or at a login,
-// and passes the challenge. Recovery codes are for logins only (contract A-19).
-func (s *Service) authenticate(ctx context.Context, t *trial) (right bool, err error) {
+// verifyAuthenticator reports whether the code is a valid code of the person's authenticator. It
+// uses up the code, which is valid once, here or at a login, and marks the challenge as passed.
+// Recovery codes are for logins only (contract A-19).
+func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (right bool, err error) {
 	err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
 		right, err = s.secondFactor.TakeTOTP(a, t.code, t.now)
 		return err
@@ -98,13 +99,13 @@ func (s *Service) authenticate(ctx context.Context, t *trial) (right bool, err e
 	}
 	return true, s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		c.Attempts--
-		count(c, true)
+		countAttempt(c, true)
 		return nil
 	})
 }
 
-// count marks a challenge passed, or a try of it used.
-func count(c *auth.Challenge, right bool) {
+// countAttempt marks a challenge as passed, or counts a wrong code.
+func countAttempt(c *auth.Challenge, right bool) {
 	if right {
 		c.State = auth.ChallengePassed
 		return
@@ -112,9 +113,9 @@ func count(c *auth.Challenge, right bool) {
 	c.Attempts++
 }
 
-// raise gives the session and its device what the right code brings. It changes the device before the session, as devices does,
-// so that neither waits for the other.
-func (s *Service) raise(ctx context.Context, t *trial) error {
+// raiseTrust confirms the device and raises the session to FULL_TRUST. It changes the device before
+// the session, in the same order as package devices, so that there is no deadlock.
+func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	session, err := s.ports.Sessions.Get(ctx, t.challenge.SessionID)
 	if err != nil {
 		return err
@@ -137,13 +138,14 @@ func (s *Service) raise(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.passed.TrustLevel = auth.FullTrust
-	return s.ports.Trail.Record(ctx, event(&t.session, t.id, true, map[string]any{
+	return s.ports.Trail.Record(ctx, auditEntry(&t.session, t.id, true, map[string]any{
 		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
 	}))
 }
 
-// miss stores a try that failed: a wrong code, or any code when the challenge is closed or no try is left.
-func (s *Service) miss(ctx context.Context, t *trial) error {
+// recordFailure records a failed attempt: a wrong code, or any code if the challenge is closed or
+// no attempt is left.
+func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 	var err error
 	if t.session, err = s.ports.Sessions.Get(ctx, t.challenge.SessionID); err != nil {
 		return err
@@ -151,20 +153,20 @@ func (s *Service) miss(ctx context.Context, t *trial) error {
 	if !t.session.Active(t.now) {
 		return errChallenge()
 	}
-	tell := func(reason string) audit.Entry {
-		return event(&t.session, t.id, false, map[string]any{
+	newEntry := func(reason string) audit.Entry {
+		return auditEntry(&t.session, t.id, false, map[string]any{
 			"action": ActionVerify, "method": string(t.challenge.Method), "reason": reason,
 		})
 	}
 	if t.refusal != nil {
-		return s.ports.Trail.Record(ctx, tell(t.reason))
+		return s.ports.Trail.Record(ctx, newEntry(t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
 		WithDetail("attemptsRemaining", remaining)
-	entries := []audit.Entry{tell(ReasonWrongCode)}
+	entries := []audit.Entry{newEntry(ReasonWrongCode)}
 	if remaining <= 0 {
-		used := tell(ReasonUsedUp)
+		used := newEntry(ReasonUsedUp)
 		used.Type = auth.SuspiciousActivity
 		entries = append(entries, used)
 	}
