@@ -6,16 +6,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Draft is a body that is a JSON object, not yet checked against the rules of documents, because
-// permission is checked between the two (contract R-6).
+// Draft is a body that is a JSON object, before the rules of documents are checked: permission is
+// checked after reading and before the rules (contract R-6).
 type Draft struct {
 	text []byte
 	root node
 }
 
-// ParseDraft reads the body of publish and update. A body that is no JSON
-// object, holds a NUL, or nests or spreads without measure is fault.Invalid.
-// The body is not kept.
+// ParseDraft reads the body of publish and update. It returns fault.Invalid for a body that is not
+// a JSON object, contains a NUL, or exceeds the bounds of depth and number of values. It does not
+// keep the body.
 func ParseDraft(body []byte) (Draft, error) {
 	text, root, err := parseObject(body)
 	if err != nil {
@@ -24,43 +24,41 @@ func ParseDraft(body []byte) (Draft, error) {
 	return Draft{text, root}, nil
 }
 
-// Name returns the server name as the body has it; empty when it has none.
+// Name returns the server name of the body, or "" without one. It is not checked.
 func (d Draft) Name() string {
-	name, _ := d.root.str("name")
+	name, _ := d.root.stringProperty("name")
 	return name
 }
 
-// Version returns the version as the body has it; empty when it has none.
+// Version returns the version of the body, or "" without one. It is not checked.
 func (d Draft) Version() string {
-	version, _ := d.root.str("version")
+	version, _ := d.root.stringProperty("version")
 	return version
 }
 
-// Issues returns all that is wrong with the document, warnings too, in the
-// order of the document. Empty is a document without fault.
+// Issues returns all mistakes of the document, including warnings, in the order of the document.
 func (d Draft) Issues() []Issue {
-	return d.check().issues()
+	return d.checkRules().sortedIssues()
 }
 
-// Document returns the document. One that breaks rules is fault.Invalid with
-// code CodeRules; the sentence names each field by JSON path with its rule.
+// Document returns the document. If it breaks rules, Document returns fault.Invalid with code
+// CodeRules; the message has the JSON path and the rule of each field.
 func (d Draft) Document() (Document, error) {
-	if refusal := d.check().refusal("document"); refusal != "" {
+	if refusal := d.checkRules().refusalText("document"); refusal != "" {
 		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
 	}
 	return d.asDocument()
 }
 
-// Tolerated returns the document of a draft that may break rules, as documents
-// of other registries do: only its name and version must keep theirs, and no
-// property may stand twice in one object. Anything else wrong with it is
-// passed over; what is not is fault.Invalid as of Document.
+// Tolerated returns the document of a draft from another registry, which may break rules. Only the
+// rules of name and version apply, and no object may have a property twice. Tolerated ignores all
+// other mistakes; for these it returns fault.Invalid as Document does.
 func (d Draft) Tolerated() (Document, error) {
-	r := d.check()
-	if r.more == 0 { // past that many, nothing is passed over
-		r.found = slices.DeleteFunc(r.found, func(l located) bool { return l.Type != IssueJSON })
+	r := d.checkRules()
+	if r.more == 0 { // with more than maxIssues, no mistake is ignored
+		r.found = slices.DeleteFunc(r.found, func(l locatedIssue) bool { return l.Type != IssueJSON })
 	}
-	if refusal := r.refusal("document"); refusal != "" {
+	if refusal := r.refusalText("document"); refusal != "" {
 		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
 	}
 	return d.asDocument()
@@ -78,16 +76,17 @@ func (d Draft) asDocument() (Document, error) {
 	return Document{name, version, d.text, remotesOf(&d.root), packagesOf(&d.root)}, nil
 }
 
-func (d Draft) check() *report {
+// checkRules returns all issues of the draft.
+func (d Draft) checkRules() *report {
 	r := new(report)
-	object(serverShape)(r, place{}, &d.root)
-	findDuplicates(r, place{}, &d.root)
-	warnings(r, place{}, &d.root)
+	objectCheck(serverShape)(r, location{}, &d.root)
+	findDuplicates(r, location{}, &d.root)
+	addWarnings(r, location{}, &d.root)
 	return r
 }
 
-// Document is a server document that keeps every rule of documents (contract ).
-// Draft.Document makes one.
+// Document is a server document. Draft.Document makes one that keeps all rules of documents
+// (contract ), Draft.Tolerated one that may break some.
 type Document struct {
 	name     Name
 	version  Version
@@ -102,19 +101,18 @@ func (d Document) Name() Name { return d.name }
 // Version returns the version of the server.
 func (d Document) Version() Version { return d.version }
 
-// Bytes returns the document as it was sent, as compact JSON: property order,
-// numbers, escapes and properties that are null stay. It must not be changed.
+// Bytes returns the document as compact JSON: property order, numbers, escapes and null properties
+// are as they were sent. The caller must not change it.
 func (d Document) Bytes() []byte { return d.text }
 
-// Remotes returns the addresses of the remotes, each once, in the order of the
-// document.
+// Remotes returns the URLs of the remotes, each once, in the order of the document.
 func (d Document) Remotes() []RemoteURL { return d.remotes }
 
-// Packages returns what the document says of its packages, in its order.
+// Packages returns the packages of the document, in its order.
 func (d Document) Packages() []PackageRef { return d.packages }
 
-// PackageRef is what a document says of a package, as far as it tells where
-// the package is. Optional fields are empty where the document has none.
+// PackageRef identifies a package by the properties of the document. Optional fields are empty when
+// the document does not have them.
 type PackageRef struct {
 	RegistryType    string
 	RegistryBaseURL string
@@ -126,10 +124,10 @@ type PackageRef struct {
 func remotesOf(root *node) []RemoteURL {
 	var all []RemoteURL
 	seen := make(map[RemoteURL]bool)
-	remotes := root.list("remotes")
+	remotes := root.itemsOf("remotes")
 	for i := range remotes {
-		address, ok := remotes[i].str("url")
-		if u := remoteURL(address); ok && !seen[u] {
+		address, ok := remotes[i].stringProperty("url")
+		if u := comparableURL(address); ok && !seen[u] {
 			seen[u] = true
 			all = append(all, u)
 		}
@@ -139,7 +137,7 @@ func remotesOf(root *node) []RemoteURL {
 
 func packagesOf(root *node) []PackageRef {
 	var all []PackageRef
-	packages := root.list("packages")
+	packages := root.itemsOf("packages")
 	for i := range packages {
 		p := &packages[i]
 		var ref PackageRef
@@ -147,7 +145,7 @@ func packagesOf(root *node) []PackageRef {
 			"registryType": &ref.RegistryType, "registryBaseUrl": &ref.RegistryBaseURL, "identifier": &ref.Identifier,
 			"version": &ref.Version, "fileSha256": &ref.FileSHA256,
 		} {
-			*field, _ = p.str(name)
+			*field, _ = p.stringProperty(name)
 		}
 		all = append(all, ref)
 	}

@@ -17,18 +17,18 @@ import (
 
 var update = flag.Bool("update", false, "renew the golden files")
 
-// TestBadDocuments reads files that are named after their defect. What is said
-// of each is in testdata/bad.golden.
+// TestBadDocuments reads files that are named after their defect. testdata/bad.golden has the
+// issues of each.
 func TestBadDocuments(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
-	for name, body := range files(t, "bad") {
+	for name, body := range testFiles(t, "bad") {
 		draft, err := ParseDraft(body)
 		if err != nil {
 			t.Errorf("%s: ParseDraft = %v, want none", name, err)
 			continue
 		}
-		if _, err := draft.Document(); fault.KindOf(err) != fault.Invalid || code(err) != CodeRules {
+		if _, err := draft.Document(); fault.KindOf(err) != fault.Invalid || codeOf(err) != CodeRules {
 			t.Errorf("%s: Document = %v, want a fault with code %s", name, err, CodeRules)
 		}
 		fmt.Fprintf(&said, "%s\n", name)
@@ -36,13 +36,13 @@ func TestBadDocuments(t *testing.T) {
 			fmt.Fprintf(&said, "  %s %s %s [%s] %s\n", issue.Severity, issue.Type, issue.Path, issue.Reference, issue.Message)
 		}
 	}
-	golden(t, "testdata/bad.golden", said.String())
+	checkGolden(t, "testdata/bad.golden", said.String())
 }
 
 func TestGoodDocuments(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
-	for name, body := range files(t, "good") {
+	for name, body := range testFiles(t, "good") {
 		draft, err := ParseDraft(body)
 		if err != nil {
 			t.Errorf("%s: ParseDraft = %v, want none", name, err)
@@ -60,14 +60,14 @@ func TestGoodDocuments(t *testing.T) {
 			fmt.Fprintf(&said, "%s: %s %s %s [%s] %s\n", name, issue.Severity, issue.Type, issue.Path, issue.Reference, issue.Message)
 		}
 	}
-	golden(t, "testdata/good.golden", said.String())
+	checkGolden(t, "testdata/good.golden", said.String())
 }
 
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
-	for name, body := range files(t, "malformed") {
+	for name, body := range testFiles(t, "malformed") {
 		_, err := ParseDraft(body)
-		if fault.KindOf(err) != fault.Invalid || code(err) == CodeRules {
+		if fault.KindOf(err) != fault.Invalid || codeOf(err) == CodeRules {
 			t.Errorf("%s: ParseDraft = %v, want a fault of kind Invalid without code", name, err)
 		}
 	}
@@ -77,9 +77,9 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-func TestDocumentTellsWhatItHolds(t *testing.T) {
+func TestDocumentReturnsItsProperties(t *testing.T) {
 	t.Parallel()
-	doc := document(t, `{"name":"com.example/weather","description":"d","version":"v1","packages":[
+	doc := mustDocument(t, `{"name":"com.example/weather","description":"d","version":"v1","packages":[
 		{"registryType":"mcpb","registryBaseUrl":"https://example.com","identifier":"https://example.com/a","version":"2","fileSha256":"`+strings.Repeat("a", 64)+`","transport":{"type":"stdio"}},
 		{"registryType":"oci","identifier":"b","version":null,"transport":{"type":"stdio"}}],
 		"remotes":[{"type":"sse","url":"HTTPS://Example.COM:443/A"},{"type":"streamable-http","url":"https://example.com/A"},{"type":"sse","url":"https://example.com/a"}]}`)
@@ -102,7 +102,7 @@ func TestDocumentKeepsItsText(t *testing.T) {
 	t.Parallel()
 	sent := "{ \"version\" : \"1\",\n\"name\":\"com.example\\/weather\", \"title\":null, \"description\":\"<&>\u2028\\ud83d\\ude00\", \"_meta\":{\"com.example/n\":[1.50, 1E400, 12345678901234567890]}}"
 	want := "{\"version\":\"1\",\"name\":\"com.example\\/weather\",\"title\":null,\"description\":\"<&>\u2028\\ud83d\\ude00\",\"_meta\":{\"com.example/n\":[1.50,1E400,12345678901234567890]}}"
-	doc := document(t, sent)
+	doc := mustDocument(t, sent)
 	if string(doc.Bytes()) != want {
 		t.Errorf("Bytes = %s, want %s", doc.Bytes(), want)
 	}
@@ -158,13 +158,13 @@ func TestRemoteURL(t *testing.T) {
 		"{Origin}/Path":                        "{Origin}/Path",
 		"{scheme}://Host/":                     "{scheme}://Host/",
 	} {
-		if got := remoteURL(sent); got != want {
+		if got := comparableURL(sent); got != want {
 			t.Errorf("remoteURL(%s) = %s, want %s", sent, got, want)
 		}
 	}
 }
 
-func document(t *testing.T, body string) Document {
+func mustDocument(t *testing.T, body string) Document {
 	t.Helper()
 	draft, err := ParseDraft([]byte(body))
 	if err != nil {
@@ -177,8 +177,8 @@ func document(t *testing.T, body string) Document {
 	return doc
 }
 
-// files yields the files of a folder of testdata in the order of their names.
-func files(t testing.TB, folder string) func(func(string, []byte) bool) {
+// testFiles yields the files of a folder of testdata in the order of their names.
+func testFiles(t testing.TB, folder string) func(func(string, []byte) bool) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.json"))
 	if err != nil || len(paths) == 0 {
@@ -197,7 +197,7 @@ func files(t testing.TB, folder string) func(func(string, []byte) bool) {
 	}
 }
 
-func golden(t *testing.T, path, got string) {
+func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
@@ -223,10 +223,10 @@ func golden(t *testing.T, path, got string) {
 
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
-	return reflect.DeepEqual(decoded(t, a), decoded(t, b))
+	return reflect.DeepEqual(decodeJSON(t, a), decodeJSON(t, b))
 }
 
-func decoded(t *testing.T, text []byte) any {
+func decodeJSON(t *testing.T, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -237,7 +237,7 @@ func decoded(t *testing.T, text []byte) any {
 	return v
 }
 
-func code(err error) fault.Code {
+func codeOf(err error) fault.Code {
 	if f, ok := fault.As(err); ok {
 		return f.Code
 	}

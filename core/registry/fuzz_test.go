@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// FuzzDocument: no body makes the parser fail otherwise than by its fault, and
-// a document that is accepted is accepted again from its own bytes, which stay.
+// FuzzDocument: every error of the parser is a fault, and a document that is accepted is accepted
+// again from its own bytes, which do not change.
 func FuzzDocument(f *testing.F) {
 	for _, folder := range []string{"good", "bad", "malformed"} {
-		for _, body := range files(f, folder) {
+		for _, body := range testFiles(f, folder) {
 			f.Add(body)
 		}
 	}
@@ -41,8 +41,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// FuzzVersion: what parses is kept as it is, and semantic versions equal
-// themselves in precedence.
+// FuzzVersion: what parses is kept as it is, and semantic versions equal themselves in precedence.
 func FuzzVersion(f *testing.F) {
 	for _, s := range []string{"1.0.0", "v1.2.3-rc.1+b", "^1", "1.0 - 2.0", "1||2", "x", "latest", "", "1.0.0-alpha.01"} {
 		f.Add(s)

@@ -15,7 +15,7 @@ const (
 	ActionEdit    Action = "edit"
 )
 
-// ParseAction returns the action of a name; any other is fault.Invalid.
+// ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
 	switch a := Action(s); a {
 	case ActionPublish, ActionEdit:
@@ -24,15 +24,15 @@ func ParseAction(s string) (Action, error) {
 	return "", fault.Newf(fault.Invalid, "", "action must be publish or edit, not %s", quote(s))
 }
 
-// Holder is who holds a grant: the user id that the authority names.
+// Holder is the user id of the holder of a grant.
 type Holder string
 
-// Pattern selects server names: "*", a prefix ending in "*", or one exact
-// name; case-sensitive. ParsePattern makes one; the zero value selects none.
+// Pattern selects server names: "*", a prefix that ends in "*", or one exact name; case-sensitive.
+// ParsePattern makes one; the zero value selects no name.
 type Pattern struct{ value string }
 
-// ParsePattern returns the pattern written in s: 1 to 200 characters that names can have,
-// optionally with a "*" at the end (contract R-35). Anything else is fault.Invalid.
+// ParsePattern returns the pattern that s contains: 1 to 200 characters that names can have,
+// optionally with a "*" at the end (contract R-35). It returns fault.Invalid for anything else.
 func ParsePattern(s string) (Pattern, error) {
 	prefix, wild := strings.CutSuffix(s, "*")
 	switch {
@@ -54,7 +54,7 @@ func ParsePattern(s string) (Pattern, error) {
 // String returns the pattern as it was given.
 func (p Pattern) String() string { return p.value }
 
-// Matches tells whether the pattern selects the name.
+// Matches reports whether the pattern selects the name.
 func (p Pattern) Matches(name Name) bool {
 	if prefix, wild := strings.CutSuffix(p.value, "*"); wild {
 		return strings.HasPrefix(name.value, prefix)
@@ -69,6 +69,7 @@ type Grant struct {
 	Pattern Pattern
 }
 
+// neverInName reports whether no server name contains the character.
 func neverInName(r rune) bool {
 	return notIdentifier(r) && r != '.' && r != '_' && r != '/'
 }

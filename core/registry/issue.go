@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// CodeRules marks the failure of a document that breaks rules, which is 422. Other faults of kind
-// Invalid are malformed requests, which are 400 (contract R-5).
+// CodeRules is the code of a fault for a document that breaks rules, which is status 422. Other
+// faults of kind Invalid are malformed requests, which are status 400 (contract R-5).
 const CodeRules fault.Code = "document_rules"
 
-// Bounds of what is told of a document with very many faults.
+// Bounds of a report on a document with very many faults.
 const (
-	maxIssues = 1000 // kept, the rest counted
-	maxNamed  = 50   // named in one sentence
+	maxIssues = 1000 // issues in a report; more are only counted
+	maxNamed  = 50   // issues in one message
 	maxQuoted = 64   // characters quoted from a document
 )
 
@@ -25,13 +25,13 @@ type IssueType string
 
 // The types of issues.
 const (
-	IssueJSON     IssueType = "json"     // JSON that does not mean one thing
-	IssueSchema   IssueType = "schema"   // one value breaks its row of the tables
-	IssueSemantic IssueType = "semantic" // values do not fit each other or their meaning
-	IssueLinter   IssueType = "linter"   // allowed, but hardly meant
+	IssueJSON     IssueType = "json"     // JSON with more than one meaning
+	IssueSchema   IssueType = "schema"   // one value breaks a rule of its property
+	IssueSemantic IssueType = "semantic" // values contradict each other or their meaning
+	IssueLinter   IssueType = "linter"   // allowed, but probably a mistake
 )
 
-// Severity tells whether an issue keeps a document from being published.
+// Severity says whether an issue prevents the publication of a document.
 type Severity string
 
 // The severities of issues.
@@ -40,16 +40,16 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Issue is one thing that is wrong, or looks wrong, in a document.
+// Issue is a mistake, or a probable mistake, in a document.
 type Issue struct {
 	Type      IssueType
-	Path      string // JSON path, such as packages[0].transport.url; empty for the whole document
+	Path      string // JSON path, for example packages[0].transport.url; empty for the whole document
 	Message   string // what to change; it does not repeat the path
 	Severity  Severity
-	Reference string // the rule, as table/property/rule, such as ServerDetail/name/pattern
+	Reference string // the rule, as table/property/rule, for example ServerDetail/name/pattern
 }
 
-// problem is an issue that does not know yet where it stands.
+// problem is an issue without its location.
 type problem struct {
 	kind     IssueType
 	rule     string
@@ -64,24 +64,24 @@ func semanticProblem(rule, format string, args ...any) *problem {
 	return &problem{IssueSemantic, rule, fmt.Sprintf(format, args...)}
 }
 
-func warning(rule, format string, args ...any) *problem {
+func linterProblem(rule, format string, args ...any) *problem {
 	return &problem{IssueLinter, rule, fmt.Sprintf(format, args...)}
 }
 
-// report gathers issues and where in the document they stand.
+// report collects issues and their locations in the document.
 type report struct {
-	found []located
+	found []locatedIssue
 	more  int // errors beyond maxIssues
 }
 
-type located struct {
+type locatedIssue struct {
 	Issue
 	offset int
 }
 
-// add notes a problem with v; none is no issue. Warnings come after all errors,
-// so that they take no room from them, and are dropped where there is none.
-func (r *report) add(v *node, at place, p *problem) {
+// addProblem adds a problem of the value v; a nil problem is ignored. A full report counts further
+// errors and drops further warnings. Warnings are added after all errors.
+func (r *report) addProblem(v *node, at location, p *problem) {
 	if p == nil {
 		return
 	}
@@ -89,52 +89,53 @@ func (r *report) add(v *node, at place, p *problem) {
 	if p.kind == IssueLinter {
 		severity = SeverityWarning
 	}
-	if r.full() {
+	if r.isFull() {
 		if severity == SeverityError {
 			r.more++
 		}
 		return
 	}
-	r.found = append(r.found, located{Issue{p.kind, at.path, p.sentence, severity, at.rule + "/" + p.rule}, v.offset})
+	r.found = append(r.found, locatedIssue{Issue{p.kind, at.path, p.sentence, severity, at.rule + "/" + p.rule}, v.offset})
 }
 
-func (r *report) full() bool { return len(r.found) >= maxIssues }
+func (r *report) isFull() bool { return len(r.found) >= maxIssues }
 
-// issues returns what was found in the order of the document.
-func (r *report) issues() []Issue {
-	slices.SortStableFunc(r.found, func(a, b located) int { return a.offset - b.offset })
+// sortedIssues returns the issues in the order of the document.
+func (r *report) sortedIssues() []Issue {
+	slices.SortStableFunc(r.found, func(a, b locatedIssue) int { return a.offset - b.offset })
 	all := make([]Issue, 0, len(r.found)+1)
 	for _, l := range r.found {
 		all = append(all, l.Issue)
 	}
 	if r.more > 0 {
-		all = append(all, Issue{IssueSchema, "", unlisted(r.more), SeverityError, "ServerDetail/issues"})
+		all = append(all, Issue{IssueSchema, "", unlistedMessage(r.more), SeverityError, "ServerDetail/issues"})
 	}
 	return all
 }
 
-func unlisted(n int) string {
+// unlistedMessage returns the message about the issues beyond maxIssues.
+func unlistedMessage(n int) string {
 	if n == 1 {
 		return "1 more issue is not listed"
 	}
 	return fmt.Sprintf("%d more issues are not listed", n)
 }
 
-// errors returns the issues that are no warnings.
-func (r *report) errors() []Issue {
-	return slices.DeleteFunc(r.issues(), func(i Issue) bool { return i.Severity == SeverityWarning })
+// errorIssues returns the issues that are not warnings.
+func (r *report) errorIssues() []Issue {
+	return slices.DeleteFunc(r.sortedIssues(), func(i Issue) bool { return i.Severity == SeverityWarning })
 }
 
-// refusal names each broken rule by path and rule, the first maxNamed of them;
-// empty when none is broken.
-func (r *report) refusal(subject string) string {
-	broken := r.errors()
+// refusalText returns a message with the path and the rule of the first maxNamed errors, or ""
+// without errors.
+func (r *report) refusalText(subject string) string {
+	broken := r.errorIssues()
 	if len(broken) == 0 {
 		return ""
 	}
 	total := len(broken)
 	if r.more > 0 {
-		total += r.more - 1 // the last one stands for them
+		total += r.more - 1 // the last issue represents them
 	}
 	var b strings.Builder
 	if total == 1 {
@@ -154,7 +155,7 @@ func (r *report) refusal(subject string) string {
 	return b.String()
 }
 
-// quote shows a value of the document, shortened, on one line.
+// quote returns a value of the document, shortened, on one line and in quotes.
 func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
 
 func shorten(s string) string {

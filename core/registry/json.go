@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Bounds of JSON that is read into a tree; no server document comes near.
+// Bounds of a JSON text; server documents are far below them.
 const (
 	maxDepth  = 64
 	maxValues = 65_536
@@ -35,8 +35,8 @@ func (k kind) String() string { return kindNames[k] }
 // node is one value of a JSON text.
 type node struct {
 	kind    kind
-	offset  int      // where it begins in the compact text
-	size    int      // its length there, in bytes
+	offset  int      // the position in the compact text
+	size    int      // the length there, in bytes
 	text    string   // the content of a string
 	items   []node   // of an array
 	members []member // of an object, in the order of the text
@@ -47,8 +47,8 @@ type member struct {
 	value node
 }
 
-// get returns the value of a property, or nil when it is missing or null (contract R-9).
-func (n *node) get(name string) *node {
+// property returns the value of a property, or nil when it is missing or null (contract R-9).
+func (n *node) property(name string) *node {
 	if n == nil {
 		return nil
 	}
@@ -60,34 +60,34 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// str returns the value of a property that is a string.
-func (n *node) str(name string) (string, bool) {
-	v := n.get(name)
+// stringProperty returns the text of a property, or false when the property is not a string.
+func (n *node) stringProperty(name string) (string, bool) {
+	v := n.property(name)
 	if v == nil || v.kind != kindString {
 		return "", false
 	}
 	return v.text, true
 }
 
-// list returns the items of a property that is an array.
-func (n *node) list(name string) []node {
-	if v := n.get(name); v != nil {
+// itemsOf returns the items of a property that is an array.
+func (n *node) itemsOf(name string) []node {
+	if v := n.property(name); v != nil {
 		return v.items
 	}
 	return nil
 }
 
-// parseObject reads a body that must be one JSON object and returns its
-// compact form and its tree. The faults are of kind Invalid.
+// parseObject reads a body that must be one JSON object and returns its compact form and its tree.
+// Its errors are fault.Invalid.
 func parseObject(body []byte) ([]byte, node, error) {
 	if !utf8.Valid(body) {
-		return nil, node{}, malformed("body is not valid UTF-8")
+		return nil, node{}, malformedBody("body is not valid UTF-8")
 	}
 	if bytes.HasPrefix(body, []byte("\ufeff")) {
-		return nil, node{}, malformed("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return nil, node{}, malformedBody("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, node{}, malformed("body is empty, a JSON object is needed")
+		return nil, node{}, malformedBody("body is empty, a JSON object is needed")
 	}
 	var compact bytes.Buffer
 	compact.Grow(len(body))
@@ -96,19 +96,19 @@ func parseObject(body []byte) ([]byte, node, error) {
 	}
 	text := compact.Bytes()
 	if text[0] != '{' {
-		return nil, node{}, malformed("body must be a JSON object")
+		return nil, node{}, malformedBody("body must be a JSON object")
 	}
 	if err := checkEscapes(text); err != nil {
 		return nil, node{}, err
 	}
-	w := walker{text: text}
-	root, err := w.value(1)
+	w := jsonReader{text: text}
+	root, err := w.readValue(1)
 	return text, root, err
 }
 
-// checkEscapes refuses what JSON can write and text cannot hold: a NUL, and
-// half of a surrogate pair (RFC 8259, 8.2). In valid JSON a backslash stands
-// only in strings, before one more character at least.
+// checkEscapes refuses escapes that text cannot represent: a NUL, and half of a surrogate pair
+// (RFC 8259, section 8.2). In valid JSON a backslash occurs only in strings, before at least one
+// more character.
 func checkEscapes(text []byte) error {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -122,19 +122,19 @@ func checkEscapes(text []byte) error {
 		i += 4
 		switch {
 		case unit == 0:
-			return malformed("body holds a NUL")
+			return malformedBody("body holds a NUL")
 		case !utf16.IsSurrogate(unit):
 			continue
 		case len(text) < i+7 || text[i+1] != '\\' || text[i+2] != 'u' ||
 			utf16.DecodeRune(unit, codeUnit(text[i+3:])) == utf8.RuneError:
-			return malformed("body holds half of a surrogate pair, which is no character")
+			return malformedBody("body holds half of a surrogate pair, which is no character")
 		}
 		i += 6
 	}
 	return nil
 }
 
-// codeUnit reads four hexadecimal digits.
+// codeUnit returns the value of four hexadecimal digits, or 0.
 func codeUnit(text []byte) rune {
 	var unit [2]byte
 	if len(text) < 4 {
@@ -146,14 +146,14 @@ func codeUnit(text []byte) rune {
 	return rune(unit[0])<<8 | rune(unit[1])
 }
 
-// walker reads the tree of a text that is known to be valid, compact JSON.
-type walker struct {
+// jsonReader reads the tree of a text that is known to be valid, compact JSON.
+type jsonReader struct {
 	text   []byte
 	at     int
 	values int
 }
 
-func (w *walker) value(depth int) (node, error) {
+func (w *jsonReader) readValue(depth int) (node, error) {
 	w.values++
 	switch {
 	case depth > maxDepth:
@@ -165,34 +165,34 @@ func (w *walker) value(depth int) (node, error) {
 	var err error
 	switch w.text[w.at] {
 	case '{':
-		err = w.object(&n, depth)
+		err = w.readObject(&n, depth)
 	case '[':
-		err = w.array(&n, depth)
+		err = w.readArray(&n, depth)
 	case '"':
 		n.kind = kindString
-		n.text, err = w.string()
+		n.text, err = w.readString()
 	case 't', 'f':
 		n.kind = kindBoolean
-		w.literal()
+		w.skipLiteral()
 	case 'n':
-		w.literal()
+		w.skipLiteral()
 	default:
 		n.kind = kindNumber
-		w.literal()
+		w.skipLiteral()
 	}
 	n.size = w.at - n.offset
 	return n, err
 }
 
-func (w *walker) object(n *node, depth int) error {
+func (w *jsonReader) readObject(n *node, depth int) error {
 	n.kind = kindObject
-	for w.next('}') {
-		name, err := w.string()
+	for w.nextElement('}') {
+		name, err := w.readString()
 		if err != nil {
 			return err
 		}
 		w.at++ // the colon
-		v, err := w.value(depth + 1)
+		v, err := w.readValue(depth + 1)
 		if err != nil {
 			return err
 		}
@@ -201,10 +201,10 @@ func (w *walker) object(n *node, depth int) error {
 	return nil
 }
 
-func (w *walker) array(n *node, depth int) error {
+func (w *jsonReader) readArray(n *node, depth int) error {
 	n.kind = kindArray
-	for w.next(']') {
-		v, err := w.value(depth + 1)
+	for w.nextElement(']') {
+		v, err := w.readValue(depth + 1)
 		if err != nil {
 			return err
 		}
@@ -213,22 +213,22 @@ func (w *walker) array(n *node, depth int) error {
 	return nil
 }
 
-// next passes over the opening bracket or the comma, and tells whether another
-// element follows or, behind it, the closing bracket.
-func (w *walker) next(closing byte) bool {
+// nextElement skips the opening bracket or the comma. It returns false, and skips the closing
+// bracket, when no element follows.
+func (w *jsonReader) nextElement(closing byte) bool {
 	if w.text[w.at] == closing {
 		w.at++
 		return false
 	}
 	w.at++
-	if w.text[w.at] == closing { // of an empty one: a comma is never last
+	if w.text[w.at] == closing { // empty: a comma is never last
 		w.at++
 		return false
 	}
 	return true
 }
 
-func (w *walker) string() (string, error) {
+func (w *jsonReader) readString() (string, error) {
 	start, escaped := w.at, false
 	for w.at++; w.text[w.at] != '"'; w.at++ {
 		if w.text[w.at] == '\\' {
@@ -247,12 +247,12 @@ func (w *walker) string() (string, error) {
 	return s, nil
 }
 
-// literal passes over what is neither string, array nor object; the root is an
-// object, so a bracket or a comma follows.
-func (w *walker) literal() {
+// skipLiteral skips a value that is not a string, array or object. The root is an object, so a
+// bracket or a comma follows.
+func (w *jsonReader) skipLiteral() {
 	for w.text[w.at] != ',' && w.text[w.at] != ']' && w.text[w.at] != '}' {
 		w.at++
 	}
 }
 
-func malformed(sentence string) error { return fault.New(fault.Invalid, "", sentence) }
+func malformedBody(sentence string) error { return fault.New(fault.Invalid, "", sentence) }

@@ -6,95 +6,95 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Lineage is all versions of one server, on which every change is decided as a whole: after each
-// exactly one of them is latest (contract R-23). It is made from what the store locked, and its
-// changes go back there.
+// Lineage is all versions of one server. Every change is decided on all of them: after each change
+// exactly one version is latest (contract R-23). It is made from the releases that the store
+// locked, and its changes are saved there.
 type Lineage struct {
 	name   Name
 	before []Release
 	now    []Release
 }
 
-// NewLineage returns the lineage of a server from its releases, oldest
-// publication first. The releases are not changed.
+// NewLineage returns the lineage of a server from its releases, oldest publication first. It does
+// not change the slice.
 func NewLineage(name Name, releases []Release) *Lineage {
 	return &Lineage{name, releases, append([]Release(nil), releases...)}
 }
 
-// Publish adds a version. fault.Conflict when it was ever published, deleted or not, and when the
-// server has MaxVersions already (contract R-25).
+// Publish adds a version. It returns fault.Conflict when the version was published before, deleted
+// or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
-	if l.find(version) >= 0 {
+	if l.findVersion(version) >= 0 {
 		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s was published before, and a version is published once", quote(version.value), l.name)
 	}
 	if len(l.now) >= MaxVersions {
-		return Release{}, errFull(l.name)
+		return Release{}, errTooManyVersions(l.name)
 	}
-	at := l.stamp(now)
+	at := l.changeTime(now)
 	l.now = append(l.now, Release{
 		Name: l.name, Version: version, Status: StatusActive, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at,
 	})
-	l.elect(at)
+	l.updateLatest(at)
 	return l.now[len(l.now)-1], nil
 }
 
-// Replace notes that the document of a version was replaced: only its update
-// time moves. fault.NotFound when it is missing or deleted.
+// Replace records that the document of a version was replaced: only its update time changes. It
+// returns fault.NotFound when the version is missing or deleted.
 func (l *Lineage) Replace(version Version, now time.Time) (Release, error) {
-	i, err := l.living(version)
+	i, err := l.findLive(version)
 	if err != nil {
 		return Release{}, err
 	}
-	l.now[i].UpdatedAt = l.stamp(now)
+	l.now[i].UpdatedAt = l.changeTime(now)
 	return l.now[i], nil
 }
 
-// Delete gives a version the status deleted, without a message.
-// fault.NotFound when it is missing or deleted already.
+// Delete gives a version the status deleted, without a message. It returns fault.NotFound when the
+// version is missing or deleted already.
 func (l *Lineage) Delete(version Version, now time.Time) (Release, error) {
-	i, err := l.living(version)
+	i, err := l.findLive(version)
 	if err != nil {
 		return Release{}, err
 	}
-	at := l.stamp(now)
-	l.apply(i, StatusUpdate{status: StatusDeleted}, at)
-	l.elect(at)
+	at := l.changeTime(now)
+	l.applyStatus(i, StatusUpdate{status: StatusDeleted}, at)
+	l.updateLatest(at)
 	return l.now[i], nil
 }
 
-// SetStatus changes the status of a version. fault.NotFound when it is missing, fault.Invalid when
-// it has the status and message already (contract R-28).
+// SetStatus changes the status of a version. It returns fault.NotFound when the version is missing,
+// fault.Invalid when it has the status and message already (contract R-28).
 func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Release, error) {
-	i := l.find(version)
+	i := l.findVersion(version)
 	if i < 0 {
 		return Release{}, errNoVersion()
 	}
-	at := l.stamp(now)
-	if !l.apply(i, u, at) {
+	at := l.changeTime(now)
+	if !l.applyStatus(i, u, at) {
 		return Release{}, errNoChange()
 	}
-	l.elect(at)
+	l.updateLatest(at)
 	return l.now[i], nil
 }
 
-// SetStatusAll changes the status of all versions and returns those that did
-// not stand so already, newest publication first. fault.NotFound when there
-// are no versions, fault.Invalid when all stand so.
+// SetStatusAll changes the status of all versions and returns those that changed, newest
+// publication first. It returns fault.NotFound when there are no versions, fault.Invalid when no
+// version changes.
 func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error) {
 	if len(l.now) == 0 {
 		return nil, fault.New(fault.NotFound, "", "server not found")
 	}
-	at := l.stamp(now)
+	at := l.changeTime(now)
 	var changed []int
 	for i := len(l.now) - 1; i >= 0; i-- {
-		if l.apply(i, u, at) {
+		if l.applyStatus(i, u, at) {
 			changed = append(changed, i)
 		}
 	}
 	if len(changed) == 0 {
 		return nil, errNoChange()
 	}
-	l.elect(at)
+	l.updateLatest(at)
 	releases := make([]Release, 0, len(changed))
 	for _, i := range changed {
 		releases = append(releases, l.now[i])
@@ -102,9 +102,8 @@ func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error)
 	return releases, nil
 }
 
-// Changes returns the releases that are not as they were: those that were
-// changed themselves, and those whose latest flag turned, which have a new
-// update time too.
+// Changes returns the releases that changed: by the change itself, or because the latest flag
+// moved, which also sets the update time.
 func (l *Lineage) Changes() []Release {
 	var changed []Release
 	for i, r := range l.now {
@@ -115,8 +114,8 @@ func (l *Lineage) Changes() []Release {
 	return changed
 }
 
-// apply gives one version a status, and tells whether that changed anything.
-func (l *Lineage) apply(i int, u StatusUpdate, at time.Time) bool {
+// applyStatus gives one version a status, and reports whether that changed anything.
+func (l *Lineage) applyStatus(i int, u StatusUpdate, at time.Time) bool {
 	r := &l.now[i]
 	if r.Status == u.status && r.StatusMessage == u.message {
 		return false
@@ -128,9 +127,9 @@ func (l *Lineage) apply(i int, u StatusUpdate, at time.Time) bool {
 	return true
 }
 
-// elect gives the latest flag to the version that outranks all others.
-func (l *Lineage) elect(at time.Time) {
-	best := l.best()
+// updateLatest gives the latest flag to the version that ranks highest.
+func (l *Lineage) updateLatest(at time.Time) {
+	best := l.highestRanked()
 	for i := range l.now {
 		if r := &l.now[i]; r.Latest != (i == best) {
 			r.Latest, r.UpdatedAt = i == best, at
@@ -138,21 +137,21 @@ func (l *Lineage) elect(at time.Time) {
 	}
 }
 
-// best returns the version that outranks all others; there is one at least.
-func (l *Lineage) best() int {
-	best, bestRank := 0, rank(l.now[0])
+// highestRanked returns the index of the version that ranks highest. There must be at least one
+// version.
+func (l *Lineage) highestRanked() int {
+	best, bestRank := 0, rankOf(l.now[0])
 	for i := 1; i < len(l.now); i++ {
-		if r := rank(l.now[i]); r.over(bestRank) {
+		if r := rankOf(l.now[i]); r.ranksAbove(bestRank) {
 			best, bestRank = i, r
 		}
 	}
 	return best
 }
 
-// stamp returns the time of a change: now, in microseconds, but later than all
-// that happened to the server before, whatever the clocks of other instances
-// say.
-func (l *Lineage) stamp(now time.Time) time.Time {
+// changeTime returns the time of a change: now, in microseconds, but later than all earlier times
+// of the server, even if the clock of another instance is ahead.
+func (l *Lineage) changeTime(now time.Time) time.Time {
 	at := now.UTC().Truncate(time.Microsecond)
 	for _, r := range l.now {
 		for _, t := range []time.Time{r.PublishedAt, r.UpdatedAt} {
@@ -164,15 +163,17 @@ func (l *Lineage) stamp(now time.Time) time.Time {
 	return at
 }
 
-func (l *Lineage) living(version Version) (int, error) {
-	i := l.find(version)
+// findLive returns the index of a version, or fault.NotFound when it is missing or deleted.
+func (l *Lineage) findLive(version Version) (int, error) {
+	i := l.findVersion(version)
 	if i < 0 || l.now[i].Status == StatusDeleted {
 		return 0, errNoVersion()
 	}
 	return i, nil
 }
 
-func (l *Lineage) find(version Version) int {
+// findVersion returns the index of a version, or -1.
+func (l *Lineage) findVersion(version Version) int {
 	for i := range l.now {
 		if l.now[i].Version == version {
 			return i
@@ -181,7 +182,7 @@ func (l *Lineage) find(version Version) int {
 	return -1
 }
 
-func errFull(name Name) error {
+func errTooManyVersions(name Name) error {
 	return fault.Newf(fault.Conflict, "", "server %s has %d versions already, and no more are allowed", name, MaxVersions)
 }
 

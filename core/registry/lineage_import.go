@@ -6,27 +6,25 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Import adds versions as another registry recorded them: each keeps its status, its message and
-// its times, except that the latest flag is given by the rule of this registry (contract R-22). A
-// version without a publication time is published now. One whose publication time another version
-// has already is given the next microsecond that is free.
+// Import adds versions with the status, the message and the times that another registry recorded.
+// The latest flag follows the rule of this registry (contract R-22). A version without a
+// publication time is published now. A version whose publication time is taken gets the next free
+// microsecond.
 //
-// It returns the versions as they now stand, and an error beside each that was
-// not added: fault.Conflict when it is here already, deleted or not, or when
-// the server has MaxVersions. Of versions that were here before, one whose
-// flag turns gets a new update time; those that come in together tell nothing
-// of the order in which they came.
+// It returns the new releases, and an error for each version that was not added: fault.Conflict
+// when the version exists already, deleted or not, or when the server has MaxVersions. An earlier
+// version whose latest flag moves gets a new update time; an imported one does not.
 //
-// The versions are held in the order in which they were added, so after an
-// Import that need not be the order of publication.
+// The lineage has the versions in the order in which they were added, so after Import they may be
+// out of the order of publication.
 func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error) {
-	at := l.stamp(now)
-	in := newIntake(l, at)
+	at := l.changeTime(now)
+	in := newImporter(l, at)
 	added, errs := make([]int, len(releases)), make([]error, len(releases))
 	for i, r := range releases {
-		added[i], errs[i] = in.add(r)
+		added[i], errs[i] = in.addRelease(r)
 	}
-	l.electKeeping(at)
+	l.updateLatestAfterImport(at)
 	result := make([]Release, len(releases))
 	for i := range releases {
 		if errs[i] == nil {
@@ -36,13 +34,13 @@ func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error)
 	return result, errs
 }
 
-// electKeeping gives the latest flag as elect does, but moves the update time
-// only of versions that were there before.
-func (l *Lineage) electKeeping(at time.Time) {
+// updateLatestAfterImport gives the latest flag as updateLatest does, but sets the update time only
+// of versions that existed before the import.
+func (l *Lineage) updateLatestAfterImport(at time.Time) {
 	if len(l.now) == 0 {
 		return
 	}
-	best := l.best()
+	best := l.highestRanked()
 	for i := range l.now {
 		r := &l.now[i]
 		if r.Latest == (i == best) {
@@ -55,16 +53,16 @@ func (l *Lineage) electKeeping(at time.Time) {
 	}
 }
 
-// intake adds many versions to a lineage.
-type intake struct {
+// importer adds many versions to a lineage.
+type importer struct {
 	lineage  *Lineage
 	known    map[Version]bool
 	occupied map[time.Time]bool // publication times, UTC
-	next     time.Time          // later than all times there are
+	next     time.Time          // later than all times in the lineage
 }
 
-func newIntake(l *Lineage, at time.Time) *intake {
-	in := &intake{l, make(map[Version]bool, len(l.now)), make(map[time.Time]bool, len(l.now)), at}
+func newImporter(l *Lineage, at time.Time) *importer {
+	in := &importer{l, make(map[Version]bool, len(l.now)), make(map[time.Time]bool, len(l.now)), at}
 	for _, r := range l.now {
 		in.known[r.Version] = true
 		in.occupied[r.PublishedAt.UTC()] = true
@@ -72,15 +70,15 @@ func newIntake(l *Lineage, at time.Time) *intake {
 	return in
 }
 
-// add adds one version and returns its place in the lineage.
-func (in *intake) add(r Release) (int, error) {
+// addRelease adds one version and returns its index in the lineage.
+func (in *importer) addRelease(r Release) (int, error) {
 	switch {
 	case in.known[r.Version]:
 		return 0, fault.Newf(fault.Conflict, "", "version %s of %s is here already", quote(r.Version.value), in.lineage.name)
 	case len(in.lineage.now) >= MaxVersions:
-		return 0, errFull(in.lineage.name)
+		return 0, errTooManyVersions(in.lineage.name)
 	}
-	r = in.dated(r)
+	r = in.withTimes(r)
 	r.Name, r.Latest = in.lineage.name, false
 	in.known[r.Version], in.occupied[r.PublishedAt] = true, true
 	for _, t := range []time.Time{r.PublishedAt, r.UpdatedAt} {
@@ -92,28 +90,28 @@ func (in *intake) add(r Release) (int, error) {
 	return len(in.lineage.now) - 1, nil
 }
 
-// dated completes the times of a version: what is missing follows from what is
-// there, and none comes before the publication.
-func (in *intake) dated(r Release) Release {
+// withTimes returns the release with all its times: a missing time is derived from the others, and
+// no time is before the publication.
+func (in *importer) withTimes(r Release) Release {
 	if r.PublishedAt.IsZero() {
 		r.PublishedAt, r.UpdatedAt, r.StatusChangedAt = in.next, in.next, in.next
 		return r
 	}
-	r.PublishedAt = micros(r.PublishedAt)
+	r.PublishedAt = toMicroseconds(r.PublishedAt)
 	for in.occupied[r.PublishedAt] {
 		r.PublishedAt = r.PublishedAt.Add(time.Microsecond)
 	}
-	r.UpdatedAt = later(micros(r.UpdatedAt), r.PublishedAt)
+	r.UpdatedAt = laterOf(toMicroseconds(r.UpdatedAt), r.PublishedAt)
 	if r.StatusChangedAt.IsZero() && r.Status != StatusActive {
 		r.StatusChangedAt = r.UpdatedAt
 	}
-	r.StatusChangedAt = later(micros(r.StatusChangedAt), r.PublishedAt)
+	r.StatusChangedAt = laterOf(toMicroseconds(r.StatusChangedAt), r.PublishedAt)
 	return r
 }
 
-func micros(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

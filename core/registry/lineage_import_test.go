@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-func recorded(version string, published time.Time) Release {
+func recordedRelease(version string, published time.Time) Release {
 	return Release{
 		Name: weather, Version: Version{version}, Status: StatusActive,
 		StatusChangedAt: published, PublishedAt: published, UpdatedAt: published,
@@ -25,7 +25,7 @@ func TestImportKeepsWhatWasRecorded(t *testing.T) {
 		Version: Version{"1.0.0"}, Status: StatusDeprecated, StatusMessage: "use 2",
 		PublishedAt: old, UpdatedAt: old.Add(2 * time.Hour), StatusChangedAt: old.Add(time.Hour), Latest: true,
 	}
-	two := recorded("2.0.0", old.Add(time.Minute))
+	two := recordedRelease("2.0.0", old.Add(time.Minute))
 	l := NewLineage(weather, nil)
 	got, errs := l.Import([]Release{one, two}, epoch)
 	one.Name, one.Latest, two.Latest = weather, false, true
@@ -72,7 +72,7 @@ func TestImportCompletesTimes(t *testing.T) {
 
 func TestImportPartsEqualPublicationTimes(t *testing.T) {
 	t.Parallel()
-	got, _ := NewLineage(weather, nil).Import([]Release{recorded("a", epoch), recorded("b", epoch), recorded("c", epoch.Add(time.Microsecond))}, epoch)
+	got, _ := NewLineage(weather, nil).Import([]Release{recordedRelease("a", epoch), recordedRelease("b", epoch), recordedRelease("c", epoch.Add(time.Microsecond))}, epoch)
 	for i, r := range got {
 		if want := epoch.Add(time.Duration(i) * time.Microsecond); !r.PublishedAt.Equal(want) || !r.UpdatedAt.Equal(want) || r.Latest != (i == 2) {
 			t.Errorf("%+v, want it published at %v", r, want)
@@ -80,12 +80,12 @@ func TestImportPartsEqualPublicationTimes(t *testing.T) {
 	}
 }
 
-func TestImportBesideOthers(t *testing.T) {
+func TestImportNextToOthers(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0")
+	l := publishedLineage(t, "1.0.0")
 	before := l.before[0]
 	old := epoch.AddDate(-1, 0, 0)
-	got, errs := l.Import([]Release{recorded("2.0.0", old), recorded("1.0.0", old), recorded("2.0.0", old)}, epoch.Add(time.Hour))
+	got, errs := l.Import([]Release{recordedRelease("2.0.0", old), recordedRelease("1.0.0", old), recordedRelease("2.0.0", old)}, epoch.Add(time.Hour))
 	if errs[0] != nil || !got[0].Latest || !got[0].UpdatedAt.Equal(old) {
 		t.Errorf("2.0.0 is %+v, %v, want it latest and its times kept", got[0], errs[0])
 	}
@@ -102,7 +102,7 @@ func TestImportIsBounded(t *testing.T) {
 	t.Parallel()
 	many := make([]Release, MaxVersions+1)
 	for i := range many {
-		many[i] = recorded(strconv.Itoa(i), epoch.Add(time.Duration(i)*time.Second))
+		many[i] = recordedRelease(strconv.Itoa(i), epoch.Add(time.Duration(i)*time.Second))
 	}
 	_, errs := NewLineage(weather, nil).Import(many, epoch)
 	if errs[MaxVersions-1] != nil || !fault.Is(errs[MaxVersions], fault.Conflict) {
@@ -110,9 +110,9 @@ func TestImportIsBounded(t *testing.T) {
 	}
 }
 
-// TestImportedIsSound: whatever comes in beside whatever is there, exactly one
-// version is latest and none outranks it, no two were published at the same
-// time, and importing the same again changes nothing.
+// TestImportedIsSound: after every import, exactly one version is latest and no other version
+// outranks it, no two were published at the same time, and importing the same again changes
+// nothing.
 func TestImportedIsSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,8 +141,7 @@ func TestImportedIsSound(t *testing.T) {
 	})
 }
 
-// TestImportRestores: all versions of a server, in any order, make the same
-// server elsewhere.
+// TestImportRestores: all versions of a server, in any order, make the same server elsewhere.
 func TestImportRestores(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,7 +149,7 @@ func TestImportRestores(t *testing.T) {
 		_, _ = l.Import(rapid.SliceOfN(rapid.Custom(drawRecorded), 1, 8).Draw(t, "in"), epoch)
 		for i := range rapid.IntRange(0, 4).Draw(t, "changes") {
 			version := rapid.SampledFrom(l.now).Draw(t, "changed").Version
-			_, _ = l.SetStatus(version, StatusUpdate{status: statuses().Draw(t, "status")}, epoch.Add(time.Duration(i)*time.Hour))
+			_, _ = l.SetStatus(version, StatusUpdate{status: drawStatuses().Draw(t, "status")}, epoch.Add(time.Duration(i)*time.Hour))
 		}
 		shuffled := rapid.Permutation(l.now).Draw(t, "shuffled")
 		got, _ := NewLineage(weather, nil).Import(shuffled, epoch.Add(100*time.Hour))
@@ -168,7 +167,7 @@ func drawRecorded(t *rapid.T) Release {
 		return time.Time{}
 	})
 	return Release{
-		Version: Version{versions().Draw(t, "version")}, Status: statuses().Draw(t, "status"), Latest: rapid.Bool().Draw(t, "latest"),
+		Version: Version{drawVersions().Draw(t, "version")}, Status: drawStatuses().Draw(t, "status"), Latest: rapid.Bool().Draw(t, "latest"),
 		PublishedAt: instant.Draw(t, "published"), UpdatedAt: instant.Draw(t, "updated"), StatusChangedAt: instant.Draw(t, "changed"),
 	}
 }

@@ -64,7 +64,7 @@ func TestPublishConflicts(t *testing.T) {
 
 func TestReplaceMovesTheUpdateTimeOnly(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0", "2.0.0")
+	l := publishedLineage(t, "1.0.0", "2.0.0")
 	before := l.before[0]
 	got, err := l.Replace(Version{"1.0.0"}, epoch.Add(time.Hour))
 	before.UpdatedAt = epoch.Add(time.Hour)
@@ -81,7 +81,7 @@ func TestReplaceMovesTheUpdateTimeOnly(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0", "2.0.0")
+	l := publishedLineage(t, "1.0.0", "2.0.0")
 	at := epoch.Add(time.Hour)
 	got, err := l.Delete(Version{"2.0.0"}, at)
 	if err != nil || got.Status != StatusDeleted || got.Latest || !got.StatusChangedAt.Equal(at) || !got.UpdatedAt.Equal(at) {
@@ -108,7 +108,7 @@ func TestDelete(t *testing.T) {
 
 func TestDeleteClearsTheMessage(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0")
+	l := publishedLineage(t, "1.0.0")
 	if _, err := l.SetStatus(Version{"1.0.0"}, StatusUpdate{StatusDeprecated, "use 2"}, epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSetStatus(t *testing.T) {
 		{update: StatusUpdate{StatusDeleted, "gone"}, moves: true},
 		{update: StatusUpdate{StatusDeprecated, "gone"}, moves: true},
 	}
-	l := published(t, "1.0.0")
+	l := publishedLineage(t, "1.0.0")
 	for i, s := range steps {
 		now, before := epoch.Add(time.Duration(i+1)*time.Hour), l.now[0]
 		got, err := l.SetStatus(Version{"1.0.0"}, s.update, now)
@@ -158,7 +158,7 @@ func TestSetStatus(t *testing.T) {
 
 func TestSetStatusAll(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0", "2.0.0", "3.0.0")
+	l := publishedLineage(t, "1.0.0", "2.0.0", "3.0.0")
 	if _, err := l.SetStatus(Version{"2.0.0"}, StatusUpdate{StatusDeleted, ""}, epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +175,11 @@ func TestSetStatusAll(t *testing.T) {
 	}
 }
 
-// TestTurnedFlagIsNoAnswer: a version of which only the flag turned is stored,
-// but is none of those that changed their status.
-func TestTurnedFlagIsNoAnswer(t *testing.T) {
+// TestMovedFlagIsNotReturned: a version whose latest flag moved is stored, but is not among those
+// whose status changed.
+func TestMovedFlagIsNotReturned(t *testing.T) {
 	t.Parallel()
-	l := published(t, "1.0.0", "2.0.0")
+	l := publishedLineage(t, "1.0.0", "2.0.0")
 	if _, err := l.Delete(Version{"2.0.0"}, epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestTurnedFlagIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestOneIsLatest: whatever is done, exactly one version is latest, none
-// outranks it, publication times rise, and update times never go back.
+// TestOneIsLatest: after every change, exactly one version is latest, no other version outranks it,
+// publication times rise, and update times never go back.
 func TestOneIsLatest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -202,8 +202,8 @@ func TestOneIsLatest(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			l := NewLineage(weather, releases)
 			now := epoch.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "now")) * time.Microsecond)
-			version := Version{versions().Draw(t, "version")}
-			update := StatusUpdate{status: statuses().Draw(t, "status")}
+			version := Version{drawVersions().Draw(t, "version")}
+			update := StatusUpdate{status: drawStatuses().Draw(t, "status")}
 			var err error
 			switch rapid.IntRange(0, 4).Draw(t, "act") {
 			case 0, 1:
@@ -245,8 +245,8 @@ func requireSound(t *rapid.T, before []Release, l *Lineage) {
 	}
 }
 
-// TestLatestIsIndependentOfOrder: the order in which versions came does not
-// decide, but for those that only publication can part.
+// TestLatestIsIndependentOfOrder: the order of publication decides only between versions of equal
+// precedence.
 func TestLatestIsIndependentOfOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -268,7 +268,7 @@ func latestOf(t *rapid.T, versions []string) string {
 	return l.now[slices.IndexFunc(l.now, func(r Release) bool { return r.Latest })].Version.value
 }
 
-func published(t *testing.T, versions ...string) *Lineage {
+func publishedLineage(t *testing.T, versions ...string) *Lineage {
 	t.Helper()
 	l := NewLineage(weather, nil)
 	for _, v := range versions {

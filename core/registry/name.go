@@ -15,16 +15,16 @@ const (
 	MaxVersion = 255
 )
 
-// LatestAlias is what a reader asks for instead of a version to get the latest one (contract R-19).
-// No version has this name (contract R-49).
+// LatestAlias is the text that readers use in place of a version for the latest one
+// (contract R-19). No version has this name (contract R-49).
 const LatestAlias = "latest"
 
-// Name is the name of a server, valid by contract R-40. ParseName makes one; the zero value is no
-// name.
+// Name is the name of a server, valid by contract R-40. ParseName makes one; the zero value is not
+// a valid name.
 type Name struct{ value string }
 
-// ParseName returns the name written in s. A string that breaks a rule is
-// fault.Invalid, and the sentence says which.
+// ParseName returns the name that s contains. It returns fault.Invalid, with the broken rule, when
+// s is not a valid name.
 func ParseName(s string) (Name, error) {
 	if p := nameProblem(s); p != nil {
 		return Name{}, fault.New(fault.Invalid, "", "name "+p.sentence)
@@ -36,11 +36,11 @@ func ParseName(s string) (Name, error) {
 func (n Name) String() string { return n.value }
 
 // Version is the version string of a server, valid by contract. ParseVersion makes
-// one; the zero value is no version.
+// one; the zero value is not a valid version.
 type Version struct{ value string }
 
-// ParseVersion returns the version written in s. A string that breaks a rule
-// is fault.Invalid, and the sentence says which.
+// ParseVersion returns the version that s contains. It returns fault.Invalid, with the broken rule,
+// when s is not a valid version.
 func ParseVersion(s string) (Version, error) {
 	if p := versionProblem(s); p != nil {
 		return Version{}, fault.New(fault.Invalid, "", "version "+p.sentence)
@@ -51,8 +51,9 @@ func ParseVersion(s string) (Version, error) {
 // String returns the version as it was given.
 func (v Version) String() string { return v.value }
 
+// nameProblem is the rule of server names (contract R-40).
 func nameProblem(s string) *problem {
-	if p := length(MinName, MaxName)(s); p != nil {
+	if p := lengthRule(MinName, MaxName)(s); p != nil {
 		return p
 	}
 	switch slashes := strings.Count(s, "/"); {
@@ -65,8 +66,8 @@ func nameProblem(s string) *problem {
 	return nil
 }
 
-// isNamespaced tells whether s has the form of a server name, by hand since
-// stores ask it of every row: ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$.
+// isNamespaced reports whether s has the form of a server name, ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$.
+// It uses no regular expression, because stores call it for every row.
 func isNamespaced(s string) bool {
 	namespace, name, _ := strings.Cut(s, "/")
 	return namespace != "" && name != "" &&
@@ -74,21 +75,22 @@ func isNamespaced(s string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' })
 }
 
-// InNames tells whether the signs of s, and how many there are, could stand in a
-// name. The empty string could.
+// InNames reports whether a name can contain the text s. It checks the characters, the length and
+// the number of slashes. The empty text is accepted.
 func InNames(s string) bool {
 	return len(s) <= MaxName && strings.Count(s, "/") <= 1 &&
-		!strings.ContainsFunc(s, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' && r != '/' })
+		!strings.ContainsFunc(s, neverInName)
 }
 
+// versionProblem is the rule of versions (contract ).
 func versionProblem(s string) *problem {
-	if p := length(1, MaxVersion)(s); p != nil {
+	if p := lengthRule(1, MaxVersion)(s); p != nil {
 		return p
 	}
 	return specificProblem(s)
 }
 
-// specificProblem tells why s does not stand for one version alone.
+// specificProblem returns a problem when s is not one specific version.
 func specificProblem(s string) *problem {
 	switch {
 	case s == LatestAlias:
@@ -101,9 +103,9 @@ func specificProblem(s string) *problem {
 	return nil
 }
 
-// plainProblem is the rule of strings that identify something: it refuses what no reader sees, so
-// that no two of them look the same. It is a rule of documents that are sent now; ParseVersion
-// accepts what was stored before it.
+// plainProblem is the rule for strings that identify something: it refuses invisible characters, so
+// that no two different strings look the same. It applies to documents that are published now;
+// ParseVersion accepts versions that were stored before this rule.
 func plainProblem(s string) *problem {
 	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[i:])
@@ -119,9 +121,8 @@ func plainProblem(s string) *problem {
 // and Cf (format characters, such as zero-width ones).
 func isInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// length returns a rule that bounds the characters of a string; most 0 is no
-// upper bound.
-func length(least, most int) func(string) *problem {
+// lengthRule returns a rule for the number of characters of a string; most 0 means no upper bound.
+func lengthRule(least, most int) func(string) *problem {
 	return func(s string) *problem {
 		n := utf8.RuneCountInString(s)
 		switch {
@@ -136,8 +137,8 @@ func length(least, most int) func(string) *problem {
 	}
 }
 
-// Clip bounds a name or version that nobody has checked yet, for logs and
-// reports: at most MaxVersion characters, and an ellipsis where there were more.
+// Clip shortens an unchecked name or version for logs and reports: to MaxVersion characters and an
+// ellipsis.
 func Clip(s string) string {
 	if runes := []rune(s); len(runes) > MaxVersion {
 		return string(runes[:MaxVersion]) + "…"

@@ -25,7 +25,7 @@ func TestParseName(t *testing.T) {
 	}
 }
 
-// TestInNames: whatever a name has in it could stand in one.
+// TestInNames: every part of a name can occur in a name.
 func TestInNames(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,10 +1,11 @@
 package registry
 
 // Outranks reports whether a, rather than b, is the latest of the two versions of one server
-// (contract R-22): one that is not deleted beats one that is, a semantic one beats another, two
-// semantic ones compare by precedence, and then, as do two others, by publication. It is a strict
-// total order, since no two versions of a server are published at the same time.
-func Outranks(a, b Release) bool { return rank(a).over(rank(b)) }
+// (contract R-22). A version that is not deleted ranks above a deleted one, and a semantic version
+// above another one. Two semantic versions compare by precedence; if that is equal, and for two
+// others, the later publication ranks higher. It is a strict total order, because no two versions
+// of a server are published at the same time.
+func Outranks(a, b Release) bool { return rankOf(a).ranksAbove(rankOf(b)) }
 
 // ranked is a release with its version split for comparison.
 type ranked struct {
@@ -13,12 +14,12 @@ type ranked struct {
 	semantic bool
 }
 
-func rank(r Release) ranked {
+func rankOf(r Release) ranked {
 	v, ok := parseSemver(r.Version.value)
 	return ranked{r, v, ok}
 }
 
-func (a ranked) over(b ranked) bool {
+func (a ranked) ranksAbove(b ranked) bool {
 	if x, y := a.release.Status == StatusDeleted, b.release.Status == StatusDeleted; x != y {
 		return y
 	}

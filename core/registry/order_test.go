@@ -26,8 +26,8 @@ func TestSemanticVersions(t *testing.T) {
 	}
 }
 
-// TestPrecedence goes up a ladder: each version ranks above all before it,
-// whatever the order of publication.
+// TestPrecedence goes up a ladder: each version ranks above all before it, whatever the order of
+// publication.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	ladder := []string{
@@ -64,16 +64,15 @@ func TestOutranksByPublicationAndStatus(t *testing.T) {
 	}
 }
 
-// TestOrderIsTotal: of two releases exactly one outranks the other, and ranks
-// are transitive.
+// TestOrderIsTotal: of two releases exactly one outranks the other, and ranks are transitive.
 func TestOrderIsTotal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var r [3]Release
 		for i := range r {
 			r[i] = Release{
-				Version:     Version{versions().Draw(t, "version")},
-				Status:      statuses().Draw(t, "status"),
+				Version:     Version{drawVersions().Draw(t, "version")},
+				Status:      drawStatuses().Draw(t, "status"),
 				PublishedAt: epoch.Add(time.Duration(i) * time.Microsecond),
 			}
 		}
@@ -89,13 +88,13 @@ func TestOrderIsTotal(t *testing.T) {
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func versions() *rapid.Generator[string] {
+func drawVersions() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`v?(0|[1-3])\.(0|[1-3])\.(0|[1-3])(-(alpha|[0-3]|beta\.[0-2]))?(\+b[0-2])?`),
 		rapid.SampledFrom([]string{"draft", "2026-11", "1.0", "01.0.0", "final"}),
 	)
 }
 
-func statuses() *rapid.Generator[Status] {
+func drawStatuses() *rapid.Generator[Status] {
 	return rapid.SampledFrom([]Status{StatusActive, StatusDeprecated, StatusDeleted})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// invisible are defects that no reader sees: what each does to a value that is good.
-var invisible = map[string]func(string) string{
+// invisibleDefects are defects that readers do not see: each makes a wrong value from a right one.
+var invisibleDefects = map[string]func(string) string{
 	"a bell":                      func(s string) string { return s + "\a" },
 	"a newline at the end":        func(s string) string { return s + "\n" },
 	"a tab within":                func(s string) string { return s[:1] + "\t" + s[1:] },
@@ -28,8 +28,8 @@ var invisible = map[string]func(string) string{
 	"a tag character":             func(s string) string { return s + "\U000e0041" },
 }
 
-// identifying are the fields that identify something, each with a document that has it.
-var identifying = map[string]struct{ document, value string }{
+// identifyingFields are the fields that identify something, each with a document that has it.
+var identifyingFields = map[string]struct{ document, value string }{
 	"name":                        {`{"name":%s,"description":"d","version":"1.0.0"}`, "com.example/a"},
 	"version":                     {`{"name":"com.example/a","description":"d","version":%s}`, "1.0.0"},
 	"repository.url":              {inRepository("url"), "https://git.example/a/b"},
@@ -47,35 +47,35 @@ var identifying = map[string]struct{ document, value string }{
 
 func inRepository(field string) string {
 	fields := []string{`"url":"https://git.example/a/b"`, `"source":"forge"`}
-	return `{"name":"com.example/a","description":"d","version":"1.0.0","repository":{` + replacing(fields, field) + `}}`
+	return `{"name":"com.example/a","description":"d","version":"1.0.0","repository":{` + replaceField(fields, field) + `}}`
 }
 
 func inPackage(field string) string {
 	fields := []string{`"registryType":"npm"`, `"identifier":"a"`, `"transport":{"type":"stdio"}`}
-	return `{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{` + replacing(fields, field) + `}]}`
+	return `{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{` + replaceField(fields, field) + `}]}`
 }
 
-// replacing returns the fields of an object with a verb for the value of one of them.
-func replacing(fields []string, field string) string {
+// replaceField returns the fields of an object with a verb for the value of one of them.
+func replaceField(fields []string, field string) string {
 	rest := slices.DeleteFunc(fields, func(f string) bool { return strings.HasPrefix(f, `"`+field+`"`) })
 	return strings.Join(append(rest, `"`+field+`":%s`), ",")
 }
 
 func TestIdentifyingFieldsAreVisible(t *testing.T) {
 	t.Parallel()
-	for path, field := range identifying {
+	for path, field := range identifyingFields {
 		good := fmt.Sprintf(field.document, asJSON(t, field.value))
-		if draft, err := ParseDraft([]byte(good)); err != nil || draft.check().refusal("document") != "" {
+		if draft, err := ParseDraft([]byte(good)); err != nil || draft.checkRules().refusalText("document") != "" {
 			t.Errorf("%s is refused: %v, %v", good, err, draft.Issues())
 		}
-		for defect, spoil := range invisible {
+		for defect, spoil := range invisibleDefects {
 			body := fmt.Sprintf(field.document, asJSON(t, spoil(field.value)))
 			draft, err := ParseDraft([]byte(body))
 			if err != nil {
 				t.Errorf("%s with %s: %v", path, defect, err)
 				continue
 			}
-			if _, err := draft.Document(); code(err) != CodeRules || !strings.Contains(err.Error(), path+" ") {
+			if _, err := draft.Document(); codeOf(err) != CodeRules || !strings.Contains(err.Error(), path+" ") {
 				t.Errorf("%s with %s: Document = %v, want a fault with code %s that names the field", path, defect, err, CodeRules)
 			}
 			named := slices.ContainsFunc(draft.Issues(), func(i Issue) bool { return i.Path == path && i.Severity == SeverityError })
@@ -86,11 +86,11 @@ func TestIdentifyingFieldsAreVisible(t *testing.T) {
 	}
 }
 
-// TestStoredVersionsStayReadable: versions that were stored before the rule are still versions, and an
-// import that tolerates broken rules takes them.
+// TestStoredVersionsStayReadable: versions that were stored before the rule are still versions, and
+// an import that tolerates broken rules takes them.
 func TestStoredVersionsStayReadable(t *testing.T) {
 	t.Parallel()
-	for defect, spoil := range invisible {
+	for defect, spoil := range invisibleDefects {
 		version := spoil("1.0.0")
 		if got, err := ParseVersion(version); err != nil || got.String() != version {
 			t.Errorf("%s: ParseVersion = %q, %v", defect, got, err)

@@ -1,12 +1,12 @@
-// Package registry is the model of the tool server registry: names, versions,
-// documents with their rules, status, version order and grants. It is pure;
-// the use cases publish and browse, below it, talk to the ports.
+// Package registry is the model of the tool server registry: names, versions, documents with their
+// rules, status, version order and grants. It does no I/O; the packages below it hold the use
+// cases, which call the ports.
 package registry
 
 import "time"
 
-// Release is what the registry itself knows of one published version, beside
-// its document. Times are UTC with microsecond precision.
+// Release is what the registry records of a published version, besides its document. Times are UTC
+// with microsecond precision.
 type Release struct {
 	Name            Name
 	Version         Version
@@ -24,12 +24,12 @@ type Record struct {
 	Document []byte // compact JSON of the document as it was sent
 }
 
-// Edition is a release with the size of its document in bytes, for what needs
-// to know of a document without holding it.
+// Edition is a release with the size of its document in bytes, for code that needs the size and not
+// the document.
 type Edition struct {
 	Release
 	Size int
 }
 
-// MaxVersions is the most versions that one server may have (contract R-25).
+// MaxVersions is the greatest number of versions of one server (contract R-25).
 const MaxVersions = 10_000

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// What the properties of one object owe each other. Values of the wrong kind
-// were reported by their own row, and are passed over here.
+// The rules between properties of one object. They ignore values of the wrong kind, which have a
+// problem already.
 
 var decimal = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$`)
 
-// inputRules: default, and value without variables, fit format and choices.
-func inputRules(r *report, at place, v *node) {
+// inputRules checks that default, and value without variables, match format and choices.
+func inputRules(r *report, at location, v *node) {
 	for _, name := range []string{"value", "default"} {
-		given, ok := v.str(name)
+		given, ok := v.stringProperty(name)
 		if !ok || name == "value" && hasVariable(given) {
 			continue
 		}
-		at := at.key(name).under(at.rule + "/" + name)
-		r.add(v.get(name), at, fitsFormat(v, given))
-		r.add(v.get(name), at, fitsChoices(v, given))
+		at := at.key(name).withRule(at.rule + "/" + name)
+		r.addProblem(v.property(name), at, fitsFormat(v, given))
+		r.addProblem(v.property(name), at, fitsChoices(v, given))
 	}
 }
 
 func fitsFormat(v *node, given string) *problem {
-	format, _ := v.str("format")
+	format, _ := v.stringProperty("format")
 	switch {
 	case format == "number" && !decimal.MatchString(given):
 		return semanticProblem("format", "must be a decimal number, as its format says, not %s", quote(given))
@@ -36,7 +36,7 @@ func fitsFormat(v *node, given string) *problem {
 }
 
 func fitsChoices(v *node, given string) *problem {
-	choices := v.get("choices")
+	choices := v.property("choices")
 	if choices == nil || choices.kind != kindArray {
 		return nil
 	}
@@ -46,63 +46,65 @@ func fitsChoices(v *node, given string) *problem {
 	return semanticProblem("choices", "must be one of the choices, and %s is not", quote(given))
 }
 
-// argumentRules: what each of the two kinds needs.
-func argumentRules(r *report, at place, v *node) {
-	switch kind, _ := v.str("type"); kind {
+// argumentRules checks what each of the two kinds of argument needs.
+func argumentRules(r *report, at location, v *node) {
+	switch kind, _ := v.stringProperty("type"); kind {
 	case positional:
-		if v.get("valueHint") == nil && v.get("value") == nil {
-			r.add(v, at.under("PositionalArgument"), schemaProblem("anyOf", "needs a valueHint or a value"))
+		if v.property("valueHint") == nil && v.property("value") == nil {
+			r.addProblem(v, at.withRule("PositionalArgument"), schemaProblem("anyOf", "needs a valueHint or a value"))
 		}
 	case named:
-		at := at.key("name").under("NamedArgument/name")
-		name := v.get("name")
+		at := at.key("name").withRule("NamedArgument/name")
+		name := v.property("name")
 		if name == nil {
-			r.add(v, at, schemaProblem("required", "is required"))
+			r.addProblem(v, at, schemaProblem("required", "is required"))
 		} else if name.kind == kindString && !argumentForm.MatchString(name.text) {
-			r.add(name, at, semanticProblem("pattern", "must be the flag alone, without blanks, \"<\", \">\" or \"$\", what follows it goes into value or valueHint"))
+			r.addProblem(name, at, semanticProblem("pattern", "must be the flag alone, without blanks, \"<\", \">\" or \"$\", what follows it goes into value or valueHint"))
 		}
 	}
 }
 
-// transportRules: one of the kinds, and a url where the kind has one.
+// transportRules returns the check that a transport has one of the kinds, and a url if the kind
+// needs one.
 func transportRules(kinds ...string) check {
-	oneOf := enum(kinds...)
-	return func(r *report, at place, v *node) {
-		kind, ok := v.str("type")
+	oneOf := enumRule(kinds...)
+	return func(r *report, at location, v *node) {
+		kind, ok := v.stringProperty("type")
 		if !ok {
 			return
 		}
 		if p := oneOf(kind); p != nil {
-			r.add(v.get("type"), at.key("type").under(at.rule+"/type"), p)
+			r.addProblem(v.property("type"), at.key("type").withRule(at.rule+"/type"), p)
 			return
 		}
-		address := v.get("url")
+		address := v.property("url")
 		switch {
 		case kind != stdio && address == nil:
-			r.add(v, at.key("url").under(at.rule+"/url"), schemaProblem("required", "is required for the transport %s", kind))
+			r.addProblem(v, at.key("url").withRule(at.rule+"/url"), schemaProblem("required", "is required for the transport %s", kind))
 		case kind == stdio:
 			for _, name := range []string{"url", "headers"} {
-				if given := v.get(name); given != nil {
-					r.add(given, at.key(name).under(at.rule+"/"+name), schemaProblem("stdio", "is no property of the transport stdio, leave it out or choose streamable-http or sse"))
+				if given := v.property(name); given != nil {
+					r.addProblem(given, at.key(name).withRule(at.rule+"/"+name), schemaProblem("stdio", "is no property of the transport stdio, leave it out or choose streamable-http or sse"))
 				}
 			}
 		}
 	}
 }
 
-// packageRules: the sum that mcpb needs, and the variables of the transport.
-func packageRules(r *report, at place, v *node) {
-	if kind, _ := v.str("registryType"); kind == "mcpb" && v.get("fileSha256") == nil {
-		r.add(v, at.key("fileSha256").under("Package/fileSha256"), schemaProblem("required", "is required for packages of the registryType mcpb"))
+// packageRules checks that an mcpb package has a file hash, and the variables of the transport.
+func packageRules(r *report, at location, v *node) {
+	if kind, _ := v.stringProperty("registryType"); kind == "mcpb" && v.property("fileSha256") == nil {
+		r.addProblem(v, at.key("fileSha256").withRule("Package/fileSha256"), schemaProblem("required", "is required for packages of the registryType mcpb"))
 	}
-	transport := v.get("transport")
-	knownVariables(r, at.key("transport").under("LocalTransport"), transport, packageVariables(v),
+	transport := v.property("transport")
+	knownVariables(r, at.key("transport").withRule("LocalTransport"), transport, packageVariables(v),
 		"an argument's valueHint or name, or an environment variable of the package")
 }
 
-func remoteRules(r *report, at place, v *node) {
+// remoteRules checks the variables of a remote.
+func remoteRules(r *report, at location, v *node) {
 	known := make(map[string]bool)
-	if variables := v.get("variables"); variables != nil {
+	if variables := v.property("variables"); variables != nil {
 		for _, m := range variables.members {
 			known[m.name] = true
 		}
@@ -110,14 +112,14 @@ func remoteRules(r *report, at place, v *node) {
 	knownVariables(r, at, v, known, "one of the remote's variables")
 }
 
-// packageVariables are the names that the transport of a package may refer to.
+// packageVariables returns the names that the transport of a package may refer to.
 func packageVariables(v *node) map[string]bool {
 	known := make(map[string]bool)
 	note := func(list string, properties ...string) {
-		inputs := v.list(list)
+		inputs := v.itemsOf(list)
 		for i := range inputs {
 			for _, p := range properties {
-				if name, ok := inputs[i].str(p); ok {
+				if name, ok := inputs[i].stringProperty(p); ok {
 					known[name] = true
 				}
 			}
@@ -129,9 +131,9 @@ func packageVariables(v *node) map[string]bool {
 	return known
 }
 
-// knownVariables checks that the variables of a transport's url exist.
-func knownVariables(r *report, at place, transport *node, known map[string]bool, where string) {
-	address, ok := transport.str("url")
+// knownVariables checks that the variables in the url of a transport exist.
+func knownVariables(r *report, at location, transport *node, known map[string]bool, where string) {
+	address, ok := transport.stringProperty("url")
 	if !ok {
 		return
 	}
@@ -143,7 +145,7 @@ func knownVariables(r *report, at place, transport *node, known map[string]bool,
 		if flag := slices.IndexFunc([]string{"-", "--"}, func(dashes string) bool { return known[dashes+name] }); flag >= 0 {
 			hint = " (a flag is named with its dashes, {" + strings.Repeat("-", flag+1) + name + "})"
 		}
-		r.add(transport.get("url"), at.key("url").under(at.rule+"/url"),
+		r.addProblem(transport.property("url"), at.key("url").withRule(at.rule+"/url"),
 			semanticProblem("variable", "refers to {%s}, which is not %s%s", shorten(name), where, hint))
 	}
 }

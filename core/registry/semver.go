@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// semver is a version by SemVer 2.0.0, split for comparison. Numbers stay
-// text: they may have any size. Build metadata has no part in the order.
+// semver is a version by SemVer 2.0.0, split for comparison. Numbers stay text, because they may
+// have any size. Build metadata is not part of the order.
 type semver struct {
 	core       [3]string
 	prerelease []string
 }
 
 // parseSemver splits a semantic version, with or without a lower-case "v" before it
-// (contract R-21).
+// (contract R-21). It returns false for any other text.
 func parseSemver(s string) (semver, bool) {
 	s = strings.TrimPrefix(s, "v")
 	s, build, hasBuild := strings.Cut(s, "+")
@@ -41,7 +41,7 @@ func parseSemver(s string) (semver, bool) {
 	return v, true
 }
 
-// compare orders by precedence (SemVer 2.0.0, clause 11).
+// compare returns the order by precedence (SemVer 2.0.0, clause 11): negative, zero or positive.
 func (v semver) compare(w semver) int {
 	for i := range v.core {
 		if c := compareNumbers(v.core[i], w.core[i]); c != 0 {
@@ -85,8 +85,8 @@ func compareNumbers(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// allIdentifiers checks the dotted parts of a pre-release or of build
-// metadata; in the latter, numbers may lead with zeros (clauses 9 and 10).
+// allIdentifiers reports whether all dotted parts of a pre-release or of build metadata are valid;
+// in build metadata, numbers may have leading zeros (clauses 9 and 10).
 func allIdentifiers(parts []string, zeros bool) bool {
 	for _, part := range parts {
 		if part == "" || strings.ContainsFunc(part, notIdentifier) {

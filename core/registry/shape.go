@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// check looks at one value and reports what is wrong with it.
-type check func(r *report, at place, v *node)
+// check checks one value and reports what is wrong with it.
+type check func(r *report, at location, v *node)
 
 // shape is one table of the rules of documents (contract R-40 to R-47): the properties that an
 // object may have.
@@ -23,15 +23,15 @@ type property struct {
 	check    check
 }
 
-// place is where a value stands and which rules it is under.
-type place struct {
+// location is the path of a value, and the rules that apply to it.
+type location struct {
 	path string
 	rule string // table, or table/property
 }
 
 var plainKey = regexp.MustCompile(`^[$A-Za-z_][$A-Za-z0-9_-]*$`)
 
-func (p place) key(name string) place {
+func (p location) key(name string) location {
 	switch name = shorten(name); {
 	case !plainKey.MatchString(name):
 		p.path += "[" + strconv.Quote(name) + "]"
@@ -43,29 +43,30 @@ func (p place) key(name string) place {
 	return p
 }
 
-func (p place) index(i int) place {
+func (p location) index(i int) location {
 	p.path += "[" + strconv.Itoa(i) + "]"
 	return p
 }
 
-func (p place) under(rule string) place {
+func (p location) withRule(rule string) location {
 	p.rule = rule
 	return p
 }
 
-// object is the check of a table, and of what its properties owe each other.
-func object(s shape, together ...check) check {
-	return func(r *report, at place, v *node) {
-		if !ofKind(r, at, v, kindObject) {
+// objectCheck returns the check of an object with the properties of a table. together are checks of
+// several properties of the object.
+func objectCheck(s shape, together ...check) check {
+	return func(r *report, at location, v *node) {
+		if !checkKind(r, at, v, kindObject) {
 			return
 		}
 		at.rule = s.table
 		for i := range v.members {
-			s.member(r, at, &v.members[i])
+			s.checkMember(r, at, &v.members[i])
 		}
 		for _, p := range s.properties {
-			if p.required && v.get(p.name) == nil {
-				r.add(v, at.key(p.name).under(s.table+"/"+p.name), schemaProblem("required", "is required"))
+			if p.required && v.property(p.name) == nil {
+				r.addProblem(v, at.key(p.name).withRule(s.table+"/"+p.name), schemaProblem("required", "is required"))
 			}
 		}
 		for _, c := range together {
@@ -74,33 +75,34 @@ func object(s shape, together ...check) check {
 	}
 }
 
-func (s shape) member(r *report, at place, m *member) {
+// checkMember checks one member of an object, which must be a property of the table.
+func (s shape) checkMember(r *report, at location, m *member) {
 	for _, p := range s.properties {
 		if p.name != m.name {
 			continue
 		}
 		if m.value.kind != kindNull {
-			p.check(r, at.key(p.name).under(s.table+"/"+p.name), &m.value)
+			p.check(r, at.key(p.name).withRule(s.table+"/"+p.name), &m.value)
 		}
 		return
 	}
-	if r.full() {
+	if r.isFull() {
 		r.more++
 		return
 	}
-	r.add(&m.value, at.key(m.name), schemaProblem("additionalProperties",
-		"is no property of %s, the nearest known one is %q", s.table, s.nearest(m.name)))
+	r.addProblem(&m.value, at.key(m.name), schemaProblem("additionalProperties",
+		"is no property of %s, the nearest known one is %q", s.table, s.nearestProperty(m.name)))
 }
 
-// nearest returns the property whose name is written most alike.
-func (s shape) nearest(name string) string {
+// nearestProperty returns the property with the most similar name.
+func (s shape) nearestProperty(name string) string {
 	name = strings.ToLower(shorten(name))
 	return slices.MinFunc(s.properties, func(a, b property) int {
 		return editDistance(name, strings.ToLower(a.name)) - editDistance(name, strings.ToLower(b.name))
 	}).name
 }
 
-// editDistance counts the characters to add, drop or replace.
+// editDistance returns the number of characters to add, remove or replace.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -121,23 +123,23 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// text is the check of a string: of its rules, the first one broken counts.
-func text(rules ...func(string) *problem) check {
-	return func(r *report, at place, v *node) {
-		if !ofKind(r, at, v, kindString) {
+// stringCheck returns the check of a string. It reports only the first broken rule.
+func stringCheck(rules ...func(string) *problem) check {
+	return func(r *report, at location, v *node) {
+		if !checkKind(r, at, v, kindString) {
 			return
 		}
 		for _, rule := range rules {
 			if p := rule(v.text); p != nil {
-				r.add(v, at, p)
+				r.addProblem(v, at, p)
 				return
 			}
 		}
 	}
 }
 
-// enum is the rule of a string that has one of a few values.
-func enum(values ...string) func(string) *problem {
+// enumRule returns the rule of a string that has one of a few values.
+func enumRule(values ...string) func(string) *problem {
 	return func(s string) *problem {
 		if slices.Contains(values, s) {
 			return nil
@@ -146,12 +148,12 @@ func enum(values ...string) func(string) *problem {
 	}
 }
 
-func boolean(r *report, at place, v *node) { ofKind(r, at, v, kindBoolean) }
+func booleanCheck(r *report, at location, v *node) { checkKind(r, at, v, kindBoolean) }
 
-// listOf is the check of an array of which each item passes another check.
+// listOf returns the check of an array whose items have the given check.
 func listOf(item check) check {
-	return func(r *report, at place, v *node) {
-		if !ofKind(r, at, v, kindArray) {
+	return func(r *report, at location, v *node) {
+		if !checkKind(r, at, v, kindArray) {
 			return
 		}
 		for i := range v.items {
@@ -160,10 +162,10 @@ func listOf(item check) check {
 	}
 }
 
-// mapOf is the check of an object with keys of any name.
+// mapOf returns the check of an object with any keys, whose values have the given check.
 func mapOf(value check) check {
-	return func(r *report, at place, v *node) {
-		if !ofKind(r, at, v, kindObject) {
+	return func(r *report, at location, v *node) {
+		if !checkKind(r, at, v, kindObject) {
 			return
 		}
 		for i := range v.members {
@@ -172,17 +174,18 @@ func mapOf(value check) check {
 	}
 }
 
-func ofKind(r *report, at place, v *node, want kind) bool {
+// checkKind reports whether a value has the kind, and adds a problem if not.
+func checkKind(r *report, at location, v *node, want kind) bool {
 	if v.kind == want {
 		return true
 	}
-	r.add(v, at, schemaProblem("type", "must be %s, not %s", want, v.kind))
+	r.addProblem(v, at, schemaProblem("type", "must be %s, not %s", want, v.kind))
 	return false
 }
 
-// findDuplicates reports properties that an object has twice. JSON leaves open
-// which of them counts (RFC 8259, 4), and readers would differ.
-func findDuplicates(r *report, at place, v *node) {
+// findDuplicates reports properties that an object has twice. JSON does not say which of them is
+// valid (RFC 8259, section 4), and readers would differ.
+func findDuplicates(r *report, at location, v *node) {
 	for i := range v.items {
 		findDuplicates(r, at.index(i), &v.items[i])
 	}
@@ -193,7 +196,7 @@ func findDuplicates(r *report, at place, v *node) {
 	for i := range v.members {
 		m := &v.members[i]
 		if seen[m.name] {
-			r.add(&m.value, at.key(m.name).under("json"), &problem{IssueJSON, "duplicate", "stands twice in the same object"})
+			r.addProblem(&m.value, at.key(m.name).withRule("json"), &problem{IssueJSON, "duplicate", "stands twice in the same object"})
 		}
 		seen[m.name] = true
 		findDuplicates(r, at.key(m.name), &m.value)

@@ -7,20 +7,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// MaxStatusMessage is the most characters of a status message (contract R-30).
+// MaxStatusMessage is the greatest length of a status message in characters (contract R-30).
 const MaxStatusMessage = 500
 
 // Status is the lifecycle status of a server version (contract R-28).
 type Status string
 
-// The statuses of a version. Deleted ones are hidden unless asked for.
+// The statuses of a version. Readers get deleted versions only on request.
 const (
 	StatusActive     Status = "active"
 	StatusDeprecated Status = "deprecated"
 	StatusDeleted    Status = "deleted"
 )
 
-// ParseStatus returns the status of a name; any other is fault.Invalid.
+// ParseStatus returns the status with the given name. It returns fault.Invalid for any other text.
 func ParseStatus(s string) (Status, error) {
 	switch status := Status(s); status {
 	case StatusActive, StatusDeprecated, StatusDeleted:
@@ -36,8 +36,8 @@ type StatusUpdate struct {
 	message string
 }
 
-// NewStatusUpdate returns a change to a status with a message; empty is none.
-// Too long a message, or one beside active, is fault.Invalid.
+// NewStatusUpdate returns a change to a status with an optional message. It returns fault.Invalid
+// for a message that is too long, contains a NUL, or comes with the status active.
 func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 	switch n := utf8.RuneCountInString(message); {
 	case n > MaxStatusMessage:
@@ -50,34 +50,34 @@ func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 	return StatusUpdate{status, message}, nil
 }
 
-// Status returns the status asked for.
+// Status returns the requested status.
 func (u StatusUpdate) Status() Status { return u.status }
 
-// Message returns the message asked for; empty clears the one there is.
+// Message returns the requested message; empty removes the current one.
 func (u StatusUpdate) Message() string { return u.message }
 
-// StatusUpdateBody is the JSON body of a status change, not yet checked against its rules, because
-// permission is checked between the two (contract R-6).
+// StatusUpdateBody is the JSON body of a status change before its rules are checked: permission is
+// checked after reading and before the rules (contract R-6).
 type StatusUpdateBody struct{ root node }
 
-// ParseStatusUpdateBody reads the JSON of a status change. What is not an
-// object of JSON, or holds a NUL, is fault.Invalid.
+// ParseStatusUpdateBody reads the JSON of a status change. It returns fault.Invalid unless the body
+// is a JSON object without a NUL.
 func ParseStatusUpdateBody(body []byte) (StatusUpdateBody, error) {
 	_, root, err := parseObject(body)
 	return StatusUpdateBody{root}, err
 }
 
-// Update checks the body against its rules. Everything wrong with it is fault.Invalid
-// (contract R-30).
+// Update returns the update after checking the rules. It returns fault.Invalid with everything that
+// is wrong (contract R-30).
 func (b StatusUpdateBody) Update() (StatusUpdate, error) {
 	var r report
-	object(statusUpdateShape)(&r, place{}, &b.root)
-	findDuplicates(&r, place{}, &b.root)
-	if refusal := r.refusal("status update"); refusal != "" {
+	objectCheck(statusUpdateShape)(&r, location{}, &b.root)
+	findDuplicates(&r, location{}, &b.root)
+	if refusal := r.refusalText("status update"); refusal != "" {
 		return StatusUpdate{}, fault.New(fault.Invalid, "", refusal)
 	}
-	name, _ := b.root.str("status")
-	message, _ := b.root.str("statusMessage")
+	name, _ := b.root.stringProperty("status")
+	message, _ := b.root.stringProperty("statusMessage")
 	status, err := ParseStatus(name)
 	if err != nil {
 		return StatusUpdate{}, err
@@ -86,6 +86,6 @@ func (b StatusUpdateBody) Update() (StatusUpdate, error) {
 }
 
 var statusUpdateShape = shape{"StatusUpdateRequest", []property{
-	{"status", true, text()},
-	{"statusMessage", false, text()},
+	{"status", true, stringCheck()},
+	{"statusMessage", false, stringCheck()},
 }}

@@ -53,7 +53,7 @@ func TestStatusUpdateBody(t *testing.T) {
 			continue
 		}
 		_, err = parsed.Update()
-		if !fault.Is(err, fault.Invalid) || code(err) != "" || !strings.Contains(err.Error(), want) {
+		if !fault.Is(err, fault.Invalid) || codeOf(err) != "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Update = %v, want a fault without code that says %q", body, err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxIconSource  = 255
-	maxPublisher   = 4096      // bytes of what a publisher adds
+	maxPublisher   = 4096      // bytes of the data of the publisher
 	maxMeta        = 16 * 1024 // bytes of _meta in all
 	officialMeta   = "io.modelcontextprotocol.registry/official"
 	publisherMeta  = "/publisher-provided"
@@ -27,105 +27,105 @@ var (
 )
 
 var serverShape = shape{"ServerDetail", []property{
-	{"$schema", false, text(uri())},
-	{"name", true, text(nameProblem)},
-	{"description", true, text(length(1, 100))},
-	{"title", false, text(length(1, 100))},
-	{"repository", false, repository},
-	{"version", true, text(versionProblem, plainProblem)},
-	{"websiteUrl", false, text(uri(web...))},
-	{"icons", false, listOf(object(iconShape))},
-	{"packages", false, listOf(object(packageShape, packageRules))},
-	{"remotes", false, listOf(object(remoteShape, transportRules(streamableHTTP, sse), remoteRules))},
-	{"_meta", false, meta},
+	{"$schema", false, stringCheck(uriRule())},
+	{"name", true, stringCheck(nameProblem)},
+	{"description", true, stringCheck(lengthRule(1, 100))},
+	{"title", false, stringCheck(lengthRule(1, 100))},
+	{"repository", false, repositoryCheck},
+	{"version", true, stringCheck(versionProblem, plainProblem)},
+	{"websiteUrl", false, stringCheck(uriRule(webSchemes...))},
+	{"icons", false, listOf(objectCheck(iconShape))},
+	{"packages", false, listOf(objectCheck(packageShape, packageRules))},
+	{"remotes", false, listOf(objectCheck(remoteShape, transportRules(streamableHTTP, sse), remoteRules))},
+	{"_meta", false, metaCheck},
 }}
 
 var repositoryShape = shape{"Repository", []property{
-	{"url", true, text(uri(web...))},
-	{"source", true, text(plainProblem)},
-	{"id", false, text(plainProblem)},
-	{"subfolder", false, text(subfolder)},
+	{"url", true, stringCheck(uriRule(webSchemes...))},
+	{"source", true, stringCheck(plainProblem)},
+	{"id", false, stringCheck(plainProblem)},
+	{"subfolder", false, stringCheck(subfolderProblem)},
 }}
 
 var iconShape = shape{"Icon", []property{
-	{"src", true, text(length(1, maxIconSource), uri("https"))},
-	{"mimeType", false, text(enum("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"))},
-	{"sizes", false, listOf(text(pattern(sizeForm, "WIDTHxHEIGHT in pixels, or any")))},
-	{"theme", false, text(enum("light", "dark"))},
+	{"src", true, stringCheck(lengthRule(1, maxIconSource), uriRule("https"))},
+	{"mimeType", false, stringCheck(enumRule("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"))},
+	{"sizes", false, listOf(stringCheck(patternRule(sizeForm, "WIDTHxHEIGHT in pixels, or any")))},
+	{"theme", false, stringCheck(enumRule("light", "dark"))},
 }}
 
 var packageShape = shape{"Package", []property{
-	{"registryType", true, text(plainProblem)},
-	{"registryBaseUrl", false, text(uri())},
-	{"identifier", true, text(length(1, 0), plainProblem)},
-	{"version", false, text(length(1, 0), specificProblem, plainProblem)},
-	{"fileSha256", false, text(pattern(sha256Form, "64 lower-case hexadecimal digits"))},
-	{"runtimeHint", false, text()},
-	{"transport", true, object(localShape, transportRules(stdio, streamableHTTP, sse))},
-	{"runtimeArguments", false, listOf(object(argumentShape, inputRules, argumentRules))},
-	{"packageArguments", false, listOf(object(argumentShape, inputRules, argumentRules))},
-	{"environmentVariables", false, listOf(object(keyValueShape, inputRules))},
+	{"registryType", true, stringCheck(plainProblem)},
+	{"registryBaseUrl", false, stringCheck(uriRule())},
+	{"identifier", true, stringCheck(lengthRule(1, 0), plainProblem)},
+	{"version", false, stringCheck(lengthRule(1, 0), specificProblem, plainProblem)},
+	{"fileSha256", false, stringCheck(patternRule(sha256Form, "64 lower-case hexadecimal digits"))},
+	{"runtimeHint", false, stringCheck()},
+	{"transport", true, objectCheck(localShape, transportRules(stdio, streamableHTTP, sse))},
+	{"runtimeArguments", false, listOf(objectCheck(argumentShape, inputRules, argumentRules))},
+	{"packageArguments", false, listOf(objectCheck(argumentShape, inputRules, argumentRules))},
+	{"environmentVariables", false, listOf(objectCheck(keyValueShape, inputRules))},
 }}
 
 var localShape = shape{"LocalTransport", []property{
-	{"type", true, text()},
-	{"url", false, text(template, plainProblem)},
-	{"headers", false, listOf(object(keyValueShape, inputRules))},
+	{"type", true, stringCheck()},
+	{"url", false, stringCheck(templateProblem, plainProblem)},
+	{"headers", false, listOf(objectCheck(keyValueShape, inputRules))},
 }}
 
 var remoteShape = shape{"RemoteTransport", []property{
-	{"type", true, text()},
-	{"url", false, text(template, plainProblem)},
-	{"headers", false, listOf(object(keyValueShape, inputRules))},
-	{"variables", false, mapOf(object(inputShape, inputRules))},
+	{"type", true, stringCheck()},
+	{"url", false, stringCheck(templateProblem, plainProblem)},
+	{"headers", false, listOf(objectCheck(keyValueShape, inputRules))},
+	{"variables", false, mapOf(objectCheck(inputShape, inputRules))},
 }}
 
 var inputProperties = []property{
-	{"description", false, text()},
-	{"isRequired", false, boolean},
-	{"format", false, text(enum("string", "number", "boolean", "filepath"))},
-	{"value", false, text()},
-	{"isSecret", false, boolean},
-	{"default", false, text()},
-	{"placeholder", false, text()},
-	{"choices", false, listOf(text())},
+	{"description", false, stringCheck()},
+	{"isRequired", false, booleanCheck},
+	{"format", false, stringCheck(enumRule("string", "number", "boolean", "filepath"))},
+	{"value", false, stringCheck()},
+	{"isSecret", false, booleanCheck},
+	{"default", false, stringCheck()},
+	{"placeholder", false, stringCheck()},
+	{"choices", false, listOf(stringCheck())},
 }
 
 var inputShape = shape{"Input", inputProperties}
 
-var keyValueShape = shape{"KeyValueInput", with(inputProperties,
-	property{"name", true, text(plainProblem)},
-	property{"variables", false, mapOf(object(inputShape, inputRules))},
+var keyValueShape = shape{"KeyValueInput", withProperties(inputProperties,
+	property{"name", true, stringCheck(plainProblem)},
+	property{"variables", false, mapOf(objectCheck(inputShape, inputRules))},
 )}
 
-// argumentShape holds the properties of both kinds: real documents have the name of the one on the
-// other, and it is kept (contract R-44).
-var argumentShape = shape{"Argument", with(inputProperties,
-	property{"type", true, text(enum(positional, named))},
-	property{"name", false, text()},
-	property{"valueHint", false, text()},
-	property{"isRepeated", false, boolean},
-	property{"variables", false, mapOf(object(inputShape, inputRules))},
+// argumentShape has the properties of both kinds of argument: real documents have the name of a
+// named argument on a positional one, and it is kept (contract R-44).
+var argumentShape = shape{"Argument", withProperties(inputProperties,
+	property{"type", true, stringCheck(enumRule(positional, named))},
+	property{"name", false, stringCheck()},
+	property{"valueHint", false, stringCheck()},
+	property{"isRepeated", false, booleanCheck},
+	property{"variables", false, mapOf(objectCheck(inputShape, inputRules))},
 )}
 
-func with(properties []property, more ...property) []property {
+func withProperties(properties []property, more ...property) []property {
 	return append(append([]property(nil), properties...), more...)
 }
 
-// repository is the check of Repository. Real documents often have an empty
-// one where they mean none, so that is said.
-func repository(r *report, at place, v *node) {
+// repositoryCheck is the check of Repository. Real documents often have an empty repository in
+// place of no repository, so the message says how to leave it out.
+func repositoryCheck(r *report, at location, v *node) {
 	if v.kind != kindObject || len(v.members) > 0 {
-		object(repositoryShape, repositoryURL)(r, at, v)
+		objectCheck(repositoryShape, repositoryURLCheck)(r, at, v)
 		return
 	}
 	for _, name := range []string{"url", "source"} {
-		r.add(v, at.key(name).under("Repository/"+name), schemaProblem("required", "is required, or leave repository out where there is none"))
+		r.addProblem(v, at.key(name).withRule("Repository/"+name), schemaProblem("required", "is required, or leave repository out where there is none"))
 	}
 }
 
-// pattern is the rule of a string that has a form, described in words.
-func pattern(form *regexp.Regexp, words string) func(string) *problem {
+// patternRule returns the rule of a string that has a form; words describe the form.
+func patternRule(form *regexp.Regexp, words string) func(string) *problem {
 	return func(s string) *problem {
 		if form.MatchString(s) {
 			return nil
@@ -134,33 +134,33 @@ func pattern(form *regexp.Regexp, words string) func(string) *problem {
 	}
 }
 
-// meta checks the extension data.
-func meta(r *report, at place, v *node) {
-	if !ofKind(r, at, v, kindObject) {
+// metaCheck checks the extension data.
+func metaCheck(r *report, at location, v *node) {
+	if !checkKind(r, at, v, kindObject) {
 		return
 	}
 	if v.size > maxMeta {
-		r.add(v, at, schemaProblem("size", "must have at most %d bytes of compact JSON in all, and has %d", maxMeta, v.size))
+		r.addProblem(v, at, schemaProblem("size", "must have at most %d bytes of compact JSON in all, and has %d", maxMeta, v.size))
 	}
 	publisher := ""
 	for i := range v.members {
 		m := &v.members[i]
 		here := at.key(m.name)
-		r.add(&m.value, here, metaKey(m.name))
+		r.addProblem(&m.value, here, metaKeyProblem(m.name))
 		if !strings.HasSuffix(m.name, publisherMeta) {
 			continue
 		}
 		if publisher != "" && publisher != m.name {
-			r.add(&m.value, here, semanticProblem("publisherProvided", "is a second key that ends in %q beside %s, and one is allowed", publisherMeta, quote(publisher)))
+			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is a second key that ends in %q beside %s, and one is allowed", publisherMeta, quote(publisher)))
 		}
 		publisher = m.name
 		if m.value.size > maxPublisher {
-			r.add(&m.value, here, schemaProblem("publisherSize", "must have at most %d bytes of compact JSON, and has %d", maxPublisher, m.value.size))
+			r.addProblem(&m.value, here, schemaProblem("publisherSize", "must have at most %d bytes of compact JSON, and has %d", maxPublisher, m.value.size))
 		}
 	}
 }
 
-func metaKey(key string) *problem {
+func metaKeyProblem(key string) *problem {
 	switch {
 	case key == officialMeta:
 		return semanticProblem("reserved", "is written by the registry itself, leave it out")
@@ -170,34 +170,34 @@ func metaKey(key string) *problem {
 	return nil
 }
 
-// warnings are what looks wrong in a document that may be published as it is.
-func warnings(r *report, at place, v *node) {
+// addWarnings reports probable mistakes, which do not prevent publication.
+func addWarnings(r *report, at location, v *node) {
 	warnSchema(r, at, v)
-	if name, ok := v.str("name"); ok && nameProblem(name) == nil {
-		r.add(v.get("name"), at.key("name").under("ServerDetail/name"), oddName(name))
+	if name, ok := v.stringProperty("name"); ok && nameProblem(name) == nil {
+		r.addProblem(v.property("name"), at.key("name").withRule("ServerDetail/name"), oddNameProblem(name))
 	}
-	packages := v.list("packages")
+	packages := v.itemsOf("packages")
 	for i := range packages {
 		p := &packages[i]
-		if args := p.get("runtimeArguments"); args != nil && len(args.items) > 0 && p.get("runtimeHint") == nil {
-			r.add(args, at.key("packages").index(i).key("runtimeArguments").under("Package/runtimeHint"),
-				warning("recommended", "should come with a runtimeHint that says which command they are for"))
+		if args := p.property("runtimeArguments"); args != nil && len(args.items) > 0 && p.property("runtimeHint") == nil {
+			r.addProblem(args, at.key("packages").index(i).key("runtimeArguments").withRule("Package/runtimeHint"),
+				linterProblem("recommended", "should come with a runtimeHint that says which command they are for"))
 		}
 	}
 }
 
-func warnSchema(r *report, at place, v *node) {
-	here := at.key("$schema").under("ServerDetail/$schema")
-	schema := v.get("$schema")
+func warnSchema(r *report, at location, v *node) {
+	here := at.key("$schema").withRule("ServerDetail/$schema")
+	schema := v.property("$schema")
 	switch {
 	case schema == nil:
-		r.add(v, here, warning("recommended", "should name the schema that the document follows"))
-	case schema.kind == kindString && uri()(schema.text) == nil && !isKnownSchema(schema.text):
-		r.add(schema, here, warning("known", "is a schema that this registry does not know, so the document is checked by the registry's own rules"))
+		r.addProblem(v, here, linterProblem("recommended", "should name the schema that the document follows"))
+	case schema.kind == kindString && uriRule()(schema.text) == nil && !isKnownSchema(schema.text):
+		r.addProblem(schema, here, linterProblem("known", "is a schema that this registry does not know, so the document is checked by the registry's own rules"))
 	}
 }
 
-// isKnownSchema tells the published versions of the server document's schema.
+// isKnownSchema reports whether s is a published version of the schema of server documents.
 func isKnownSchema(s string) bool {
 	date, ours := strings.CutPrefix(s, "https://static.modelcontextprotocol.io/schemas/")
 	date, file := strings.CutSuffix(date, "/server.schema.json")
@@ -211,11 +211,11 @@ func isKnownSchema(s string) bool {
 	return false
 }
 
-func oddName(name string) *problem {
+func oddNameProblem(name string) *problem {
 	namespace, server, _ := strings.Cut(name, "/")
 	for _, part := range []string{namespace, server} {
 		if len(part) == 1 || part != strings.Trim(part, ".-_") {
-			return warning("oddName", "has the part %s, and parts should have two characters and begin and end with a letter or digit", quote(part))
+			return linterProblem("oddName", "has the part %s, and parts should have two characters and begin and end with a letter or digit", quote(part))
 		}
 	}
 	return nil

@@ -10,18 +10,18 @@ import (
 	"unicode"
 )
 
-// RemoteURL is the address of a remote in the form in which it is compared: scheme and host in
-// lower case, the default port left out (contract R-33).
+// RemoteURL is the URL of a remote in the form that is compared: scheme and host in lower case,
+// without the default port (contract R-33).
 type RemoteURL string
 
-// uri returns the rule of an absolute URI (contract R-50), with one of the schemes if any are
-// given. Schemes are compared in any case, as url.Parse does.
-func uri(schemes ...string) func(string) *problem {
+// uriRule returns the rule of an absolute URI (contract R-50), with one of the given schemes if
+// there are any. Schemes are case-insensitive, as in url.Parse.
+func uriRule(schemes ...string) func(string) *problem {
 	return func(s string) *problem {
-		u, why := parseURI(s)
+		u, reason := parseURI(s)
 		switch {
-		case why != "":
-			return schemaProblem("uri", "must be an absolute URI: %s", why)
+		case reason != "":
+			return schemaProblem("uri", "must be an absolute URI: %s", reason)
 		case len(schemes) > 0 && !slices.Contains(schemes, u.Scheme):
 			return schemaProblem("uri", "must be an absolute URI that begins with %s", strings.Join(schemes, ":// or ")+"://")
 		}
@@ -29,11 +29,11 @@ func uri(schemes ...string) func(string) *problem {
 	}
 }
 
-var web = []string{"http", "https"}
+var webSchemes = []string{"http", "https"}
 
-// parseURI reads an absolute URI, or tells what is wrong with it. Beyond
-// url.Parse it refuses what RFC 3986 leaves no place for: white space, control and
-// format characters, quotes, brackets, an empty host, a port out of range.
+// parseURI returns an absolute URI, or the reason why s is not valid. It is stricter than
+// url.Parse: RFC 3986 does not allow white space, control and format characters, quotes, some
+// brackets, an empty host, and a port out of range.
 func parseURI(s string) (*url.URL, string) {
 	if s == "" {
 		return nil, "it is empty"
@@ -47,7 +47,7 @@ func parseURI(s string) (*url.URL, string) {
 		return nil, quote(s) + " cannot be read as one"
 	case !u.IsAbs():
 		return nil, "it has no scheme such as https"
-	case u.Host == "" && u.Opaque == "" && u.Path == "", slices.Contains(web, u.Scheme) && u.Hostname() == "":
+	case u.Host == "" && u.Opaque == "" && u.Path == "", slices.Contains(webSchemes, u.Scheme) && u.Hostname() == "":
 		return nil, "nothing or no host follows the scheme"
 	}
 	if port := u.Port(); port != "" {
@@ -63,18 +63,18 @@ func neverInURI(r rune) bool {
 }
 
 var (
-	ownerOrRepo = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	templated   = regexp.MustCompile(`^(?i:https?://|\{[^{}]+\})`)
+	ownerOrRepo   = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	templateStart = regexp.MustCompile(`^(?i:https?://|\{[^{}]+\})`)
 )
 
-// repositoryURL checks the address against the hosting service that source names (contract R-41).
-// Any host is accepted, because services run on premises too.
-func repositoryURL(r *report, at place, v *node) {
-	address, _ := v.str("url")
-	source, known := v.str("source")
-	u, why := parseURI(address)
-	if why != "" || !known {
-		return // reported already, or nothing to compare with
+// repositoryURLCheck checks that the URL has the form of the hosting service that source names
+// (contract R-41). Any host is accepted, because these services can run on premises.
+func repositoryURLCheck(r *report, at location, v *node) {
+	address, _ := v.stringProperty("url")
+	source, known := v.stringProperty("source")
+	u, reason := parseURI(address)
+	if reason != "" || !known {
+		return // the URL has a problem already, or there is no source
 	}
 	segments := strings.Split(strings.Trim(u.Path, "/"), "/")
 	clean := !slices.ContainsFunc(segments, func(s string) bool { return s == "" || s == "." || s == ".." })
@@ -89,11 +89,11 @@ func repositoryURL(r *report, at place, v *node) {
 			p = semanticProblem("gitlab", "must be https://HOST/GROUP/PROJECT for the source gitlab, with more groups or not, and without \"/-/\"")
 		}
 	}
-	r.add(orSelf(v.get("url"), v), at.key("url").under("Repository/url"), p)
+	r.addProblem(orSelf(v.property("url"), v), at.key("url").withRule("Repository/url"), p)
 }
 
-// subfolder is the rule of Repository.subfolder.
-func subfolder(s string) *problem {
+// subfolderProblem is the rule of Repository.subfolder.
+func subfolderProblem(s string) *problem {
 	switch {
 	case strings.HasPrefix(s, "/"):
 		return schemaProblem("relative", "must be a path relative to the repository's root, without a \"/\" at the start")
@@ -108,24 +108,23 @@ func subfolder(s string) *problem {
 	return nil
 }
 
-// template is the rule of a transport's url: how it begins, and that it parses
-// with a plausible value for every variable.
-func template(s string) *problem {
-	if !templated.MatchString(s) {
+// templateProblem is the rule of the url of a transport: it has a valid beginning, and is a valid
+// URL with a plausible value for every variable.
+func templateProblem(s string) *problem {
+	if !templateStart.MatchString(s) {
 		return schemaProblem("pattern", "must begin with http://, https:// or a {variable}")
 	}
-	if _, why := parseURI(fillIn(s)); why != "" {
-		return schemaProblem("uri", "must be a URL once its variables are replaced: %s", why)
+	if _, reason := parseURI(fillVariables(s)); reason != "" {
+		return schemaProblem("uri", "must be a URL once its variables are replaced: %s", reason)
 	}
 	return nil
 }
 
-// fillIn replaces variables by plausible values: at the start an origin, or a
-// scheme where "://" follows; elsewhere a digit, which may stand in a host, a
-// port, a path and a query.
-func fillIn(s string) string {
+// fillVariables replaces variables by plausible values: at the beginning an origin, or a scheme if
+// "://" follows; elsewhere a digit, which is valid in a host, a port, a path and a query.
+func fillVariables(s string) string {
 	var b strings.Builder
-	for before, name := range variables(s) {
+	for before, name := range templateParts(s) {
 		b.WriteString(before)
 		s = s[len(before)+len(name):]
 		switch {
@@ -141,9 +140,9 @@ func fillIn(s string) string {
 	return b.String()
 }
 
-// hasVariable tells whether a template has any variable.
+// hasVariable reports whether a template has a variable.
 func hasVariable(s string) bool {
-	for _, name := range variables(s) {
+	for _, name := range templateParts(s) {
 		return name != ""
 	}
 	return false
@@ -152,7 +151,7 @@ func hasVariable(s string) bool {
 // variablesIn returns the names of the variables of a template, each once.
 func variablesIn(s string) []string {
 	var names []string
-	for _, name := range variables(s) {
+	for _, name := range templateParts(s) {
 		if name != "" {
 			names = append(names, name[1:len(name)-1])
 		}
@@ -161,10 +160,10 @@ func variablesIn(s string) []string {
 	return slices.Compact(names)
 }
 
-// variables yields the parts of a template: each variable, with its braces,
-// and the text before it; last the text behind all, with no variable. A
-// variable is a name, which holds no brace, between braces.
-func variables(s string) iter.Seq2[string, string] {
+// templateParts returns an iterator over the parts of a template: each variable with its braces,
+// and the text before it; last the text after all variables, with an empty variable. A variable is
+// a name without braces, between braces.
+func templateParts(s string) iter.Seq2[string, string] {
 	return func(yield func(text, variable string) bool) {
 		from := 0
 		for at := 0; at < len(s); {
@@ -185,9 +184,9 @@ func variables(s string) iter.Seq2[string, string] {
 	}
 }
 
-// remoteURL returns the form in which addresses of remotes are compared. One
-// that begins with a variable stays as it is.
-func remoteURL(s string) RemoteURL {
+// comparableURL returns the form in which URLs of remotes are compared. A URL that begins with a
+// variable is not changed.
+func comparableURL(s string) RemoteURL {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || strings.ContainsAny(scheme, "{/?#") {
 		return RemoteURL(s)
@@ -211,6 +210,7 @@ func defaultPort(scheme string) string {
 	return ":80"
 }
 
+// orSelf returns v, or self when v is nil.
 func orSelf(v, self *node) *node {
 	if v == nil {
 		return self

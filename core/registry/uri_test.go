@@ -14,7 +14,7 @@ func TestURI(t *testing.T) {
 		"https://example.com/é", "https://xn--bcher-kva.example/",
 	}
 	for _, s := range good {
-		if p := uri(web...)(s); p != nil {
+		if p := uriRule(webSchemes...)(s); p != nil {
 			t.Errorf("%q: %s, want it accepted", s, p.sentence)
 		}
 	}
@@ -24,12 +24,12 @@ func TestURI(t *testing.T) {
 		`https://example.com/"`, `https:\\example.com`, "ftp://example.com", "javascript:alert(1)", "mailto:a@example.com",
 	}
 	for _, s := range bad {
-		if uri(web...)(s) == nil {
+		if uriRule(webSchemes...)(s) == nil {
 			t.Errorf("%q is accepted, want it refused", s)
 		}
 	}
 	for s, want := range map[string]bool{"urn:example:a": true, "file:///a": true, "tag:example.com,2026:a": true, "a": false, "urn:": false, "://a": false} {
-		if got := uri()(s) == nil; got != want {
+		if got := uriRule()(s) == nil; got != want {
 			t.Errorf("%q of any scheme is accepted: %t, want %t", s, got, want)
 		}
 	}
@@ -55,11 +55,11 @@ func TestTemplate(t *testing.T) {
 		"localhost":              "",
 		"":                       "",
 	} {
-		p := template(s)
+		p := templateProblem(s)
 		if (p == nil) != (want != "") {
 			t.Errorf("%q: %+v, want accepted: %t", s, p, want != "")
 		}
-		if got := fillIn(s); want != "" && got != want {
+		if got := fillVariables(s); want != "" && got != want {
 			t.Errorf("%q filled in is %q, want %q", s, got, want)
 		}
 	}

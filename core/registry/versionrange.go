@@ -6,8 +6,7 @@ import (
 )
 
 // The forms of version ranges (contract R-49). A comparator or a hyphen makes a range only before
-// something that begins like a version, so that "~draft" stays a version of its publisher's own
-// kind.
+// text that begins like a version, so that "~draft" is still a version.
 const (
 	comparator  = `(?:\^|~|>=|<=|>|<|=)\s*` + versionLike
 	versionLike = `[vV]?(?:[0-9]\S*|[xX*](?:\.\S*)?)`
@@ -20,11 +19,11 @@ var (
 	dottedParts    = regexp.MustCompile(`^[vV]?` + partOrWild + `(?:\.` + partOrWild + `){1,2}$`)
 )
 
-// isRange tells whether s stands for more than one version.
+// isRange reports whether s is a range of versions.
 func isRange(s string) bool {
 	s = strings.TrimSpace(s)
 	switch {
-	case !strings.ContainsAny(s, "^~<>=|*xX \t\n\v\f\r"): // nearly all, and stores ask it of every row
+	case !strings.ContainsAny(s, "^~<>=|*xX \t\n\v\f\r"): // nearly all versions; stores call it for every row
 		return false
 	case s == "*", s == "x", s == "X", strings.Contains(s, "||"):
 		return true
