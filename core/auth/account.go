@@ -12,11 +12,10 @@ type PasswordHash string
 // SealedSecret is a secret encrypted with the deployment's key.
 type SealedSecret []byte
 
-// AccountState tells whether a person may sign in.
+// AccountState decides whether a person may sign in.
 type AccountState string
 
-// The states of an account. A lock leaves living sessions alone; disabling ends them
-// (contract A-13).
+// The states of an account. A lock does not end sessions; disabling does (contract A-13).
 const (
 	AccountActive   AccountState = "active"
 	AccountLocked   AccountState = "locked" // by an operator, until unlocked
@@ -28,7 +27,7 @@ type Account struct {
 	ID           UserID
 	Email        Email
 	Name         string
-	Phone        string // E.164, empty when there is none
+	Phone        string // E.164; optional
 	PasswordHash PasswordHash
 	Replaced     ReplacedPassword
 	State        AccountState
@@ -37,22 +36,24 @@ type Account struct {
 	UpdatedAt    time.Time
 }
 
-// ReplacedPassword is what the last password change replaced. The zero value is nothing.
+// ReplacedPassword is the hash that the last password change replaced, and the time of the change.
+// The zero value means that no replaced hash is remembered.
 type ReplacedPassword struct {
 	Hash PasswordHash
 	At   time.Time
 }
 
-// replacedFor is how long a replaced password is remembered: longer than a request takes.
+// replacedFor is how long a replaced password is remembered. It is longer than a request takes.
 const replacedFor = time.Minute
 
-// ReplacePassword gives the account another password hash and remembers the present one for a minute.
+// ReplacePassword gives the account another password hash and remembers the present one for a
+// minute.
 func (a *Account) ReplacePassword(hash PasswordHash, now time.Time) {
 	a.Replaced = ReplacedPassword{Hash: a.PasswordHash, At: now}
 	a.PasswordHash = hash
 }
 
-// LatelyReplaced returns the hash that was replaced within the last minute; empty when there is none.
+// LatelyReplaced returns the hash that was replaced within the last minute, or the empty hash.
 func (a *Account) LatelyReplaced(now time.Time) PasswordHash {
 	if age := now.Sub(a.Replaced.At); age < -replacedFor || age > replacedFor {
 		return ""
@@ -67,7 +68,7 @@ func (a *Account) ForgetReplaced(now time.Time) {
 	}
 }
 
-// MFA is a person's authenticator. The zero value is none.
+// MFA is a person's authenticator. The zero value means that the person has no authenticator.
 type MFA struct {
 	Secret   SealedSecret   // empty: not enrolled
 	Active   bool           // activated with a first code
@@ -86,7 +87,7 @@ func (m *MFA) Pending(now time.Time) bool {
 const EnrolmentTTL = 10 * time.Minute
 
 // Enrolment records when an authenticator was enrolled, and by which session. Its zero value is an
-// enrolment of a version that did not record it: such an authenticator cannot be activated.
+// enrolment of a version that did not record it: that authenticator cannot be activated.
 type Enrolment struct {
 	At        time.Time
 	SessionID SessionID // empty when an operator enrolled it
@@ -97,9 +98,9 @@ func (e Enrolment) isOpen(now time.Time) bool {
 }
 
 // Lockout counts failed sign-ins of one subject: an e-mail address, whether or not it has an
-// account, or a device that proves itself (contract ).
+// account, or a device that has shown its token (contract ).
 type Lockout struct {
-	Failures    []time.Time // when those of the present window were, in the order in which they were counted
+	Failures    []time.Time // the times of the failures in the present window, in the order of counting
 	LockedUntil time.Time   // zero when not locked
 }
 

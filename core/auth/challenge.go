@@ -16,7 +16,7 @@ const (
 // comes from an authenticator.
 type CodeHash []byte
 
-// ChallengeState tells where a challenge stands.
+// ChallengeState is the state of a challenge.
 type ChallengeState string
 
 // The states of a challenge. Only an open one can be verified.
@@ -33,7 +33,7 @@ type Challenge struct {
 	UserID    UserID
 	Method    StepUpMethod
 	CodeHash  CodeHash
-	Standby   CodeHash // of a code that was delivered while a newer one is on its way; empty for none
+	Standby   CodeHash // of a code that was delivered while a newer one is being delivered; optional
 	Attempts  int      // wrong codes so far
 	State     ChallengeState
 	CreatedAt time.Time

@@ -24,7 +24,8 @@ type DeviceFields struct {
 	Language         string
 }
 
-// DeviceInfo is what a device says about itself. It is no secret and proves nothing. NewDeviceInfo makes one.
+// DeviceInfo is what a device states about itself. It is not secret and proves nothing.
+// NewDeviceInfo creates one.
 type DeviceInfo struct{ fields DeviceFields }
 
 // NewDeviceInfo checks the fields: a NUL or broken UTF-8 is fault.Invalid with code invalid_input,
@@ -74,14 +75,16 @@ func (d DeviceInfo) Identity(user UserID) DeviceIdentity {
 }
 
 var (
-	// productVersion is the version behind a product token, such as in "Chrome/126.0.0.0" or "Mobile/15E148".
+	// productVersion matches the version after a product token, as in "Chrome/126.0.0.0" or
+	// "Mobile/15E148".
 	productVersion = regexp.MustCompile(`/v?[0-9][^\s()]*`)
-	// commentVersion are the browser versions that stand in a comment: of Firefox, and of Internet Explorer.
+	// commentVersion matches the browser versions of Firefox and Internet Explorer in a comment.
 	commentVersion = regexp.MustCompile(`(rv:|MSIE |Trident/)[0-9][0-9.a-z]*`)
 )
 
-// withoutBrowserVersion takes the version off every product of a user agent (RFC 9110, section 10.1.5). Comments, in
-// parentheses, tell of the operating system and stay, but for the browser versions in them.
+// withoutBrowserVersion returns a user agent without the version of its products (RFC 9110, section
+// 10.1.5). Comments, in parentheses, name the operating system and are kept, except for the browser
+// versions in them.
 func withoutBrowserVersion(userAgent string) string {
 	var b strings.Builder
 	for userAgent != "" {
@@ -93,8 +96,8 @@ func withoutBrowserVersion(userAgent string) string {
 	return b.String()
 }
 
-// cutComment splits s into what stands before its first comment, the comment with its parentheses, and the rest. Comments nest;
-// one that is not closed reaches to the end.
+// cutComment splits s into the text before its first comment, the comment with its parentheses, and
+// the rest. Comments nest; one that is not closed extends to the end.
 func cutComment(s string) (products, comment, rest string) {
 	start := strings.IndexByte(s, '(')
 	if start < 0 {

@@ -10,11 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// maxEmail is the greatest length of an address in bytes: what fits the path of RFC 5321, section 4.5.3.1.3.
+// maxEmail is the greatest length of an address in bytes: what fits the path of RFC 5321, section
+// 4.5.3.1.3.
 const maxEmail = 254
 
-// ParseEmail returns the canonical form of an address that a person wrote. An empty one, and one with a NUL or broken UTF-8, is
-// fault.Invalid with code invalid_input; what is no address of the form local@domain has code validation_error.
+// ParseEmail returns the canonical form of an address that a person wrote. An empty one, and one
+// with a NUL or broken UTF-8, is fault.Invalid with code invalid_input; what is no address of the
+// form local@domain has code validation_error.
 func ParseEmail(s string) (Email, error) {
 	const field = "email"
 	if problem := textProblem(s); problem != "" {
@@ -38,7 +40,8 @@ func ParseEmail(s string) (Email, error) {
 	return Email(s), nil
 }
 
-// isAddress tells whether s is one bare address: no display name, no comment, no quoted local part, a domain of non-empty labels.
+// isAddress reports whether s is one bare address: no display name, no comment, no quoted local
+// part, a domain of non-empty labels.
 func isAddress(s string) bool {
 	parsed, err := mail.ParseAddress(s)
 	if err != nil || parsed.Name != "" || parsed.Address != s {
@@ -56,7 +59,7 @@ func isAddress(s string) bool {
 	return true
 }
 
-// textProblem says why a text cannot be taken at all; empty when it can.
+// textProblem returns the reason why s is not valid text, or the empty string.
 func textProblem(s string) string {
 	switch {
 	case !utf8.ValidString(s):
@@ -67,7 +70,8 @@ func textProblem(s string) string {
 	return ""
 }
 
-// NotFound returns the failure of a thing that is not there.
+// NotFound returns fault.NotFound with code resource_not_found for a kind of thing, such as
+// "device".
 func NotFound(thing string) *fault.Error {
 	return fault.New(fault.NotFound, CodeNotFound, thing+" not found")
 }

@@ -32,7 +32,7 @@ type Event struct {
 	ID      EventID
 	Time    time.Time
 	Type    EventType
-	UserID  UserID // whose own log it is in; empty where no account is concerned, and for what operators alone are told
+	UserID  UserID // the person whose log has the event; empty for events that only operators see
 	Success bool
 	Details map[string]any // values that JSON can write
 }

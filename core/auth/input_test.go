@@ -188,7 +188,8 @@ func TestIdentityIgnoresBrowserVersion(t *testing.T) {
 	}
 }
 
-// Moving characters from one field to the next makes another device: the fields are not just joined.
+// Moving characters from one field to the next makes another device: the fields are not just
+// joined.
 func TestIdentityKeepsFieldsApart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringMatching(`[a-z|:,]{2,20}`).Draw(rt, "text")

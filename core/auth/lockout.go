@@ -2,21 +2,22 @@ package auth
 
 import "time"
 
-// MaxLockoutThreshold bounds LockoutPolicy.Threshold, since the time of each failure that counts is kept.
+// MaxLockoutThreshold is the greatest LockoutPolicy.Threshold. It is limited because the time of
+// each counted failure is stored.
 const MaxLockoutThreshold = 100
 
-// LockoutPolicy says how many failures within which time lock a subject, and for how long.
+// LockoutPolicy defines how many failures within a window lock a subject, and for how long.
 type LockoutPolicy struct {
 	Threshold int           // 1 to MaxLockoutThreshold
-	Window    time.Duration // it slides: what counts is each failure's own age
+	Window    time.Duration // sliding: a failure counts until it is this old
 	Duration  time.Duration
 }
 
 // Locked reports whether the subject is locked at the time.
 func (l *Lockout) Locked(now time.Time) bool { return now.Before(l.LockedUntil) }
 
-// Fail counts one failure, and locks the subject when as many as the threshold lie within the window. The end of a lock begins a
-// new count. It must not be called while the subject is locked.
+// Fail counts one failure, and locks the subject if the failures within the window reach the
+// threshold. After a lock a new count begins. It must not be called while the subject is locked.
 func (l *Lockout) Fail(p LockoutPolicy, now time.Time) {
 	var recent []time.Time
 	if l.LockedUntil.IsZero() {
@@ -32,8 +33,8 @@ func (l *Lockout) Fail(p LockoutPolicy, now time.Time) {
 	}
 }
 
-// Clamp takes back what a clock that was ahead has written, and reports whether that changed anything: a failure counts from now
-// at the latest, and a lock lasts no longer than one that begins now.
+// Clamp corrects times written by an instance whose clock was ahead, and reports whether it changed
+// any: failures are not later than now, and a lock ends no later than one that begins now.
 func (l *Lockout) Clamp(p LockoutPolicy, now time.Time) bool {
 	changed := false
 	if end := now.Add(p.Duration); l.LockedUntil.After(end) {
@@ -50,8 +51,8 @@ func (l *Lockout) Clamp(p LockoutPolicy, now time.Time) bool {
 	return changed
 }
 
-// Latest returns the later of the last failure and the end of the lock: what came before matters no longer than that does. It is
-// zero for a count that was reset.
+// Latest returns the later of the last failure and the end of the lock. It is zero for a count that
+// was reset.
 func (l *Lockout) Latest() time.Time {
 	latest := l.LockedUntil
 	for _, at := range l.Failures {

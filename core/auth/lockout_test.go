@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// TestLockedByFailuresWithinTheWindow compares the lockout with all failures there ever were: one locks exactly when it is the
-// threshold's within the window, since the last lock.
+// TestLockedByFailuresWithinTheWindow compares the lockout with the list of all failures: a failure
+// locks exactly if the failures within the window, since the last lock, reach the threshold.
 func TestLockedByFailuresWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -54,7 +54,7 @@ func TestLockedByFailuresWithinTheWindow(t *testing.T) {
 	})
 }
 
-// TestClamp wants what a clock that was ahead has written to count as written now, and all else to stay as it was.
+// TestClamp checks that times in the future become now, and that all other times are unchanged.
 func TestClamp(t *testing.T) {
 	t.Parallel()
 	p := auth.LockoutPolicy{Threshold: 3, Window: time.Minute, Duration: time.Minute}
@@ -82,7 +82,7 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// TestFailLeavesOthersAlone wants a copy of a lockout to stay as it was.
+// TestFailLeavesOthersAlone checks that Fail does not change a copy of the lockout.
 func TestFailLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	p := auth.LockoutPolicy{Threshold: 9, Window: time.Minute, Duration: time.Minute}

@@ -25,8 +25,8 @@ func (p PageRequest) Validate() error {
 	return InvalidFields(CodeValidation, problems)
 }
 
-// AllPages returns the entries of all pages of a list, in its order. Entries that come to the list or
-// leave it meanwhile may be missing or come twice. It returns the first error of read.
+// AllPages returns the entries of all pages of a list, in its order. Entries that are added or
+// removed at the same time may be missing or occur twice. It returns the first error of read.
 func AllPages[E any](read func(PageRequest) (entries []E, total int, err error)) ([]E, error) {
 	var all []E
 	for {

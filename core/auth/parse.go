@@ -2,8 +2,8 @@ package auth
 
 import "slices"
 
-// ParseStepUpMethod returns the method of a name as the API writes it. Anything else is fault.Invalid with code
-// validation_error.
+// ParseStepUpMethod returns the method of a name as the API writes it. Anything else is
+// fault.Invalid with code validation_error.
 func ParseStepUpMethod(name string) (StepUpMethod, error) {
 	m := StepUpMethod(name)
 	if !slices.Contains([]StepUpMethod{EmailOTP, SMSOTP, AuthenticatorApp}, m) {
@@ -12,7 +12,8 @@ func ParseStepUpMethod(name string) (StepUpMethod, error) {
 	return m, nil
 }
 
-// ParseTrustStatus returns the mark of a name as the API writes it. Anything else is fault.Invalid with code validation_error.
+// ParseTrustStatus returns the mark of a name as the API writes it. Anything else is fault.Invalid
+// with code validation_error.
 func ParseTrustStatus(name string) (TrustStatus, error) {
 	s := TrustStatus(name)
 	if !slices.Contains([]TrustStatus{DeviceTrusted, DeviceUntrusted, DevicePending}, s) {
@@ -21,8 +22,8 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 	return s, nil
 }
 
-// ParseEventType returns the event type of a name as the API writes it. Anything else is fault.Invalid with code
-// validation_error.
+// ParseEventType returns the event type of a name as the API writes it. Anything else is
+// fault.Invalid with code validation_error.
 func ParseEventType(name string) (EventType, error) {
 	t := EventType(name)
 	if !slices.Contains(EventTypes(), t) {

@@ -13,12 +13,13 @@ const (
 	MaxPassword = 128
 )
 
-// Password is a password in clear, in NFC, so that it does not matter how a keyboard composes a character. It prints as a
-// placeholder. NewPassword makes one.
+// Password is a password in clear, in NFC, so that it does not matter how a keyboard composes a
+// character. It prints as a placeholder. NewPassword makes one.
 type Password struct{ value string }
 
-// NewPassword takes a password as it was sent. An empty one, and one with a NUL or broken UTF-8, is fault.Invalid with code
-// invalid_input and names the field. Whether it is fit to be set is for Check to tell.
+// NewPassword returns the password of a request. An empty one, and one with a NUL or broken UTF-8,
+// is fault.Invalid with code invalid_input and names the field. It does not check the rules for new
+// passwords; Check does.
 func NewPassword(field, s string) (Password, error) {
 	if s == "" {
 		return Password{}, InvalidField(CodeInvalidInput, field, "must not be empty")
@@ -38,7 +39,7 @@ func (p Password) String() string { return "[password]" }
 // GoString returns a placeholder.
 func (p Password) GoString() string { return p.String() }
 
-// TooLong tells whether p has more characters than any password that can be set.
+// TooLong reports whether p has more than MaxPassword characters.
 func (p Password) TooLong() bool {
 	return len(p.value) > utf8.UTFMax*MaxPassword || utf8.RuneCountInString(p.value) > MaxPassword
 }
@@ -67,7 +68,7 @@ func (p Password) Check(field string) error {
 	return InvalidField(CodeValidation, field, problem)
 }
 
-// classes are the kinds of character that a password must mix.
+// classes are the kinds of character that a new password must contain.
 type classes struct{ upper, lower, digit, special bool }
 
 func classesOf(s string) classes {

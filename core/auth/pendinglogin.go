@@ -13,5 +13,5 @@ type PendingLogin struct {
 	ExpiresAt      time.Time
 }
 
-// Open tells whether it may still be completed.
+// Open reports whether the login can still be completed.
 func (p *PendingLogin) Open(now time.Time) bool { return now.Before(p.ExpiresAt) }

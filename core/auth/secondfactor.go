@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// RecoveryCodes is how many recovery codes come with an activated authenticator
+	// RecoveryCodes is the number of recovery codes of an authenticator
 	// (contract A-19).
 	RecoveryCodes = 10
 	// recoveryLength is the length of one without its hyphen: 50 bits.
 	recoveryLength = 10
 )
 
-// Factor is what a person proved themself with at the second step. The zero value is nothing.
+// Factor is the second factor that was accepted at the second step. The zero value is no factor.
 type Factor string
 
 // The second factors.
@@ -36,11 +36,13 @@ func NewRecoveryCode(random [7]byte) OTP {
 	return OTP(text[:recoveryLength/2] + "-" + text[recoveryLength/2:recoveryLength])
 }
 
-// SecondFactor keeps authenticators: it seals their secrets, hashes recovery codes, and tells which codes are right. It changes
-// accounts in memory only; that no other change comes between is for the store's Update to see to. It is safe for concurrent use.
+// SecondFactor manages authenticators: it seals their secrets, hashes recovery codes and checks
+// codes. It changes accounts in memory only; the caller must call it within Update of the store,
+// which prevents concurrent changes. It is safe for concurrent use.
 type SecondFactor struct{ sealing, recovery Key }
 
-// NewSecondFactor returns a keeper with keys derived from the root secret, which must not be too short.
+// NewSecondFactor returns a SecondFactor with keys derived from the root secret. It returns the
+// error of RootSecret.Derive.
 func NewSecondFactor(root RootSecret) (SecondFactor, error) {
 	sealing, err := root.Derive("authenticator secrets")
 	if err != nil {
@@ -50,8 +52,8 @@ func NewSecondFactor(root RootSecret) (SecondFactor, error) {
 	return SecondFactor{sealing, recovery}, err
 }
 
-// Enrol gives an account an authenticator that is not active yet, and replaces another such one. The nonce must be used once.
-// It returns fault.Conflict when an authenticator is active.
+// Enrol gives an account an authenticator that is not active yet. It replaces another one that is
+// not active, and returns fault.Conflict if one is active. A nonce must be used only once.
 func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrolment) error {
 	if a.MFA.Active {
 		return fault.New(fault.Conflict, "", "an authenticator is active: disable it first")
@@ -64,9 +66,10 @@ func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrol
 	return nil
 }
 
-// Activate makes an authenticator count that shows a right code, and gives the account the recovery codes. by is the session that
-// activates it, empty for an operator; it must be the one that enrolled it, at most EnrolmentTTL ago. Activate returns WrongCode
-// for a wrong code, and fault.Conflict when there is no authenticator that the session may activate.
+// Activate makes an authenticator active if the code is right, and sets the recovery codes of the
+// account. by is the session that activates it, empty for an operator. It must be the session that
+// enrolled it, at most EnrolmentTTL ago. Activate returns WrongCode for a wrong code, and
+// fault.Conflict if there is no authenticator that the session may activate.
 func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionID, now time.Time) error {
 	switch {
 	case a.MFA.Active:
@@ -149,7 +152,8 @@ func (f SecondFactor) openSecret(a *Account) (TOTPSecret, error) {
 	return secret, nil
 }
 
-// takeRecovery looks a code up by its keyed hash, which tells nothing of the codes by the time that it takes.
+// takeRecovery reports whether a code is a recovery code of the account, and removes it. It
+// compares keyed hashes, so that its duration reveals nothing about the codes.
 func (f SecondFactor) takeRecovery(a *Account, code OTP) bool {
 	hash := f.hashRecoveryCode(a.ID, code)
 	for i, stored := range a.MFA.Recovery {
@@ -162,12 +166,13 @@ func (f SecondFactor) takeRecovery(a *Account, code OTP) bool {
 	return false
 }
 
-// hashRecoveryCode binds a recovery code to its person: the same code of another one has another hash.
+// hashRecoveryCode returns the keyed hash of a recovery code. The same code of another person has
+// another hash.
 func (f SecondFactor) hashRecoveryCode(user UserID, code OTP) RecoveryHash {
 	return f.recovery.Sum(string(user) + "\x00" + string(code))
 }
 
-// canonicalCode takes out what people put into codes to read them better.
+// canonicalCode returns a code in lower case without spaces and hyphens.
 func canonicalCode(code OTP) OTP {
 	return OTP(strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(string(code))))
 }

@@ -26,7 +26,7 @@ func newSecondFactor(t rapid.TB, root string) auth.SecondFactor {
 	return f
 }
 
-// newEnrolledAccount is an account whose authenticator was activated at a time.
+// newEnrolledAccount returns an account whose authenticator was activated at a time.
 func newEnrolledAccount(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OTP) auth.Account {
 	t.Helper()
 	a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
@@ -48,7 +48,8 @@ func mustTake(t rapid.TB, f auth.SecondFactor, a *auth.Account, code auth.OTP, a
 	return factor
 }
 
-// TestTOTPVectors has the vectors of RFC 6238, appendix B, SHA-1; the RFC shows eight digits, of which apps show the last six.
+// TestTOTPVectors has the vectors of RFC 6238, appendix B, SHA-1; the RFC shows eight digits, of
+// which apps show the last six.
 func TestTOTPVectors(t *testing.T) {
 	for seconds, want := range map[int64]string{
 		59: "94287082", 1111111109: "07081804", 1111111111: "14050471", 1234567890: "89005924",
@@ -83,7 +84,7 @@ func TestTOTPURI(t *testing.T) {
 	}
 }
 
-// TestWindow wants codes of one step before and after now, and no others.
+// TestWindow checks that codes of one step before and after now are accepted, and no others.
 func TestWindow(t *testing.T) {
 	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_015, 0)
 	for offset := int64(-3); offset <= 3; offset++ {
@@ -148,7 +149,8 @@ func TestActivation(t *testing.T) {
 	}
 }
 
-// TestSealed wants a secret to open with its own key and for its own person alone, and nothing of it to be seen.
+// TestSealed checks that a secret opens only with its own key and for its own person, and is not
+// visible.
 func TestSealed(t *testing.T) {
 	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	a := newEnrolledAccount(t, f, now, "aaaaa-bbbbb")
@@ -182,8 +184,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestACodeCountsAtMostOnce is the property that single use rests on: whatever codes come in whatever order while the clock goes
-// forward, none counts twice, and a counted one is of the window.
+// TestACodeCountsAtMostOnce checks that no code is accepted twice, and that each accepted code is
+// within the window, for any order of codes while the clock advances.
 func TestACodeCountsAtMostOnce(t *testing.T) {
 	f := newSecondFactor(t, "r")
 	rapid.Check(t, func(t *rapid.T) {
@@ -217,8 +219,9 @@ func TestACodeCountsAtMostOnce(t *testing.T) {
 	})
 }
 
-// TestEnrolmentsEnd wants an authenticator to be activated by the session that enrolled it, or by an operator where an operator
-// enrolled it, within 10 minutes; one of a version that did not record enrolments never is.
+// TestEnrolmentsEnd checks that an authenticator can be activated within 10 minutes by the session
+// that enrolled it, or by an operator if an operator enrolled it. One of a version that did not
+// record enrolments can never be activated.
 func TestEnrolmentsEnd(t *testing.T) {
 	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// AccessToken is a signed token that stands for a session. It prints as a placeholder.
+// AccessToken is a signed token that names a session. It prints as a placeholder.
 type AccessToken string
 
 // RefreshSecret is a refresh token in clear: opaque, 256 bit. It prints as a placeholder.
@@ -54,14 +54,15 @@ func NewSecret[S RefreshSecret | DeviceSecret](random [32]byte) S {
 	return S(base64.RawURLEncoding.EncodeToString(random[:]))
 }
 
-// HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256 random bits.
+// HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
+// random bits.
 func HashSecret[S RefreshSecret | DeviceSecret](s S) TokenHash { return sha256.Sum256([]byte(s)) }
 
 // minRootSecret is the least length of a root secret in bytes.
 const minRootSecret = 32
 
-// RootSecret is the secret that all instances of a deployment share; keys for each purpose are derived from it. It prints as a
-// placeholder.
+// RootSecret is the secret that all instances of a deployment share; keys for each purpose are
+// derived from it. It prints as a placeholder.
 type RootSecret []byte
 
 // String returns a placeholder.
@@ -70,7 +71,8 @@ func (RootSecret) String() string { return "[root secret]" }
 // GoString returns a placeholder.
 func (r RootSecret) GoString() string { return r.String() }
 
-// Derive returns the key of a purpose (HKDF with SHA-256, RFC 5869). A secret of fewer than 32 bytes is refused.
+// Derive returns the key for a purpose (HKDF with SHA-256, RFC 5869). It returns an error if the
+// secret has fewer than 32 bytes.
 func (r RootSecret) Derive(purpose string) (Key, error) {
 	if len(r) < minRootSecret {
 		return Key{}, errors.New("the root secret has fewer than 32 bytes")
@@ -98,10 +100,11 @@ func (k Key) Sum(text string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Nonce makes the seals of one key differ. It must never be used twice; a random one is not.
+// Nonce is the nonce of a seal. It must not be used twice with one key; a random one suffices.
 type Nonce [12]byte
 
-// Seal encrypts a secret (AES-256 with GCM). It opens again only with the same key and what it is about.
+// Seal returns a secret encrypted with AES-256-GCM. Open decrypts it with the same key and the same
+// about.
 func (k Key) Seal(nonce Nonce, secret []byte, about string) (SealedSecret, error) {
 	gcm, err := k.newGCM()
 	if err != nil {
@@ -110,7 +113,8 @@ func (k Key) Seal(nonce Nonce, secret []byte, about string) (SealedSecret, error
 	return gcm.Seal(nonce[:], nonce[:], secret, []byte(about)), nil
 }
 
-// Open decrypts what Seal returned. It fails on another key, on something else that it is about, and on a single changed bit.
+// Open returns the secret that Seal has encrypted. It returns an error for another key, another
+// about, and changed or truncated data.
 func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
 	gcm, err := k.newGCM()
 	if err != nil {
@@ -141,16 +145,18 @@ func (k Key) newGCM() (cipher.AEAD, error) {
 // LockoutPurpose is the purpose of the key of EmailLockout.
 const LockoutPurpose = "lockout subjects"
 
-// EmailLockout returns the subject of failed sign-ins with an address, whether or not it has an account.
+// EmailLockout returns the subject of failed sign-ins with an address, whether or not it has an
+// account.
 func EmailLockout(k Key, email Email) LockoutKey {
 	sum := k.Sum(string(email))
 	return LockoutKey("email:" + hex.EncodeToString(sum[:]))
 }
 
-// DeviceLockout returns the subject of failed sign-ins on a device that proves itself
+// DeviceLockout returns the subject of failed sign-ins on a device that has shown its token
 // (contract A-16).
 func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + string(device)) }
 
-// ActsLockout returns the subject of what a person who is signed in gets wrong: the present password, codes of the
-// authenticator. It is none of a sign-in, so that a stolen session locks nobody out, and strangers at the door lock nobody in.
+// ActsLockout returns the subject of wrong passwords and codes of a person who is signed in. It is
+// separate from those of sign-ins, so that a stolen session cannot lock sign-in, and failed
+// sign-ins cannot lock changes of the account.
 func ActsLockout(user UserID) LockoutKey { return LockoutKey("acts:" + string(user)) }

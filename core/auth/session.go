@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// ClockTolerance is how far the clocks of two instances may differ for what one of them has just recorded to count with the other.
+// ClockTolerance is the greatest difference between the clocks of two instances with which a new
+// record of one instance counts on the other.
 const ClockTolerance = 10 * time.Second
 
 // DeviceIdentity is the derived identity of a device (contract A-36).
@@ -29,18 +30,17 @@ type Session struct {
 	ExpiresAt      time.Time // slides with each refresh
 	MaxExpiresAt   time.Time // never later than this
 	IPAddress      netip.Addr
-	EndedAt        time.Time // zero while it lives
+	EndedAt        time.Time // zero while it is active
 	EndReason      EndReason
 }
 
-// Active tells whether the session lives at the given time.
+// Active reports whether the session has neither ended nor expired at the given time.
 func (s *Session) Active(now time.Time) bool {
 	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
 }
 
-// EndFor ends the session for a user, who must be its own. fault.Forbidden with
-// code access_denied for another person's session, fault.NotFound when it has
-// ended.
+// EndFor ends the session for a user. It returns fault.Forbidden with code access_denied if the
+// session belongs to another user, and fault.NotFound if it has ended.
 func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
 	switch {
 	case s.UserID != user:
@@ -52,7 +52,7 @@ func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
 	return nil
 }
 
-// EndReason tells why a session ended.
+// EndReason is the reason why a session ended.
 type EndReason string
 
 // The reasons for which sessions end.
@@ -73,7 +73,7 @@ type RefreshToken struct {
 	SessionID SessionID
 	IssuedAt  time.Time
 	ExpiresAt time.Time
-	SpentAt   time.Time // zero while it is good
+	SpentAt   time.Time // zero while it is valid
 }
 
 // Device is what a person signs in from.
@@ -92,7 +92,7 @@ type Device struct {
 	LastIPAddress netip.Addr
 }
 
-// TrustStatus is a person's own mark on a device.
+// TrustStatus is the mark that the owner has set on a device.
 type TrustStatus string
 
 // The marks of a device (contract A-38).
@@ -102,7 +102,7 @@ const (
 	DevicePending   TrustStatus = "PENDING"
 )
 
-// DeviceToken is a device's proof of itself, stored as a hash (contract A-37).
+// DeviceToken proves that a sign-in comes from the device. It is stored as a hash (contract A-37).
 type DeviceToken struct {
 	Hash     TokenHash
 	DeviceID DeviceID

@@ -22,8 +22,8 @@ const (
 // Issuer is the name under which an authenticator app lists this service.
 type Issuer string
 
-// TOTPSecret is what a person's authenticator app shares with the service: 160 bits (RFC 4226, section 4, R6). It prints as a
-// placeholder.
+// TOTPSecret is what a person's authenticator app shares with the service: 160 bits (RFC 4226,
+// section 4, R6). It prints as a placeholder.
 type TOTPSecret [20]byte
 
 // String returns a placeholder.
@@ -35,8 +35,9 @@ func (s TOTPSecret) GoString() string { return s.String() }
 // Base32 returns the secret as a person types it into an app: 32 characters.
 func (s TOTPSecret) Base32() string { return base32.StdEncoding.EncodeToString(s[:]) }
 
-// URI returns the address that an app reads from a QR code, with the names under which it lists the secret:
-// otpauth://totp/ISSUER:PERSON?secret=…&issuer=… and the parameters, as the apps' common key format has it.
+// URI returns the address that an app reads from a QR code, with the names under which it lists the
+// secret: otpauth://totp/ISSUER:PERSON?secret=…&issuer=… and the parameters, as the apps' common
+// key format has it.
 func (s TOTPSecret) URI(issuer Issuer, person Email) string {
 	// Escaped with %20 for a space: not all apps take + for one.
 	name := escapeURI(string(issuer))
@@ -61,8 +62,8 @@ func (s TOTPSecret) Code(step int64) OTP {
 // TOTPStep returns the time step of a time.
 func TOTPStep(t time.Time) int64 { return t.Unix() / totpPeriod }
 
-// matchStep returns the step of a code that is good at a time and later than the last one taken; 0 when there is none. It takes as
-// long for a wrong code as for a right one.
+// matchStep returns the time step of a code if the step is valid at now and later than last,
+// otherwise 0. It takes the same time for a wrong code and a right one.
 func (s TOTPSecret) matchStep(code OTP, now time.Time, last int64) int64 {
 	var found int64
 	present := TOTPStep(now)

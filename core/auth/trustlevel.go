@@ -24,7 +24,7 @@ func (l TrustLevel) String() string {
 	return ""
 }
 
-// Admits tells whether a session at l may do what needs the level required.
+// Admits reports whether a session at l may perform operations that require the level required.
 func (l TrustLevel) Admits(required TrustLevel) bool { return l != 0 && l >= required }
 
 // ParseTrustLevel returns the level of a name as the API writes it.

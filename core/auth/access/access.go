@@ -1,5 +1,6 @@
-// Package access finds the session of an access token and what it may do. It checks the state of
-// the session on every request, not only the token (contract A-26). It does not make tokens.
+// Package access returns the session of an access token and checks its trust level. It checks the
+// state of the session on every request, not only the token (contract A-26). It does not issue
+// tokens.
 package access
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// activityStep is how old LastActivity gets before a request renews it.
+// activityStep is the age of LastActivity after which a request renews it.
 const activityStep = time.Minute
 
 // Checker checks access tokens. It is safe for concurrent use.
@@ -28,14 +29,15 @@ type Checker struct {
 	reads    sessionReads
 }
 
-// NewChecker returns a checker of tokens against the records of sessions.
+// NewChecker returns a Checker that reads sessions from s through the cache.
 func NewChecker(v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, c clock.Clock) *Checker {
 	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
 }
 
-// Check returns the living session that a token stands for. fault.Unauthenticated with code invalid_token when the token is
-// empty or not good or its session has ended, with code token_expired when one of them is expired; fault.Unavailable when the
-// records are away.
+// Check returns the active session of a token. The error is fault.Unauthenticated with code
+// invalid_token if the token is empty or not valid or its session has ended, the same with code
+// token_expired if the token or the session has expired, and fault.Unavailable if the database is
+// not available.
 func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, error) {
 	if t == "" {
 		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "an access token is required")
@@ -58,9 +60,11 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 	return s, nil
 }
 
-// findSession returns the copy of a session, or reads it where there is none. Of the checks that find none at once, one reads and
-// leaves a copy to the others: a busy session would be read by all its callers each time that its copy has aged. They do not
-// take what was read from each other, since it may have begun before the session ended; the cache knows which copies count.
+// findSession returns a session from the cache, or reads it. If several checks miss the cache at
+// the same time, one reads the session and the others wait for it, so that a busy session is not
+// read by all callers whenever its cached copy expires. The others take the session from the cache
+// and not from the reader, because the read may have begun before the session ended; the cache
+// rejects an outdated copy.
 func (c *Checker) findSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	if s, ok := c.cache.Get(ctx, id); ok {
 		return s, nil
@@ -72,7 +76,7 @@ func (c *Checker) findSession(ctx context.Context, id auth.SessionID) (auth.Sess
 	}
 	select {
 	case <-other:
-	case <-ctx.Done(): // as the reading will tell
+	case <-ctx.Done(): // loadSession will return its error
 	}
 	if s, ok := c.cache.Get(ctx, id); ok {
 		return s, nil
@@ -80,7 +84,8 @@ func (c *Checker) findSession(ctx context.Context, id auth.SessionID) (auth.Sess
 	return c.loadSession(ctx, id)
 }
 
-// loadSession reads a session, notes that it is in use, where that can be stored, and keeps a copy for the next requests.
+// loadSession reads a session, updates its last activity and puts it into the cache. A session that
+// cannot be updated because the database is not available is still returned.
 func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	now := c.clock.Now()
 	s, err := c.sessions.Get(ctx, id)
@@ -98,7 +103,7 @@ func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Sess
 			s = *stored
 			return nil
 		})
-		// When it was last used is worth having, not worth a refusal: what the session may do was read above.
+		// The last activity is not worth refusing the request: the session itself was read above.
 		if err != nil && !fault.Is(err, fault.Unavailable) {
 			return auth.Session{}, err
 		}
@@ -121,6 +126,6 @@ func errEnded() error {
 	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
 }
 
-// Require returns fault.Forbidden with code insufficient_trust when the session is below the level. The detail "challenge" is
-// the challenge of RFC 9470 for WWW-Authenticate.
+// Require returns fault.Forbidden with code insufficient_trust when the session is below the level.
+// The detail "challenge" is the challenge of RFC 9470 for WWW-Authenticate.
 func Require(s auth.Session, level auth.TrustLevel) error { return trust.Require(s.TrustLevel, level) }

@@ -23,7 +23,7 @@ type testClock struct{ now time.Time }
 
 func (c *testClock) Now() time.Time { return c.now }
 
-// testVerifier takes a token for the id of its session.
+// testVerifier reads a token as the ID of its session.
 type testVerifier struct{ user auth.UserID }
 
 func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
@@ -111,7 +111,7 @@ func TestEndedSessionIsRefusedWithinASecond(t *testing.T) {
 	if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 		t.Fatal(err)
 	}
-	// Ended on another instance: this one is not told.
+	// Ended on another instance, which this one does not know.
 	if _, err := fx.store.End(ctx, authstore.SessionFilter{UserID: user}, fx.clock.now, auth.EndSignOut); err != nil {
 		t.Fatal(err)
 	}

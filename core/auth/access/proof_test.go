@@ -30,17 +30,19 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// TestFullTrustNeedsAProof runs random calls of an owner and of a thief who knows the password, the fields of every device, and all
-// identifiers, but has no code that was delivered, no code of an authenticator that the owner or an operator enrolled, and no device
-// token. No session is ever at FULL_TRUST that showed no such proof, or whose device was marked UNTRUSTED after it did.
+// TestFullTrustNeedsAProof runs random calls of an owner and of a thief who knows the password, the
+// fields of every device, and all identifiers, but has no delivered code, no code of an
+// authenticator that the owner or an operator enrolled, and no device token. It checks that each
+// session at FULL_TRUST has shown one of these proofs, and that its device was not marked UNTRUSTED
+// afterwards.
 func TestFullTrustNeedsAProof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		newProofFixture(t).runCalls(t)
 	})
 }
 
-// TestProofsRaise wants the runs of the test above to reach FULL_TRUST in each of the three ways: else it would hold whatever the
-// service did.
+// TestProofsRaise checks that the runs of the test above reach FULL_TRUST in each of the three
+// ways. Otherwise that test would prove nothing.
 func TestProofsRaise(t *testing.T) {
 	reached := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +57,8 @@ func TestProofsRaise(t *testing.T) {
 	}
 }
 
-// runCalls makes random calls; five times as many as rapid makes by itself, since ways up are long.
+// runCalls makes random calls, five times as many as the default of rapid, because reaching
+// FULL_TRUST takes many steps.
 func (fx *proofFixture) runCalls(t *rapid.T) {
 	for range 5 {
 		t.Repeat(map[string]func(*rapid.T){
@@ -87,7 +90,7 @@ func (fx *proofFixture) runCalls(t *rapid.T) {
 	}
 }
 
-// holder is the owner or the thief, and what they hold.
+// holder is the owner or the thief, with the secrets and sessions that they have.
 type holder struct {
 	sessions   []auth.SessionID
 	refresh    map[auth.SessionID]auth.RefreshSecret
@@ -97,7 +100,8 @@ type holder struct {
 	proofs     bool // reads delivered codes and keeps device tokens
 }
 
-// proofFixture is the use cases of authentication over one database, one account, and two who use it.
+// proofFixture is the use cases of authentication over one database, one account, and two who use
+// it.
 type proofFixture struct {
 	clock       *testClock
 	sessions    *records.Sessions
@@ -113,7 +117,7 @@ type proofFixture struct {
 
 	user     auth.UserID
 	password auth.Password
-	mail     map[auth.ChallengeID]auth.OTP // the last code of each challenge; the thief reads none
+	mail     map[auth.ChallengeID]auth.OTP // the last code of each challenge, which the thief cannot read
 	sent     auth.OTP
 	owner    *holder
 	thief    *holder
@@ -129,7 +133,7 @@ func (fx *proofFixture) Deliver(_ context.Context, m courier.Message) error {
 	return nil
 }
 
-// countingEntropy gives bytes that never repeat.
+// countingEntropy returns bytes that never repeat.
 type countingEntropy struct{ n uint64 }
 
 func (d *countingEntropy) Fill(p []byte) {
@@ -140,7 +144,7 @@ func (d *countingEntropy) Fill(p []byte) {
 	}
 }
 
-// plainHasher stores passwords as they are.
+// plainHasher returns the password as its hash.
 type plainHasher struct{}
 
 func (plainHasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash, error) {
@@ -153,14 +157,14 @@ func (plainHasher) Verify(_ context.Context, h auth.PasswordHash, p auth.Passwor
 
 func (plainHasher) VerifyNone(context.Context, auth.Password) error { return nil }
 
-// plainSigner signs tokens that are the id of their session; verifier reads them.
+// plainSigner returns the session ID as token. testVerifier reads it.
 type plainSigner struct{}
 
 func (plainSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	return auth.AccessToken(c.SessionID), nil
 }
 
-// openThrottle lets every try pass.
+// openThrottle allows every try.
 type openThrottle struct{}
 
 func (openThrottle) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
@@ -232,7 +236,8 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	return fx
 }
 
-// checkFullTrust wants no session at FULL_TRUST without a proof, in the records and as the checker sees it.
+// checkFullTrust checks that each session at FULL_TRUST has a proof, in the records and in the
+// result of the Checker.
 func (fx *proofFixture) checkFullTrust(t *rapid.T) {
 	for _, h := range []*holder{fx.owner, fx.thief} {
 		for _, id := range h.sessions {
@@ -254,14 +259,15 @@ func (fx *proofFixture) passTime(t *rapid.T) {
 	}).Draw(t, "duration"))
 }
 
-// advanceClock lets a moment pass: no two calls come at the same time.
+// advanceClock advances the clock by a millisecond, so that no two calls have the same time.
 func (fx *proofFixture) advanceClock() { fx.clock.now = fx.clock.now.Add(time.Millisecond) }
 
 func (fx *proofFixture) drawHolder(t *rapid.T) *holder {
 	return rapid.SampledFrom([]*holder{fx.owner, fx.thief}).Draw(t, "who")
 }
 
-// drawCaller draws somebody and one of their living sessions; it skips the step where there is none.
+// drawCaller draws a holder and one of their active sessions. It skips the step if they have no
+// active session.
 func (fx *proofFixture) drawCaller(t *rapid.T) (*holder, auth.Session) {
 	fx.advanceClock()
 	h := fx.drawHolder(t)
@@ -277,7 +283,7 @@ func (fx *proofFixture) drawCaller(t *rapid.T) (*holder, auth.Session) {
 	return h, living[rapid.IntRange(0, len(living)-1).Draw(t, "session")]
 }
 
-// isAccepted fails on what is no refusal.
+// isAccepted reports whether a call succeeded. It fails the test on an internal error.
 func isAccepted(t *rapid.T, err error) bool {
 	if err != nil && fault.Is(err, fault.Internal) {
 		t.Fatal(err)
@@ -285,7 +291,7 @@ func isAccepted(t *rapid.T, err error) bool {
 	return err == nil
 }
 
-// drawOrigin draws a device, and a device token of those that the person holds.
+// drawOrigin draws a device, and one of the device tokens of the holder.
 func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
 	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device")})
 	if err != nil {
@@ -298,7 +304,7 @@ func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
 	return v
 }
 
-// recordSession keeps a new session. One on a device whose token was shown has a proof.
+// recordSession records a new session. A session on a device whose token was shown has a proof.
 func (fx *proofFixture) recordSession(t *rapid.T, h *holder, r signin.Result, shown auth.DeviceSecret) {
 	h.sessions, h.refresh[r.SessionID] = append(h.sessions, r.SessionID), r.RefreshToken
 	s, err := fx.sessions.Get(t.Context(), r.SessionID)
@@ -317,7 +323,7 @@ func (fx *proofFixture) recordProof(id auth.SessionID, way string, level auth.Tr
 	fx.reached[way] = fx.reached[way] || level == auth.FullTrust
 }
 
-// keepToken keeps a device token, which only who gave a proof can get.
+// keepToken records a device token, which only a holder with a proof can get.
 func (fx *proofFixture) keepToken(h *holder, token auth.DeviceSecret) {
 	if token != "" {
 		h.tokens = append(h.tokens, token)
@@ -334,7 +340,7 @@ func (fx *proofFixture) login(t *rapid.T) {
 	}
 }
 
-// drawCode is a code of one of the authenticators that a person holds, or a wrong one.
+// drawCode returns a code of one of the authenticators of a holder, or a wrong one.
 func (fx *proofFixture) drawCode(t *rapid.T, h *holder) auth.OTP {
 	if len(h.secrets) == 0 || rapid.IntRange(0, 9).Draw(t, "wrong code") == 0 {
 		return "000000"
@@ -342,8 +348,8 @@ func (fx *proofFixture) drawCode(t *rapid.T, h *holder) auth.OTP {
 	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(fx.clock.now))
 }
 
-// secondStep also shows a device token in the second step alone: what counts there is what was shown in either step, so the session
-// is proved where the device is.
+// secondStep also shows a device token in the second step alone: what counts there is what was
+// shown in either step, so the session is proved where the device is.
 func (fx *proofFixture) secondStep(t *rapid.T) {
 	fx.advanceClock()
 	h := fx.drawHolder(t)
@@ -378,7 +384,7 @@ func (fx *proofFixture) refresh(t *rapid.T) {
 	}
 }
 
-// climbToFull tries the whole way up in one session: to enrol and activate an authenticator, then to step up.
+// climbToFull enrols and activates an authenticator and then steps up, in one session.
 func (fx *proofFixture) climbToFull(t *rapid.T) {
 	h, s := fx.drawCaller(t)
 	if rapid.Bool().Draw(t, "enrols") {
@@ -483,7 +489,8 @@ func (fx *proofFixture) disable(t *rapid.T) {
 
 func (fx *proofFixture) changePassword(t *rapid.T) {
 	_, s := fx.drawCaller(t)
-	// To another one and back, so that both go on knowing it; the thief, who gets none of it, does not have to be told.
+	// To another one and back, so that both go on knowing it; the thief, who gets none of it, does
+	// not have to be told.
 	other, err := auth.NewPassword("password", "Another Horse 8!")
 	if err != nil {
 		t.Fatal(err)
@@ -560,8 +567,8 @@ func (fx *proofFixture) operatorActs(t *rapid.T) {
 	isAccepted(t, fx.people.Enable(t.Context(), owned))
 }
 
-// oldEnrolment is what a thief enrolled at LIMITED_TRUST with a version that allowed it and recorded no enrolments, and has not
-// activated.
+// oldEnrolment is what a thief enrolled at LIMITED_TRUST with a version that allowed it and
+// recorded no enrolments, and has not activated.
 func (fx *proofFixture) oldEnrolment(t *rapid.T) {
 	fx.advanceClock()
 	secret := auth.TOTPSecret([]byte("a thief's own secret"))

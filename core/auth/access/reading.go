@@ -6,14 +6,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// sessionReads knows which sessions are being read. Its zero value knows of none; it is safe for concurrent use.
+// sessionReads records which sessions are being read. Its zero value is ready to use. It is safe
+// for concurrent use.
 type sessionReads struct {
 	mu      sync.Mutex
 	running map[auth.SessionID]chan struct{}
 }
 
-// beginRead takes note that a session is read from now until end is called. Where somebody else does that already it returns what is
-// closed when they end, and nothing to call.
+// beginRead records that a session is being read until end is called. If another goroutine is
+// already reading the session, end is nil and other is closed when that read ends.
 func (r *sessionReads) beginRead(id auth.SessionID) (end func(), other <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

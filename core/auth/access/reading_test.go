@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// heldSessions is a store that has read a session and keeps the caller waiting for it.
+// heldSessions is a store that reads a session and then blocks until the test lets it return.
 type heldSessions struct {
 	authstore.Sessions
 	release chan struct{}
@@ -39,7 +39,7 @@ func (h *heldSessions) Get(ctx context.Context, id auth.SessionID) (auth.Session
 	return s, err
 }
 
-// parallelChecks checks one token several times at once, while the first reading is held.
+// parallelChecks checks one token several times at once, while the first read is blocked.
 type parallelChecks struct {
 	*fixture
 	held    *heldSessions
@@ -78,7 +78,7 @@ func TestChecksAtOnceReadOnce(t *testing.T) {
 	})
 }
 
-// TestFailureOfAnotherIsNotShared wants the checks that waited to read for themselves.
+// TestFailureOfAnotherIsNotShared checks that the waiting checks read the session themselves.
 func TestFailureOfAnotherIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startChecks(context.Background(), t, 5)
@@ -93,7 +93,8 @@ func TestFailureOfAnotherIsNotShared(t *testing.T) {
 	})
 }
 
-// TestSessionThatEndsDuringTheReading wants the checks that waited to see the end, though what was read lies before it.
+// TestSessionThatEndsDuringTheReading checks that the waiting checks see the end of the session,
+// although the read began before it.
 func TestSessionThatEndsDuringTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()

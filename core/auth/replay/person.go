@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// How much is remembered of one person at most. So many attempts are also all that live sign-ins look at.
+// The greatest size of the history of one person. Live sign-ins read the same number of attempts.
 const (
 	maxAttempts = 200
 	maxSessions = 1000
 )
 
-// personHistory is what is remembered of one, oldest first.
+// personHistory is the history of one person, oldest first.
 type personHistory struct {
 	attempts []attempt     // of the last assess.FailureSpan
 	sessions []time.Time   // of the last assess.LongSpan
@@ -33,7 +33,7 @@ type knownDevice struct {
 	confirmed, trusted bool
 }
 
-// findDevice returns what is known of a device; the zero value when nothing is.
+// findDevice returns the known device of an identity, or the zero value.
 func (p *personHistory) findDevice(identity auth.DeviceIdentity) knownDevice {
 	for _, d := range p.devices {
 		if d.identity == identity {
@@ -43,7 +43,7 @@ func (p *personHistory) findDevice(identity auth.DeviceIdentity) knownDevice {
 	return knownDevice{}
 }
 
-// hasConfirmedDevice tells whether any device is.
+// hasConfirmedDevice reports whether any device is confirmed.
 func (p *personHistory) hasConfirmedDevice() bool {
 	return slices.ContainsFunc(p.devices, func(d knownDevice) bool { return d.confirmed })
 }
@@ -62,7 +62,7 @@ func (p *personHistory) addStay(at time.Time, l risk.Location) {
 	p.stays = keepNewest(append(p.stays, risk.Stay{At: at, Location: l}), assess.HistorySessions)
 }
 
-// markDevice notes a confirmation and the owner's word.
+// markDevice records that a device is confirmed, and the mark of its owner.
 func (p *personHistory) markDevice(identity auth.DeviceIdentity, confirmed bool, trusted Answer) {
 	d := p.findDevice(identity)
 	d.confirmed = d.confirmed || confirmed
@@ -88,12 +88,12 @@ func (p *personHistory) dropExpired(now time.Time) {
 	}
 }
 
-// isEmpty tells whether it makes no difference that the person was ever seen.
+// isEmpty reports whether the history has no entries.
 func (p *personHistory) isEmpty() bool {
 	return len(p.attempts) == 0 && len(p.sessions) == 0 && len(p.stays) == 0 && len(p.devices) == 0
 }
 
-// keepNewest drops the oldest of what is too much.
+// keepNewest returns the newest entries of list, at most most.
 func keepNewest[T any](list []T, most int) []T {
 	if len(list) > most {
 		list = slices.Delete(list, 0, len(list)-most)

@@ -1,5 +1,6 @@
-// Package replay assesses sign-ins that were recorded, in the order in which they happened, as the service would have: with the
-// same code, but with a past and a clock of its own. Where the records come from is not its business, and neither are locks.
+// Package replay assesses recorded sign-ins in their order, as the service would have done: with
+// the same code, but with a history and a clock of its own. It does not read the records, and it
+// does not apply lockouts.
 package replay
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// Answer is what a record says on a question, if it does.
+// Answer is a yes or no of a record, if it has one.
 type Answer uint8
 
 // The answers of a record.
@@ -29,10 +30,10 @@ const (
 // Event is a sign-in as it was recorded.
 type Event struct {
 	At               time.Time
-	User             auth.UserID // any text that stands for one person
+	User             auth.UserID // any text that identifies one person
 	Address          netip.Addr
 	Device           auth.DeviceInfo
-	Location         *risk.Location   // nil: the configured source is asked
+	Location         *risk.Location   // nil: the configured source is used
 	Reputation       *risk.Reputation // likewise
 	PasswordCorrect  bool
 	StepUpPassed     Answer // the session passed step-up or MFA; Untold: Config.StepUp decides
@@ -40,19 +41,19 @@ type Event struct {
 	DeviceTokenShown Answer // Untold: a confirmed device shows its token
 }
 
-// Assumption says which sessions passed step-up when the records do not tell.
+// Assumption decides which sessions passed step-up if the records do not contain it.
 type Assumption string
 
-// The assumptions. None of them has a session at HIGH_RISK pass, which the service would not let try.
+// The assumptions. A session at HIGH_RISK never passes, because the service would not let it try.
 const (
-	// FirstDevice: the first one of a person, and no other. So people have a usual device, and whoever comes later with their
-	// password from elsewhere does not get one.
+	// FirstDevice means that only the first device of a person passes. So people have a usual
+	// device, and a later sign-in with their password on another device does not pass.
 	FirstDevice Assumption = "first-device"
 	NoStepUp    Assumption = "none"
 	AllStepUps  Assumption = "all"
 )
 
-// ParseAssumption returns the assumption of a name; fault.Invalid when there is none.
+// ParseAssumption returns the assumption of a name, or fault.Invalid if the name is unknown.
 func ParseAssumption(name string) (Assumption, error) {
 	switch a := Assumption(name); a {
 	case FirstDevice, NoStepUp, AllStepUps:
@@ -79,19 +80,21 @@ type Replayer struct {
 	events     int
 }
 
-// New returns a replayer that has seen nothing yet. The sources are asked for what events do not tell.
+// New returns a Replayer without any history. It uses the sources for events without location or
+// reputation.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
 	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}}
 	p.assessor = assess.New(c.Assess, assess.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
 	return p
 }
 
-// sweepEvery is after how many events people are forgotten of whom nothing counts any more.
+// sweepEvery is the number of events after which people without relevant history are removed from
+// memory.
 const sweepEvery = 1 << 16
 
-// Next assesses an event and learns from it. One with a wrong password is assessed as if it had been right, so that scorers can
-// be compared on it; it counts as a failed attempt from then on, and teaches nothing else. fault.Invalid when the event is older
-// than the one before.
+// Next assesses an event and adds it to the history. An event with a wrong password is assessed as
+// if it had been right, so that scorers can be compared; it is added to the history as a failed
+// attempt only. Next returns fault.Invalid if the event is older than the one before.
 func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
 	if e.At.Before(r.last) {
 		return assess.Verdict{}, fault.Newf(fault.Invalid, auth.CodeValidation,
@@ -128,7 +131,7 @@ func (r *Replayer) deviceTrust(d knownDevice, token Answer) trust.Device {
 	}
 }
 
-// recordSignIn notes what sign-in and step-up would have stored.
+// recordSignIn adds the present event to the history, as sign-in and step-up would have stored it.
 func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, v *assess.Verdict) {
 	e := r.event
 	p.addAttempt(e.At, !e.PasswordCorrect)
@@ -143,7 +146,7 @@ func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, 
 	p.markDevice(identity, passed, e.DeviceTrusted)
 }
 
-// passedStepUp tells whether the session passed step-up or MFA.
+// passedStepUp reports whether the session of the present event passed step-up or MFA.
 func (r *Replayer) passedStepUp(p *personHistory, level auth.TrustLevel) bool {
 	if r.event.StepUpPassed != Unrecorded {
 		return r.event.StepUpPassed == Yes
@@ -157,7 +160,7 @@ func (r *Replayer) passedStepUp(p *personHistory, level auth.TrustLevel) bool {
 	return !p.hasConfirmedDevice()
 }
 
-// dropEmptyPeople frees what no longer counts.
+// dropEmptyPeople removes people without relevant history.
 func (r *Replayer) dropEmptyPeople() {
 	for id, p := range r.people {
 		if p.dropExpired(r.last); p.isEmpty() {

@@ -38,7 +38,8 @@ func knownDevice(t testing.TB, userAgent string) auth.DeviceInfo {
 	return d
 }
 
-// step is an event, an hour after the one before unless it says otherwise, and what is to come of it.
+// step is an event and its expected result. It is an hour after the one before, unless it has
+// another time.
 type step struct {
 	after   time.Duration
 	country string
@@ -174,7 +175,8 @@ func TestBindingOff(t *testing.T) {
 	})
 }
 
-// A stolen password alone never gets past UNVERIFIED: whatever else happens, a device on which nothing was passed does not.
+// TestUnknownDevicesStayUnverified checks that a stolen password alone never gets above UNVERIFIED:
+// a device without step-up or MFA does not.
 func TestUnknownDevicesStayUnverified(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReplayer(rapid.SampledFrom([]replay.Assumption{replay.FirstDevice, replay.NoStepUp}).Draw(t, "assumption"))

@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// replayedHistory answers assess.Past from what was replayed.
+// replayedHistory implements assess.SignInHistory with the replayed events.
 type replayedHistory struct{ r *Replayer }
 
-// FailedSince answers assess.Past.
+// FailedSince implements assess.SignInHistory.
 func (p replayedHistory) FailedSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
 	for _, a := range p.r.findPerson(user).attempts {
@@ -24,7 +24,7 @@ func (p replayedHistory) FailedSince(_ context.Context, user auth.UserID, t time
 	return n, nil
 }
 
-// SessionsSince answers assess.Past.
+// SessionsSince implements assess.SignInHistory.
 func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
 	for _, at := range p.r.findPerson(user).sessions {
@@ -35,17 +35,18 @@ func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t ti
 	return n, nil
 }
 
-// SignInPlaces answers assess.Past.
+// SignInPlaces implements assess.SignInHistory.
 func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
 	stays := slices.Clone(p.r.findPerson(user).stays)
 	slices.Reverse(stays)
 	return stays, nil
 }
 
-// eventSignals answers the ports of signals with what the event tells, or else by the configured sources.
+// eventSignals implements the ports of signals with the data of the event. It calls the configured
+// sources if the event has none.
 type eventSignals struct{ r *Replayer }
 
-// Locate answers signals.Geography.
+// Locate implements signals.Geography.
 func (t eventSignals) Locate(ctx context.Context, a netip.Addr) risk.Location {
 	if l := t.r.event.Location; l != nil {
 		return *l
@@ -53,7 +54,7 @@ func (t eventSignals) Locate(ctx context.Context, a netip.Addr) risk.Location {
 	return t.r.geography.Locate(ctx, a)
 }
 
-// Rate answers signals.Reputation.
+// Rate implements signals.Reputation.
 func (t eventSignals) Rate(ctx context.Context, a netip.Addr) risk.Reputation {
 	if r := t.r.event.Reputation; r != nil {
 		return *r

@@ -1,5 +1,4 @@
-// Package retention removes the records of authentication that nothing needs
-// any more. When it runs, and how often, is up to its caller.
+// Package retention removes expired records of authentication. The caller decides when it runs.
 package retention
 
 import (
@@ -14,13 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// gracePeriod is how long refresh tokens and challenges stay after their end, so
-// that who comes late is told that they have expired, and not that there were
-// none.
+// gracePeriod is how long refresh tokens and challenges are kept after they expire, so that a late
+// request gets the error of an expired one and not of an unknown one.
 const gracePeriod = 24 * time.Hour
 
-// auditBatch is how many audit events are removed at once: enough to be quick,
-// few enough that writers do not wait.
+// auditBatch is how many audit events are removed in one statement: enough to be fast, and few
+// enough not to block writers.
 const auditBatch = 1000
 
 // Config says how long records are kept.
@@ -47,8 +45,7 @@ type Ports struct {
 	Devices       authstore.Devices
 }
 
-// Sweeper removes what is past its time. Any number of them may work on the
-// same records.
+// Sweeper removes expired records. Several Sweepers may run on the same records at the same time.
 type Sweeper struct {
 	config Config
 	ports  Ports
@@ -93,8 +90,8 @@ type rule struct {
 	remove func(ctx context.Context, before time.Time) (int, error)
 }
 
-// retentionRules are in the order in which one holds on to the next: tokens and
-// challenges to sessions, sessions to devices.
+// retentionRules returns the rules in the order of references: tokens and challenges before
+// sessions, sessions before devices.
 func (s *Sweeper) retentionRules() []rule {
 	list := []rule{
 		{RefreshTokens, gracePeriod, s.ports.RefreshTokens.DeleteExpired},
@@ -113,9 +110,9 @@ func (s *Sweeper) retentionRules() []rule {
 	return list
 }
 
-// Sweep removes what is past its time, counts the audit events of hours that are over, and returns
-// what it removed, also together with an error. A kind that fails does not keep the others from
-// being swept; the end of the context does.
+// Sweep removes expired records, counts the audit events of hours that are over, and returns what
+// it removed, also together with an error. If one kind fails, it continues with the others. It
+// stops if the context ends.
 func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 	ctx = transaction.Long(ctx)
 	now := s.clock.Now()

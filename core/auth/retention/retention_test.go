@@ -19,12 +19,12 @@ const day = 24 * time.Hour
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-// fixedClock is a clock that stands.
+// fixedClock is a clock that always returns noon.
 type fixedClock struct{}
 
 func (fixedClock) Now() time.Time { return noon }
 
-// fixture holds one person's records of different ages.
+// fixture holds records of one person with different ages.
 type fixture struct {
 	t       *testing.T
 	db      *records.Database
@@ -51,8 +51,8 @@ func (fx *fixture) mustSucceed(err error) {
 	}
 }
 
-// addSignIn makes a device that was never confirmed, and on it a session that
-// expired an age ago, with a token, a challenge and an audit event.
+// addSignIn stores an unconfirmed device, and on it a session that expired age ago, with a token, a
+// challenge and an audit event.
 func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.t.Helper()
 	ctx, end := fx.t.Context(), noon.Add(-age)
@@ -104,7 +104,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestForEver wants zero to keep what there is.
+// TestForEver checks that zero keeps all records.
 func TestForEver(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -154,7 +154,7 @@ func TestTheEndOfTheContextStops(t *testing.T) {
 	}
 }
 
-// countingLog is an audit log with a number of hours to count.
+// countingLog is an audit log with a number of uncounted hours.
 type countingLog struct {
 	authstore.AuditLog
 	left  int

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// State tells what a source of signals said.
+// State is the state of the answer of a source of signals.
 type State uint8
 
 // The states of an answer. A source that is not configured counts nothing; one that is configured
 // and does not answer counts a little (contract A-30).
 const (
 	NotConfigured State = iota
-	Unanswered          // configured, and failed or knew nothing
+	Unanswered          // configured, but failed or without data
 	Known
 )
 
@@ -22,16 +22,16 @@ const (
 type Location struct {
 	State       State
 	Country     string       // ISO 3166 alpha-2, upper case; empty when only the coordinates are known
-	Coordinates *Coordinates // nil when they are missing; always so for a private address
-	Network     Network      // told in the audit log, counts nothing; also where State is not Known
+	Coordinates *Coordinates // nil if they are not known; always nil for a private address
+	Network     Network      // for the audit log only; may be set although State is not Known
 }
 
-// countrySilent tells that a source is configured that does not name the country.
+// countrySilent reports whether a source is configured and did not return the country.
 func (l Location) countrySilent() bool {
 	return l.State == Unanswered || l.State == Known && l.Country == ""
 }
 
-// Network is whose network an address belongs to. The zero value is not known.
+// Network is the operator of the network of an address. The zero value means that it is not known.
 type Network struct {
 	ASN          uint32
 	Organisation string
@@ -52,10 +52,11 @@ func (c Coordinates) DistanceKM(d Coordinates) float64 {
 	return 2 * earthRadiusKM * math.Asin(math.Sqrt(min(h, 1)))
 }
 
-// History is what earlier sessions taught: those at FULL or LIMITED_TRUST, or after step-up.
+// History is what was learnt from earlier sessions at FULL_TRUST or LIMITED_TRUST, or after
+// step-up.
 type History struct {
-	Countries []string // the usual ones; empty when there is no history
-	Last      *Visit   // the last one that has coordinates; nil when there is none
+	Countries []string // the usual countries; empty without a history
+	Last      *Visit   // the last sign-in with coordinates, or nil
 }
 
 // Visit is a sign-in at a place.
@@ -64,13 +65,13 @@ type Visit struct {
 	Coordinates Coordinates
 }
 
-// Stay is where a session that may be learnt from was begun.
+// Stay is the time and location of the sign-in of a session that is part of the history.
 type Stay struct {
 	At       time.Time
 	Location Location
 }
 
-// Learn returns the habits that stays show, which are given newest first.
+// Learn returns the history of stays, which must be sorted newest first.
 func Learn(stays []Stay) History {
 	var h History
 	for i := range stays {
@@ -100,7 +101,8 @@ const (
 	Listed
 )
 
-// ParseClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another one.
+// ParseClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another
+// one.
 func ParseClass(name string) (Class, bool) {
 	switch name {
 	case "clean":
@@ -117,7 +119,8 @@ func ParseClass(name string) (Class, bool) {
 	return Clean, false
 }
 
-// IsCountry tells whether a text is of the form of a country's code: two capital letters (ISO 3166-1 alpha-2).
+// IsCountry reports whether code has the form of a country code: two capital letters (ISO 3166-1
+// alpha-2).
 func IsCountry(code string) bool {
 	return len(code) == 2 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }

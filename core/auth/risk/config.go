@@ -42,7 +42,8 @@ func Defaults() Config {
 	}
 }
 
-// Validate returns an error that names a weight outside 0 to 100, or weights and bounds that are out of order.
+// Validate returns an error that names a weight outside 0 to 100, or weights and bounds that are
+// out of order.
 func (c Config) Validate() error {
 	for name, points := range map[string]int{
 		"DeviceConfirmed": c.DeviceConfirmed, "DeviceUnknown": c.DeviceUnknown, "OtherCountry": c.OtherCountry,

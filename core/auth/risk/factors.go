@@ -20,7 +20,7 @@ func deviceFamiliarity(c Config, d trust.Device) finding {
 	return finding{c.DeviceConfirmed, "the device is confirmed, but not marked as trusted"}
 }
 
-// geographicAnomaly counts the worst of what applies.
+// geographicAnomaly returns the worse of the findings for the country and the travel.
 func geographicAnomaly(c Config, s *Signals) finding {
 	switch s.Location.State {
 	case NotConfigured:
@@ -35,7 +35,8 @@ func geographicAnomaly(c Config, s *Signals) finding {
 	return worst
 }
 
-// countryAnomaly: without a history nothing is unusual but a high-risk country.
+// countryAnomaly returns the finding for the country. Without a history only a high-risk country
+// has points.
 func countryAnomaly(c Config, s *Signals) finding {
 	country, usual := s.Location.Country, s.History.Countries
 	if country == "" {
@@ -54,7 +55,8 @@ func countryAnomaly(c Config, s *Signals) finding {
 	return expected
 }
 
-// impossibleTravel has no points where there was none.
+// impossibleTravel returns a finding without points if the travel is possible or a location is not
+// known.
 func impossibleTravel(c Config, s *Signals) finding {
 	last := s.History.Last
 	if last == nil || s.Location.Coordinates == nil {

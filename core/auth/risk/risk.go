@@ -1,5 +1,6 @@
-// Package risk scores a sign-in: signals become points, points a score from 0 to 100
-// (contract A-28). It is pure, and knows neither where signals come from nor what a score leads to.
+// Package risk scores a sign-in: it turns signals into points, and points into a score from 0 to
+// 100 (contract A-28). Its functions are pure. Package assess gathers the signals, package trust
+// turns scores into levels.
 package risk
 
 import (
@@ -11,7 +12,7 @@ import (
 // MaxScore is the greatest score.
 const MaxScore = 100
 
-// Signals are what is known at a sign-in, before its device is recorded.
+// Signals are the inputs of the score of a sign-in, before its device is recorded.
 type Signals struct {
 	At             time.Time
 	Device         trust.Device
@@ -22,7 +23,7 @@ type Signals struct {
 	FailedAttempts int // of the user, within the last 15 minutes
 }
 
-// Velocity counts the sessions that the user made lately, without the one that is being made.
+// Velocity counts the recent sessions of the user, without the present one.
 type Velocity struct {
 	LastMinute      int
 	LastFiveMinutes int
@@ -37,7 +38,7 @@ type Factors struct {
 	FailedAttempts    int
 }
 
-// Sum returns the points together, not clamped.
+// Sum returns the sum of the points, not clamped.
 func (f Factors) Sum() int {
 	return f.DeviceFamiliarity + f.GeographicAnomaly + f.IPReputation + f.LoginVelocity + f.FailedAttempts
 }
@@ -51,7 +52,7 @@ type Reasons struct {
 	FailedAttempts    string
 }
 
-// Silent names a source that is configured and had no answer.
+// Silent names a source that is configured and returned no data.
 type Silent string
 
 // The sources that may be silent.
@@ -68,13 +69,13 @@ type Assessment struct {
 	Silent  []Silent
 }
 
-// finding is what one factor comes to, and why.
+// finding is the points of one factor with the reason.
 type finding struct {
 	points int
 	reason string
 }
 
-// Assess scores the signals.
+// Assess returns the score of signals with its factors and reasons.
 func Assess(c Config, s Signals) Assessment {
 	device, place := deviceFamiliarity(c, s.Device), geographicAnomaly(c, &s)
 	address, pace, failures := ipReputation(c, s.Reputation), loginVelocity(c, s.Sessions), failedAttempts(c, s.FailedAttempts)

@@ -176,7 +176,7 @@ func allReasons(a risk.Assessment) []string {
 	}
 }
 
-// allPoints are the factors in the order of reasons.
+// allPoints returns the factors in the order of allReasons.
 func allPoints(a risk.Assessment) []int {
 	f := a.Factors
 	return []int{f.DeviceFamiliarity, f.GeographicAnomaly, f.IPReputation, f.LoginVelocity, f.FailedAttempts}
@@ -221,7 +221,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// worseSignals returns signals of which one is worse, or as bad.
+// worseSignals returns signals of which one is worse or equal.
 func worseSignals(t *rapid.T, s risk.Signals) risk.Signals {
 	more := rapid.IntRange(0, 10).Draw(t, "more")
 	switch rapid.IntRange(0, 7).Draw(t, "what") {
@@ -253,7 +253,8 @@ func worseSignals(t *rapid.T, s risk.Signals) risk.Signals {
 	return s
 }
 
-// Worse signals lower no factor, whatever the weights, and raise no level; a cap never raises one either.
+// TestScoreIsMonotone checks that worse signals never lower a factor, for any weights, and never
+// raise a level, and that a cap never raises a level.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := drawSignals(t)
@@ -287,7 +288,7 @@ func TestScoreIsMonotone(t *testing.T) {
 	})
 }
 
-// drawWeights are any that Validate takes.
+// drawWeights returns weights that Validate accepts.
 func drawWeights(t *rapid.T) risk.Config {
 	c := testConfig()
 	steps := func(name string, n int) []int {

@@ -522,9 +522,9 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	}
 }
 
-// A stolen password alone never gets past UNVERIFIED: a session at that level sees the identities
-// of all devices, and must not be able to find the fields of a confirmed one by hashing likely
-// ones.
+// TestIdentityDoesNotRevealTheFields checks that the identity is a keyed hash. A session at
+// UNVERIFIED sees the identities of all devices, and must not be able to find the fields of a
+// confirmed one by hashing likely values.
 func TestIdentityDoesNotRevealTheFields(t *testing.T) {
 	fx := newFixture(t)
 	first := fx.getSession(fx.mustLogin().SessionID)

@@ -129,7 +129,8 @@ func TestAfterTheGraceARepeatIsAReplay(t *testing.T) {
 	wantFault(t, "a late repeat", err, fault.Forbidden, auth.CodeAccessDenied)
 }
 
-// Whatever a person does with refresh tokens, and whenever, no session's trust ever changes by it.
+// TestRefreshNeverRaisesTrust checks that no sequence of refreshes changes the trust level of a
+// session.
 func TestRefreshNeverRaisesTrust(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fx := newFixture(t, withGrace(time.Duration(rapid.IntRange(0, 20).Draw(rt, "grace"))*time.Second))

@@ -1,5 +1,5 @@
-// Package trust turns a risk score and what is known of a device into a trust level, and says what a level admits. It is
-// pure; what a risk score is made of is not its business.
+// Package trust turns a risk score and the state of a device into a trust level, and checks whether
+// a level suffices. Its functions are pure. Package risk computes the score.
 package trust
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Bounds are the greatest risk scores of the levels; a score above all of them is HIGH_RISK
+// Bounds are the greatest risk scores of the levels. A score above all of them is HIGH_RISK
 // (contract A-31).
 type Bounds struct {
 	Full       int
@@ -33,7 +33,7 @@ func (b Bounds) Level(score int) auth.TrustLevel {
 	return auth.HighRisk
 }
 
-// Binding says how much a device's own token counts (contract A-37, DEVICE_BINDING).
+// Binding decides how much the token of a device counts (contract A-37, DEVICE_BINDING).
 type Binding string
 
 // The ways to bind a session to a device.
@@ -43,14 +43,14 @@ const (
 	BindingOff       Binding = "off"       // the fields of deviceInfo suffice
 )
 
-// Device is what is known of the device that a person signs in from.
+// Device is the state of the device that a person signs in from.
 type Device struct {
 	Confirmed bool // a session on it passed step-up or MFA
 	Trusted   bool // its owner marked it TRUSTED; counts once it is confirmed
-	Proven    bool // it shows its device token, or need not
+	Proven    bool // the request has its device token, or needs none
 }
 
-// Assured tells whether the device is trusted in the full sense: confirmed, marked and proven.
+// Assured reports whether the device is confirmed, trusted and proven.
 func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
 
 // Cap returns the highest level that a session on the device may have, whatever its score
@@ -72,8 +72,9 @@ func Decide(score int, d Device, bounds Bounds, b Binding) auth.TrustLevel {
 	return min(bounds.Level(score), Cap(d, b))
 }
 
-// Require returns fault.Forbidden with code insufficient_trust when a session at the level have may not do what needs the level
-// need. The detail "challenge" is the challenge of RFC 9470, section 3, for WWW-Authenticate.
+// Require returns fault.Forbidden with code insufficient_trust if the level have does not admit
+// operations that require the level need. The detail "challenge" is the challenge of RFC 9470,
+// section 3, for WWW-Authenticate.
 func Require(have, need auth.TrustLevel) error {
 	if have.Admits(need) {
 		return nil
