@@ -14,19 +14,17 @@ import (
 
 const (
 	macSize = 16
-	// MaxCursor is the greatest length of a cursor in characters. Longer ones
-	// are refused before they are decoded.
+	// MaxCursor is the greatest length of a cursor in characters. Longer ones are refused before
+	// they are decoded.
 	MaxCursor = 4096
 )
 
-// Sealer makes and opens cursors with one secret key. It is safe for
-// concurrent use.
+// Sealer makes and opens cursors with one secret key. It is safe for concurrent use.
 type Sealer struct {
 	key []byte
 }
 
-// NewSealer returns a sealer. The key is a secret of at least 32 bytes that
-// all instances share.
+// NewSealer returns a sealer. The key is a secret of at least 32 bytes that all instances share.
 func NewSealer(key []byte) *Sealer {
 	return &Sealer{key: append([]byte(nil), key...)}
 }
@@ -34,37 +32,37 @@ func NewSealer(key []byte) *Sealer {
 // Seal returns a cursor that carries content: base64url without padding.
 func (s *Sealer) Seal(content []byte) string {
 	sealed := make([]byte, 0, macSize+len(content))
-	sealed = append(sealed, s.mac(content)...)
+	sealed = append(sealed, s.macOf(content)...)
 	sealed = append(sealed, content...)
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open returns what a cursor carries. A cursor that this sealer's key did not
-// make is fault.Invalid.
+// Open returns the content of a cursor. It returns fault.Invalid for a cursor that was not made
+// with the key of this sealer.
 func (s *Sealer) Open(cursor string) ([]byte, error) {
-	if len(cursor) > MaxCursor || strings.ContainsAny(cursor, "\r\n") { // which the decoder would pass over
-		return nil, Unknown()
+	if len(cursor) > MaxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would ignore line breaks
+		return nil, UnknownCursor()
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(sealed) < macSize {
-		return nil, Unknown()
+		return nil, UnknownCursor()
 	}
 	content := sealed[macSize:]
-	if !hmac.Equal(sealed[:macSize], s.mac(content)) {
-		return nil, Unknown()
+	if !hmac.Equal(sealed[:macSize], s.macOf(content)) {
+		return nil, UnknownCursor()
 	}
 	return content, nil
 }
 
-func (s *Sealer) mac(content []byte) []byte {
+func (s *Sealer) macOf(content []byte) []byte {
 	h := hmac.New(sha256.New, s.key)
 	_, _ = h.Write([]byte("tollgate page cursor\x00")) // a hash never fails to write
 	_, _ = h.Write(content)                            // likewise
 	return h.Sum(nil)[:macSize]
 }
 
-// Unknown returns the failure of a cursor that was not made here: fault.Invalid.
-// It is also for who opens a cursor and cannot read what it carries.
-func Unknown() error {
+// UnknownCursor returns fault.Invalid for a cursor that this registry did not make. Callers of Open
+// also return it for content that they cannot read.
+func UnknownCursor() error {
 	return fault.New(fault.Invalid, "", "cursor is not one that this registry returned")
 }

@@ -1,7 +1,6 @@
-// Package browse holds the use cases that read the registry: list and search,
-// all versions of a server, one version. It checks what a request asks for
-// and keeps the place in a listing; it changes nothing and asks for no
-// permission.
+// Package browse holds the use cases that read the registry: list and search, all versions of a
+// server, one version. It validates requests and keeps the position in a listing. It changes
+// nothing and needs no permission.
 package browse
 
 import (
@@ -19,8 +18,8 @@ type Browser struct {
 	cursors *page.Sealer
 }
 
-// New returns a browser. All instances need the same key in their sealer, so that a cursor is good
-// on each of them (contract R-13).
+// New returns a browser. All instances need the same key in their sealer, so that each of them
+// accepts the cursors of the others (contract R-13).
 func New(servers serverstore.Reader, cursors *page.Sealer) *Browser {
 	return &Browser{servers, cursors}
 }
@@ -31,26 +30,26 @@ type Page struct {
 	NextCursor string // empty on the last page
 }
 
-// pageBytes bounds the documents of a page: it ends early, with the document
-// that reaches this many bytes. A few documents of the greatest size fit, and a
-// hundred of the usual.
+// pageBytes limits the documents of a page: it ends early, with the document that reaches this
+// number of bytes. A few documents of the greatest size fit in a page, and a hundred of the usual
+// size.
 const pageBytes = 4 << 20
 
-// List returns a page of the versions that the query selects, ordered by name,
-// then version, both bytewise. It has fewer than the limit where documents are
-// large, and fewer, or none, where the store would have to look at too many others
-// for more; only NextCursor tells whether it is the last. A parameter that breaks
-// a rule is fault.Invalid, and the sentence names it.
+// List returns a page of the versions that the query selects, ordered by name, then version, both
+// bytewise. A page may have fewer records than the limit, or no records: where documents are large,
+// and where the store would have to read too many other records. Only an empty NextCursor marks the
+// last page. List returns fault.Invalid, with the name of the parameter, for a parameter that
+// breaks a rule.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	limit, err := parseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}
-	from, err := b.resume(q)
+	from, err := b.startPosition(q)
 	if err != nil {
 		return Page{}, err
 	}
-	selection, possible := from.filters.query()
+	selection, possible := from.filters.storeQuery()
 	if !possible {
 		return Page{Records: []registry.Record{}}, nil
 	}
@@ -62,25 +61,25 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	}
 	name, version := found.End()
 	next := position{from.filters, name, version}
-	return Page{found.Records, b.cursors.Seal(next.bytes())}, nil
+	return Page{found.Records, b.cursors.Seal(next.encode())}, nil
 }
 
-// Version returns one version of a server, or the latest for "latest".
-// includeDeleted as of Versions. fault.NotFound when it is missing, or deleted
-// and not asked for.
+// Version returns one version of a server, or the latest for "latest". includeDeleted is as in
+// Versions. It returns fault.NotFound when the version is missing, or deleted and not included.
 func (b *Browser) Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error) {
 	deleted, err := parseFlag("include_deleted", includeDeleted)
 	if err != nil {
 		return registry.Record{}, err
 	}
-	record, err := b.version(ctx, serverName, version, deleted)
+	record, err := b.readVersion(ctx, serverName, version, deleted)
 	if fault.Is(err, fault.NotFound) {
 		return registry.Record{}, fault.New(fault.NotFound, "", "server version not found")
 	}
 	return record, err
 }
 
-func (b *Browser) version(ctx context.Context, serverName, version string, deleted bool) (registry.Record, error) {
+// readVersion reads one version, or the latest, from the store.
+func (b *Browser) readVersion(ctx context.Context, serverName, version string, deleted bool) (registry.Record, error) {
 	name, err := registry.ParseName(serverName)
 	if err != nil {
 		return registry.Record{}, errNoServer()

@@ -23,22 +23,22 @@ var (
 	key   = []byte("0123456789abcdef0123456789abcdef")
 )
 
-// shelf is a registry in memory, its versions published a minute apart.
-type shelf struct {
+// fixture is a registry in memory, its versions published a minute apart.
+type fixture struct {
 	db      *records.Database
 	servers *records.Servers
 	now     time.Time
 }
 
-func newShelf() *shelf {
+func newFixture() *fixture {
 	db := records.New()
-	return &shelf{db: db, servers: records.NewServers(db, false), now: epoch}
+	return &fixture{db: db, servers: records.NewServers(db, false), now: epoch}
 }
 
-func (s *shelf) browser() *browse.Browser { return browse.New(s.servers, page.NewSealer(key)) }
+func (s *fixture) browser() *browse.Browser { return browse.New(s.servers, page.NewSealer(key)) }
 
-// add publishes name@version entries; a "-" before one deletes it afterwards.
-func (s *shelf) add(t testing.TB, entries ...string) *shelf {
+// publish publishes name@version entries; a "-" before one deletes it afterwards.
+func (s *fixture) publish(t testing.TB, entries ...string) *fixture {
 	t.Helper()
 	for _, e := range entries {
 		e, deleted := strings.CutPrefix(e, "-")
@@ -62,13 +62,13 @@ func (s *shelf) add(t testing.TB, entries ...string) *shelf {
 	return s
 }
 
-func (s *shelf) change(t testing.TB, name registry.Name, decide func(*registry.Lineage) error) {
+func (s *fixture) change(t testing.TB, name registry.Name, decide func(*registry.Lineage) error) {
 	t.Helper()
 	s.changeTo(t, name, []byte("{}"), decide)
 }
 
 // changeTo gives all versions that are changed a document.
-func (s *shelf) changeTo(t testing.TB, name registry.Name, document []byte, decide func(*registry.Lineage) error) {
+func (s *fixture) changeTo(t testing.TB, name registry.Name, document []byte, decide func(*registry.Lineage) error) {
 	t.Helper()
 	s.now = s.now.Add(time.Minute)
 	err := s.db.Atomically(context.Background(), func(ctx context.Context) error {
@@ -99,9 +99,9 @@ func ids(records []registry.Record) []string {
 	return all
 }
 
-func example(t testing.TB) *shelf {
+func newExample(t testing.TB) *fixture {
 	t.Helper()
-	return newShelf().add(t, "com.b/two@1.0.0", "com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "-com.a/One_x@3.0.0", "-com.c/gone@1.0.0", "com.b/two@draft")
+	return newFixture().publish(t, "com.b/two@1.0.0", "com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "-com.a/One_x@3.0.0", "-com.c/gone@1.0.0", "com.b/two@draft")
 }
 
 func TestList(t *testing.T) {
@@ -131,7 +131,7 @@ func TestList(t *testing.T) {
 		"search longer than names":   {browse.Query{Search: strings.Repeat("o", 100_000)}, nil},
 		"search beyond ASCII":        {browse.Query{Search: "é"}, nil},
 	}
-	b := example(t).browser()
+	b := newExample(t).browser()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,22 +143,22 @@ func TestList(t *testing.T) {
 	}
 }
 
-// asked is a store that remembers what it was asked for last.
-type asked struct {
+// recordingStore is a store that keeps the last query.
+type recordingStore struct {
 	serverstore.Reader
 	query serverstore.Query
 }
 
-func (a *asked) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (a *recordingStore) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
 	a.query = q
 	return serverstore.Page{}, nil
 }
 
-// TestImpossibleSearch wants no store asked for what no name can have in it. Stores
-// need not agree on what a Kelvin sign is in lower case.
+// TestImpossibleSearch wants no query to the store for a search that no name can contain. Stores
+// need not agree on the lower case of a Kelvin sign.
 func TestImpossibleSearch(t *testing.T) {
 	t.Parallel()
-	store := &asked{query: serverstore.Query{Search: "nothing yet"}}
+	store := &recordingStore{query: serverstore.Query{Search: "nothing yet"}}
 	b := browse.New(store, page.NewSealer(key))
 	for _, search := range []string{"wor\u212a", "two%", "a b", "com.a/two/", strings.Repeat("o", 201)} {
 		if p, err := b.List(t.Context(), browse.Query{Search: search}); err != nil || len(p.Records) > 0 || store.query.Search != "nothing yet" {
@@ -167,7 +167,8 @@ func TestImpossibleSearch(t *testing.T) {
 	}
 }
 
-// TestPagesThatAStoreEndsEarly wants a cursor behind where the store ended, also of a page without records.
+// TestPagesThatAStoreEndsEarly wants a cursor after the end of the page of the store, also for a
+// page without records.
 func TestPagesThatAStoreEndsEarly(t *testing.T) {
 	t.Parallel()
 	store := &endingEarly{}
@@ -185,7 +186,7 @@ func TestPagesThatAStoreEndsEarly(t *testing.T) {
 }
 
 // endingEarly is a store whose first page has no record.
-type endingEarly struct{ asked }
+type endingEarly struct{ recordingStore }
 
 func (e *endingEarly) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
 	e.query = q
@@ -195,15 +196,15 @@ func (e *endingEarly) List(_ context.Context, q serverstore.Query) (serverstore.
 	return serverstore.Page{}, nil
 }
 
-// TestFarTimesStayNearForStores wants no store to meet a time that it may not
-// know, and no time to count as none.
+// TestFarTimesStayNearForStores wants no query with a time that a store may not support, and no
+// time that means no filter.
 func TestFarTimesStayNearForStores(t *testing.T) {
 	t.Parallel()
 	for _, since := range []string{
 		"0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59", "1969-12-31T23:59:59Z",
 		"9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59",
 	} {
-		store := &asked{}
+		store := &recordingStore{}
 		if _, err := browse.New(store, page.NewSealer(key)).List(t.Context(), browse.Query{UpdatedSince: since}); err != nil {
 			t.Fatalf("%s: %v", since, err)
 		}
@@ -213,10 +214,10 @@ func TestFarTimesStayNearForStores(t *testing.T) {
 	}
 }
 
-// TestBadParameters: the sentence begins with the parameter's name.
+// TestBadParameters: the message begins with the name of the parameter.
 func TestBadParameters(t *testing.T) {
 	t.Parallel()
-	b := example(t).browser()
+	b := newExample(t).browser()
 	for _, c := range []struct {
 		names string
 		query browse.Query
@@ -258,9 +259,9 @@ func TestBadParameters(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := newShelf()
+	s := newFixture()
 	for i := range 101 {
-		s.add(t, fmt.Sprintf("com.example/s%03d@1.0.0", i))
+		s.publish(t, fmt.Sprintf("com.example/s%03d@1.0.0", i))
 	}
 	for limit, want := range map[string]int{"": 30, "1": 1, "100": 100} {
 		got, err := s.browser().List(t.Context(), browse.Query{Limit: limit})
@@ -272,7 +273,7 @@ func TestLimits(t *testing.T) {
 
 func TestCursorCarriesItsFilters(t *testing.T) {
 	t.Parallel()
-	b := newShelf().add(t, "com.a/x@1.0.0", "-com.a/x@2.0.0", "com.a/y@1.0.0", "com.b/x@1.0.0").browser()
+	b := newFixture().publish(t, "com.a/x@1.0.0", "-com.a/x@2.0.0", "com.a/y@1.0.0", "com.b/x@1.0.0").browser()
 	made := browse.Query{Search: "COM.A", UpdatedSince: "2026-11-21T12:00:00Z", Version: "1.0.0", Limit: "1"}
 	first, err := b.List(t.Context(), made)
 	if err != nil || first.NextCursor == "" {
@@ -302,7 +303,7 @@ func TestCursorCarriesItsFilters(t *testing.T) {
 			t.Errorf("another %s beside the cursor: %v, want a fault that names it", names, err)
 		}
 	}
-	if _, err := b.List(t.Context(), browse.Query{Cursor: flip(cursor)}); !fault.Is(err, fault.Invalid) {
+	if _, err := b.List(t.Context(), browse.Query{Cursor: changeMiddle(cursor)}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a changed cursor: %v, want a fault of kind Invalid", err)
 	}
 	plain, err := b.List(t.Context(), browse.Query{Limit: "1"})
@@ -325,7 +326,7 @@ func TestLongestCursorOpens(t *testing.T) {
 	t.Parallel()
 	name := "com.example/" + strings.Repeat("a", 187)
 	version := strings.Repeat("日", 255)
-	b := newShelf().add(t, name+"a@"+version, name+"b@"+version).browser()
+	b := newFixture().publish(t, name+"a@"+version, name+"b@"+version).browser()
 	q := browse.Query{Search: name, Version: version, UpdatedSince: "2026-11-21T12:00:00Z", Limit: "1"}
 	got, err := b.List(t.Context(), q)
 	if err != nil || got.NextCursor == "" {
@@ -337,8 +338,8 @@ func TestLongestCursorOpens(t *testing.T) {
 	}
 }
 
-// flip changes one character in the middle.
-func flip(s string) string {
+// changeMiddle changes one character in the middle.
+func changeMiddle(s string) string {
 	b := []byte(s)
 	if i := len(b) / 2; b[i] == 'A' {
 		b[i] = 'B'
@@ -348,15 +349,14 @@ func flip(s string) string {
 	return string(b)
 }
 
-// TestPagesAddUp: pages of any size hold what one page would, each once and in
-// the same order.
+// TestPagesAddUp: pages of any size hold what one page would, each once and in the same order.
 func TestPagesAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := rapid.SliceOfNDistinct(rapid.StringMatching(`-?com\.[ab]/[a-c]@[0-2]\.0\.0`), 0, 12, func(s string) string {
 			return strings.TrimPrefix(s, "-")
 		}).Draw(rt, "entries")
-		b := newShelf().add(t, entries...).browser()
+		b := newFixture().publish(t, entries...).browser()
 		q := browse.Query{IncludeDeleted: rapid.SampledFrom([]string{"", "true"}).Draw(rt, "deleted"), Search: rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search")}
 		whole, err := b.List(t.Context(), q)
 		if err != nil {
@@ -380,7 +380,7 @@ func TestPagesAddUp(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	b := example(t).browser()
+	b := newExample(t).browser()
 	for deleted, want := range map[string][]string{
 		"":      {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
 		"false": {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
@@ -405,7 +405,7 @@ func TestVersions(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	b := example(t).browser()
+	b := newExample(t).browser()
 	for _, c := range []struct{ name, version, deleted, want string }{
 		{"com.a/One_x", "1.0.0", "", "1.0.0"},
 		{"com.a/One_x", "latest", "", "2.0.0"},
@@ -435,10 +435,10 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestStoreFailuresPass: what the store says of itself reaches the caller.
+// TestStoreFailuresPass: an error of the store reaches the caller.
 func TestStoreFailuresPass(t *testing.T) {
 	t.Parallel()
-	b := example(t).browser()
+	b := newExample(t).browser()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, listErr := b.List(ctx, browse.Query{})

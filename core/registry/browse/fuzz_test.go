@@ -8,13 +8,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 )
 
-// FuzzCursor: what is no cursor is refused, and what goes into one comes out.
+// FuzzCursor: a text that is not a cursor is refused, and a position that is encoded is decoded
+// unchanged.
 func FuzzCursor(f *testing.F) {
 	f.Add("weather", "1.0.0", int64(0), true, "com.example/a", "2.0.0")
 	f.Add("", "latest", int64(1), false, "", "")
 	f.Fuzz(func(t *testing.T, search, version string, since int64, deleted bool, name, after string) {
 		b := New(nil, page.NewSealer([]byte("0123456789abcdef0123456789abcdef")))
-		if _, err := b.resume(Query{Cursor: search}); err == nil && search != "" {
+		if _, err := b.startPosition(Query{Cursor: search}); err == nil && search != "" {
 			t.Fatalf("%q opened as a cursor", search)
 		}
 		for _, s := range []string{search, version, name, after} {
@@ -29,7 +30,7 @@ func FuzzCursor(f *testing.F) {
 		if p.filters.since.IsZero() {
 			p.filters.since = time.Time{}
 		}
-		got, err := b.resume(Query{Cursor: b.cursors.Seal(p.bytes())})
+		got, err := b.startPosition(Query{Cursor: b.cursors.Seal(p.encode())})
 		if err != nil || got != p {
 			t.Fatalf("%+v came out as %+v, %v", p, got, err)
 		}

@@ -18,8 +18,8 @@ const (
 	DefaultLimit = 30
 )
 
-// Query is what a request of the listing asks for, as its parameters were sent. An empty one counts
-// as absent (contract R-8).
+// Query has the parameters of a request of the listing, as they were sent. An empty parameter
+// counts as absent (contract R-8).
 type Query struct {
 	Cursor         string
 	Limit          string
@@ -29,7 +29,7 @@ type Query struct {
 	IncludeDeleted string
 }
 
-// filters are the checked parameters that a cursor carries.
+// filters are the validated parameters that a cursor contains.
 type filters struct {
 	search  string
 	since   time.Time // zero = all; whole microseconds, as the store has them
@@ -37,7 +37,7 @@ type filters struct {
 	deleted bool
 }
 
-// parseFilters checks the filters of a query without a cursor.
+// parseFilters validates the filters of a query without a cursor.
 func parseFilters(q Query) (filters, error) {
 	f := filters{search: q.Search, version: q.Version}
 	switch {
@@ -63,10 +63,9 @@ func parseFilters(q Query) (filters, error) {
 	return f, nil
 }
 
-// query returns the selection for the store, and whether it can select
-// anything: a search that no name can have in it and a version that none can be
-// do not.
-func (f filters) query() (serverstore.Query, bool) {
+// storeQuery returns the query for the store, and false when it cannot select anything: no name
+// contains the search text, or the version is not valid.
+func (f filters) storeQuery() (serverstore.Query, bool) {
 	q := serverstore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
 	if !registry.InNames(f.search) {
 		return q, false
@@ -83,10 +82,9 @@ func (f filters) query() (serverstore.Query, bool) {
 	return q, err == nil
 }
 
-// contradicted returns fault.Invalid when a filter of the query, which comes with a cursor, is not
-// the one that the cursor was made with. The cursor's filters replace those that were left out
-// (contract R-13).
-func (f filters) contradicted(q Query) error {
+// checkMatch returns fault.Invalid when a filter of the query differs from that of its cursor. The
+// filters of the cursor replace those that the query omits (contract R-13).
+func (f filters) checkMatch(q Query) error {
 	sent, err := parseFilters(q)
 	if err != nil {
 		return err
@@ -127,9 +125,8 @@ func parseFlag(name, s string) (bool, error) {
 	return flag, nil
 }
 
-// sinceForm is the form of RFC 3339, section 5.6, whose letters may be lower
-// case. time.Parse passes over a comma before the fraction, a single digit and
-// an offset out of range.
+// sinceForm is the form of RFC 3339, section 5.6, whose letters may be lower case. time.Parse also
+// accepts a comma before the fraction, a single digit and an offset out of range.
 var sinceForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func parseSince(s string) (time.Time, error) {
@@ -137,15 +134,16 @@ func parseSince(s string) (time.Time, error) {
 	if err != nil || !sinceForm.MatchString(s) {
 		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
 	}
-	return within(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
+	return clampTime(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
 }
 
-// beforeAll and afterAll enclose the times that anything can be updated at.
-// Not every store knows times far outside, such as those of the year 0.
+// beforeAll and afterAll are the bounds of all update times. Some stores do not support times far
+// outside, for example the year 0.
 func beforeAll() time.Time { return time.Unix(0, 0).UTC().Add(-time.Microsecond) }
 func afterAll() time.Time  { return time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC) }
 
-func within(t, least, most time.Time) time.Time {
+// clampTime returns t, or the nearer bound if t is outside of the bounds.
+func clampTime(t, least, most time.Time) time.Time {
 	switch {
 	case t.Before(least):
 		return least

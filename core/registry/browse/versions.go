@@ -13,12 +13,12 @@ import (
 // History is all versions of a server, newest publication first.
 type History struct {
 	Records []registry.Record // all of them
-	Long    *LongHistory      // in place of Records where their documents are too large to be held at once
+	Long    *LongHistory      // in place of Records when the documents are too large to hold at once
 }
 
 // Versions returns all versions of a server. includeDeleted is true, false or empty, which is
-// false; anything else is fault.Invalid. No such server, or only deleted versions where they are
-// not asked for, is fault.NotFound (contract R-18).
+// false; anything else is fault.Invalid. It returns fault.NotFound when the server does not exist,
+// or has only deleted versions and they are not included (contract R-18).
 func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted string) (History, error) {
 	deleted, err := parseFlag("include_deleted", includeDeleted)
 	if err != nil {
@@ -31,8 +31,8 @@ func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted strin
 	return AllVersions(ctx, b.servers, name, deleted)
 }
 
-// AllVersions returns all versions of a server, deleted ones only if asked for.
-// No version is fault.NotFound.
+// AllVersions returns all versions of a server, including deleted ones if deleted is true. It
+// returns fault.NotFound when there are no versions.
 func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, deleted bool) (History, error) {
 	found, err := servers.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
 	switch {
@@ -40,7 +40,7 @@ func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.
 		return History{}, err
 	case found.More:
 		editions, err := servers.Outline(ctx, name, deleted)
-		if err == nil && len(editions) == 0 { // they were deleted in between
+		if err == nil && len(editions) == 0 { // they were deleted meanwhile
 			err = errNoServer()
 		}
 		return History{Long: &LongHistory{servers: servers, deleted: deleted, editions: editions}}, err
@@ -50,9 +50,9 @@ func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.
 	return History{Records: found.Records}, nil
 }
 
-// SomeVersions returns those versions of a server that the releases are of,
-// newest publication first, deleted ones too. The documents of a long history are
-// read after this call, without the transaction that ctx may carry.
+// SomeVersions returns the versions of a server that are in releases, newest publication first,
+// including deleted ones. The documents of a long history are read after this call, outside the
+// transaction of ctx.
 func SomeVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, releases []registry.Release) (History, error) {
 	all, err := servers.Outline(ctx, name, true)
 	if err != nil {
@@ -91,40 +91,39 @@ func SomeVersions(ctx context.Context, servers serverstore.Reader, name registry
 	}
 }
 
-// LongHistory is a history whose documents are read piece by piece, so that
-// few of them are held at once. What it is was settled at one moment: a piece
-// that has changed since is refused. It is for one caller.
+// LongHistory is a history whose documents are read in pieces, so that few of them are in memory at
+// once. Its versions are those at the time of its creation: Next returns an error when one has
+// changed since. It is not safe for concurrent use.
 type LongHistory struct {
 	servers  serverstore.Reader
 	deleted  bool
 	editions []registry.Edition
-	// lastOfRun has the index of each edition that the store does not have right before the next
-	// one, because others between them are no part of the history.
+	// lastOfRun has the index of each edition that other versions, which are not part of the
+	// history, separate from the next one in the store.
 	lastOfRun map[int]bool
 	read      int // how many of them Next has returned
 }
 
-// chunkBytes bounds the documents of a piece, as pageBytes those of a page. A
-// slow reader of a history keeps a piece in memory.
+// chunkBytes limits the documents of a piece, as pageBytes limits those of a page. A slow reader of
+// a history keeps one piece in memory.
 const chunkBytes = 1 << 20
 
-// errChanged ends a history that is not what it was when it began.
+// errChanged ends a history whose versions changed since it began.
 var errChanged = errors.New("the versions changed while they were read")
 
-// Editions returns all versions without their documents. The caller leaves the
-// slice as it is.
+// Editions returns all versions without their documents. The caller must not change the slice.
 func (l *LongHistory) Editions() []registry.Edition { return l.editions }
 
-// Next returns the records that follow, at least one, and io.EOF behind the
-// last. An error ends the history, also when a version is no longer what
-// Editions tells. Nothing of the store is held between two calls.
+// Next returns the next records, at least one, and io.EOF after the last. Any other error ends the
+// history, also when a version differs from its edition. No resource of the store is held between
+// two calls.
 func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 	rest := l.editions[l.read:]
 	if len(rest) == 0 {
 		return nil, io.EOF
 	}
-	q := serverstore.VersionsQuery{Name: rest[0].Name, Limit: l.chunk(), Bytes: chunkBytes, Deleted: l.deleted}
-	if l.read > 0 || l.lastOfRun != nil { // the first of all versions has none before it
+	q := serverstore.VersionsQuery{Name: rest[0].Name, Limit: l.chunkLength(), Bytes: chunkBytes, Deleted: l.deleted}
+	if l.read > 0 || l.lastOfRun != nil { // no version comes before the first of all
 		q.Before = rest[0].PublishedAt.Add(time.Microsecond)
 	}
 	found, err := l.servers.Versions(ctx, q)
@@ -144,8 +143,8 @@ func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 	return found.Records, nil
 }
 
-// chunk returns how many of the editions that were not read yet are a piece.
-func (l *LongHistory) chunk() int {
+// chunkLength returns how many of the unread editions form the next piece.
+func (l *LongHistory) chunkLength() int {
 	size := 0
 	for i := l.read; i < len(l.editions); i++ {
 		if size += l.editions[i].Size; size >= chunkBytes || l.lastOfRun[i] {

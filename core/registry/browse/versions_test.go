@@ -17,13 +17,13 @@ import (
 
 const large = 300 << 10
 
-// scale weighs what a store hands out at once.
-type scale struct {
+// measuringStore measures the documents that a store returns at once.
+type measuringStore struct {
 	serverstore.Reader
 	most, bound int // bytes of documents, and what was asked for last
 }
 
-func (s *scale) weigh(p serverstore.Page, bound int) {
+func (s *measuringStore) measure(p serverstore.Page, bound int) {
 	held := 0
 	for _, r := range p.Records {
 		held += len(r.Document)
@@ -31,15 +31,15 @@ func (s *scale) weigh(p serverstore.Page, bound int) {
 	s.most, s.bound = max(s.most, held), bound
 }
 
-func (s *scale) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (s *measuringStore) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
 	p, err := s.Reader.List(ctx, q)
-	s.weigh(p, q.Bytes)
+	s.measure(p, q.Bytes)
 	return p, err
 }
 
-func (s *scale) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+func (s *measuringStore) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
 	p, err := s.Reader.Versions(ctx, q)
-	s.weigh(p, q.Bytes)
+	s.measure(p, q.Bytes)
 	return p, err
 }
 
@@ -61,10 +61,10 @@ func numbered(t testing.TB, i int) registry.Version {
 	return v
 }
 
-// warehouse is a shelf with n large versions of one server.
-func warehouse(t testing.TB, n int) *shelf {
+// newLargeFixture returns a fixture with n large versions of one server.
+func newLargeFixture(t testing.TB, n int) *fixture {
 	t.Helper()
-	s := newShelf()
+	s := newFixture()
 	for i := range n {
 		s.changeTo(t, serverName(t), bytes.Repeat([]byte{' '}, large), func(l *registry.Lineage) error {
 			_, err := l.Publish(numbered(t, i), s.now)
@@ -79,7 +79,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 4 << 20
 	for _, search := range []string{"", "large"} {
-		store := &scale{Reader: warehouse(t, n).servers}
+		store := &measuringStore{Reader: newLargeFixture(t, n).servers}
 		b := browse.New(store, page.NewSealer(key))
 		var all []string
 		pages := 0
@@ -102,8 +102,8 @@ func TestLargePagesEndEarly(t *testing.T) {
 	}
 }
 
-// long returns the history of a warehouse.
-func long(t testing.TB, r serverstore.Reader) *browse.LongHistory {
+// longHistory returns the history of a large fixture.
+func longHistory(t testing.TB, r serverstore.Reader) *browse.LongHistory {
 	t.Helper()
 	h, err := browse.New(r, page.NewSealer(key)).Versions(t.Context(), "com.a/large", "")
 	if err != nil || h.Long == nil || h.Records != nil {
@@ -115,9 +115,9 @@ func long(t testing.TB, r serverstore.Reader) *browse.LongHistory {
 func TestLongHistory(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 1 << 20
-	store := &scale{Reader: warehouse(t, n).servers}
-	h := long(t, store)
-	store.most = 0 // the first page tells that it is long
+	store := &measuringStore{Reader: newLargeFixture(t, n).servers}
+	h := longHistory(t, store)
+	store.most = 0 // the first page ends early
 	for i, e := range h.Editions() {
 		if e.Version != numbered(t, n-1-i) || e.Size != large {
 			t.Fatalf("edition %d is %v of %d bytes", i, e.Version, e.Size)
@@ -147,18 +147,18 @@ func TestLongHistory(t *testing.T) {
 	}
 }
 
-// TestLongHistoryIsOfOneMoment wants no answer that is half of before and half of after a change.
+// TestLongHistoryIsOfOneMoment wants no history with versions from before and after a change.
 func TestLongHistoryIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	for name, change := range map[string]func(s *shelf) func(*registry.Lineage) error{
-		"a document is replaced": func(s *shelf) func(*registry.Lineage) error {
+	for name, change := range map[string]func(s *fixture) func(*registry.Lineage) error{
+		"a document is replaced": func(s *fixture) func(*registry.Lineage) error {
 			return func(l *registry.Lineage) error { _, err := l.Replace(numbered(t, 3), s.now); return err }
 		},
-		"a version is deleted": func(s *shelf) func(*registry.Lineage) error {
+		"a version is deleted": func(s *fixture) func(*registry.Lineage) error {
 			return func(l *registry.Lineage) error { _, err := l.Delete(numbered(t, 0), s.now); return err }
 		},
-		"a version is deprecated": func(s *shelf) func(*registry.Lineage) error {
+		"a version is deprecated": func(s *fixture) func(*registry.Lineage) error {
 			return func(l *registry.Lineage) error {
 				u, err := registry.NewStatusUpdate(registry.StatusDeprecated, "")
 				if err != nil {
@@ -171,8 +171,8 @@ func TestLongHistoryIsOfOneMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := warehouse(t, n)
-			h := long(t, s.servers)
+			s := newLargeFixture(t, n)
+			h := longHistory(t, s.servers)
 			if _, err := h.Next(t.Context()); err != nil {
 				t.Fatal(err)
 			}

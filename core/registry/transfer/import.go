@@ -10,44 +10,42 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// Bounds of what is held in memory and stored at once: the versions of one
-// server that stand together in the source.
+// Bounds of a batch, which is in memory and stored at once: the versions of one server that are
+// next to each other in the source.
 const (
 	batchRecords = registry.MaxVersions
 	batchBytes   = 32 << 20
 )
 
-// Options is what an operator decides about one import.
+// Options are the settings of one import.
 type Options struct {
-	// Lenient takes documents that break rules, as long as their name and
-	// version are good and their JSON means one thing.
+	// Lenient accepts documents that break rules, if their name and version are valid and their
+	// JSON has only one meaning.
 	Lenient bool
-	// Observe is told what became of each record, in no order. Nil is nobody.
+	// Observe is called with the outcome of each record, in no order; optional.
 	Observe func(Outcome)
 }
 
-// Import stores the records of the source with the status and the times that
-// they bring along, and goes on past those that cannot be stored. A version
-// that is here already stays as it is. Versions of one server that stand
-// together are stored together or not at all.
+// Import stores the records of the source with their own status and times, and continues after
+// records that cannot be stored. A version that is stored already does not change. Versions of one
+// server that are next to each other are stored in one transaction.
 //
-// The counts tell what was done also where an error ended the import: that of
-// the source, fault.Unavailable when the database is away, or the context's.
-// What was taken until then stays; another import of the same source goes on
-// from there.
+// The counts are valid also with an error, which ends the import: that of the source,
+// fault.Unavailable when the database fails, or that of the context. What was stored until then
+// stays; another import of the same source continues from there.
 func (m *Mover) Import(ctx context.Context, src recordsource.Source, o Options) (Counts, error) {
-	r := &run{mover: m, options: o}
-	err := r.all(ctx, src)
+	r := &importRun{mover: m, options: o}
+	err := r.readAll(ctx, src)
 	return r.counts, err
 }
 
-// run is one import.
-type run struct {
+// importRun is one import.
+type importRun struct {
 	mover   *Mover
 	options Options
 	counts  Counts
 	batch   []candidate
-	bytes   int // of the documents in the batch
+	bytes   int // size of the documents in the batch
 }
 
 // candidate is a record that may be stored.
@@ -57,32 +55,34 @@ type candidate struct {
 	release  registry.Release
 }
 
-func (r *run) all(ctx context.Context, src recordsource.Source) error {
+// readAll imports all entries of the source.
+func (r *importRun) readAll(ctx context.Context, src recordsource.Source) error {
 	for {
 		entry, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return r.flush(ctx)
+			return r.storePending(ctx)
 		}
 		if err != nil {
-			return errors.Join(err, r.flush(ctx)) // what came before is good
+			return errors.Join(err, r.storePending(ctx)) // the records before are valid
 		}
-		if err := r.take(ctx, entry); err != nil {
+		if err := r.addToBatch(ctx, entry); err != nil {
 			return err
 		}
 	}
 }
 
-// take adds a record to the batch that it belongs to.
-func (r *run) take(ctx context.Context, e recordsource.Entry) error {
-	c, outcome := r.read(e)
+// addToBatch adds a record to the batch of its server. It stores the batch before if the record
+// does not fit.
+func (r *importRun) addToBatch(ctx context.Context, e recordsource.Entry) error {
+	c, outcome := r.readEntry(e)
 	if outcome.Reason != "" {
-		r.tell(outcome)
+		r.report(outcome)
 		return nil
 	}
 	size := len(c.document.Bytes())
 	if len(r.batch) > 0 &&
 		(r.batch[0].release.Name != c.release.Name || len(r.batch) >= batchRecords || r.bytes+size > batchBytes) {
-		if err := r.flush(ctx); err != nil {
+		if err := r.storePending(ctx); err != nil {
 			return err
 		}
 	}
@@ -91,68 +91,69 @@ func (r *run) take(ctx context.Context, e recordsource.Entry) error {
 	return nil
 }
 
-// flush stores the batch and tells what became of it. Records that an error
-// kept from being stored have no outcome.
-func (r *run) flush(ctx context.Context) error {
+// storePending stores the batch and reports the outcomes. Records that were not stored because of
+// an error have no outcome.
+func (r *importRun) storePending(ctx context.Context) error {
 	batch := r.batch
 	r.batch, r.bytes = nil, 0
 	if len(batch) == 0 {
 		return nil
 	}
-	outcomes, err := r.mover.store(ctx, batch)
+	outcomes, err := r.mover.storeBatch(ctx, batch)
 	for _, o := range outcomes {
-		r.tell(o)
+		r.report(o)
 	}
 	return err
 }
 
-func (r *run) tell(o Outcome) {
-	r.counts.add(o)
+// report counts an outcome and calls Observe.
+func (r *importRun) report(o Outcome) {
+	r.counts.addOutcome(o)
 	if r.options.Observe != nil {
 		r.options.Observe(o)
 	}
 }
 
-// read checks a record. What cannot be stored, whatever is here already, comes
-// back as an outcome with a reason.
-func (r *run) read(e recordsource.Entry) (candidate, Outcome) {
+// readEntry returns the candidate of an entry. For an entry that can never be stored, it returns an
+// outcome with a reason.
+func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 	refused := Outcome{Verdict: Refused, Origin: e.Origin}
 	if e.Broken != nil {
-		refused.Reason, refused.Broken = sentence(e.Broken), true
+		refused.Reason, refused.Broken = publicMessage(e.Broken), true
 		return candidate{}, refused
 	}
 	if e.Unreadable != nil {
-		refused.Reason = sentence(e.Unreadable)
+		refused.Reason = publicMessage(e.Unreadable)
 		return candidate{}, refused
 	}
 	draft, err := registry.ParseDraft(e.Document)
 	if err != nil {
-		refused.Reason = sentence(err)
+		refused.Reason = publicMessage(err)
 		return candidate{}, refused
 	}
 	refused.Name, refused.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
-	doc, err := r.document(draft)
+	doc, err := r.parseDocument(draft)
 	if err != nil {
-		refused.Reason = sentence(err)
+		refused.Reason = publicMessage(err)
 		return candidate{}, refused
 	}
-	release, err := released(doc, e.Recorded, r.mover.ports.Clock.Now())
+	release, err := releaseOf(doc, e.Recorded, r.mover.ports.Clock.Now())
 	if err != nil {
-		refused.Reason = sentence(err)
+		refused.Reason = publicMessage(err)
 		return candidate{}, refused
 	}
 	return candidate{e.Origin, doc, release}, Outcome{}
 }
 
-func (r *run) document(d registry.Draft) (registry.Document, error) {
+func (r *importRun) parseDocument(d registry.Draft) (registry.Document, error) {
 	if r.options.Lenient {
 		return d.Tolerated()
 	}
 	return d.Document()
 }
 
-// sentence is what an operator is told of a refusal.
-func sentence(err error) string {
+// publicMessage returns the message of an error for an operator.
+func publicMessage(err error) string {
 	if f, ok := fault.As(err); ok && f.Message != "" {
 		return f.Message
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// clockSkew is how far another registry's clock may be ahead of ours. A time
-// further off would push the times of all later changes of the server.
+// clockSkew is how far the clock of another registry may be ahead. A later time would also move the
+// times of all later changes of the server.
 const clockSkew = 24 * time.Hour
 
-// released returns the release that a record describes. Without a status it is
-// active; without a publication time it is published now.
-func released(doc registry.Document, r recordsource.Recorded, now time.Time) (registry.Release, error) {
+// releaseOf returns the release of a record. Without a status it is active; without a publication
+// time it is published now.
+func releaseOf(doc registry.Document, r recordsource.Recorded, now time.Time) (registry.Release, error) {
 	status := registry.StatusActive
 	if r.Status != "" {
 		var err error
@@ -29,7 +29,7 @@ func released(doc registry.Document, r recordsource.Recorded, now time.Time) (re
 		name string
 		time time.Time
 	}{{"publishedAt", r.PublishedAt}, {"updatedAt", r.UpdatedAt}, {"statusChangedAt", r.StatusChangedAt}} {
-		if err := possible(t.name, t.time, now); err != nil {
+		if err := checkTime(t.name, t.time, now); err != nil {
 			return registry.Release{}, err
 		}
 	}
@@ -39,7 +39,8 @@ func released(doc registry.Document, r recordsource.Recorded, now time.Time) (re
 	}, nil
 }
 
-func possible(name string, t, now time.Time) error {
+// checkTime returns fault.Invalid for a time before 1970 or in the future.
+func checkTime(name string, t, now time.Time) error {
 	switch {
 	case t.IsZero():
 		return nil

@@ -11,34 +11,33 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/serverstore"
 )
 
-// maxRounds is how often a batch is tried again without the records that stood
-// against another server's.
+// maxRounds is how often a batch is tried again without the records that conflict with another
+// server.
 const maxRounds = 5
 
-// store stores records of one server that are not there yet, all of them in
-// one transaction, so that their own times stay.
-func (m *Mover) store(ctx context.Context, batch []candidate) ([]Outcome, error) {
-	rest, outcomes, err := m.sift(ctx, batch)
+// storeBatch stores the new records of one server in one transaction, so that their own times stay.
+func (m *Mover) storeBatch(ctx context.Context, batch []candidate) ([]Outcome, error) {
+	rest, outcomes, err := m.splitKnown(ctx, batch)
 	for round := 0; err == nil && len(rest) > 0; round++ {
 		var done []Outcome
-		done, err = m.commit(ctx, rest, nil)
+		done, err = m.commitBatch(ctx, rest, nil)
 		if err == nil {
 			return append(outcomes, done...), nil
 		}
 		if !fault.Is(err, fault.Conflict) || round == maxRounds {
 			break
 		}
-		rest, done, err = m.probe(ctx, rest)
+		rest, done, err = m.removeConflicting(ctx, rest)
 		outcomes = append(outcomes, done...)
 	}
 	return outcomes, err
 }
 
-// sift parts the records from those whose versions are here already. It locks
-// nothing, so that an import that has nothing to do is in nobody's way.
-func (m *Mover) sift(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
+// splitKnown separates new records from those whose versions are stored already. It takes no lock,
+// so that an import without new records does not block other writers.
+func (m *Mover) splitKnown(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
 	for _, c := range batch {
-		o, err := m.compare(ctx, c)
+		o, err := m.compareStored(ctx, c)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			rest = append(rest, c)
@@ -51,42 +50,42 @@ func (m *Mover) sift(ctx context.Context, batch []candidate) (rest []candidate, 
 	return rest, outcomes, nil
 }
 
-// compare tells how a record compares with the version that is here, or
-// returns fault.NotFound.
-func (m *Mover) compare(ctx context.Context, c candidate) (Outcome, error) {
+// compareStored returns the outcome for a record whose version is stored already, or
+// fault.NotFound.
+func (m *Mover) compareStored(ctx context.Context, c candidate) (Outcome, error) {
 	stored, err := m.ports.Reader.Version(ctx, c.release.Name, c.release.Version, true)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return c.beside(stored.Document, stored.Release), nil
+	return c.compareWith(stored.Document, stored.Release), nil
 }
 
-// beside compares a record with the stored version of its name. A version is published once, ever
-// (contract R-25), and its status is changed here.
-func (c candidate) beside(document []byte, here registry.Release) Outcome {
+// compareWith returns the outcome for a record whose version exists already. A version is published
+// only once (contract R-25), and the import does not change its status.
+func (c candidate) compareWith(document []byte, here registry.Release) Outcome {
 	switch {
 	case !bytes.Equal(document, c.document.Bytes()):
-		return c.outcome(Refused, "the version is here already with another document, and a version is published once")
+		return c.newOutcome(Refused, "the version is here already with another document, and a version is published once")
 	case here.Status != c.release.Status:
-		return c.outcome(Skipped, "is "+string(here.Status)+" here and "+string(c.release.Status)+" in the import")
+		return c.newOutcome(Skipped, "is "+string(here.Status)+" here and "+string(c.release.Status)+" in the import")
 	}
-	return c.outcome(Skipped, "")
+	return c.newOutcome(Skipped, "")
 }
 
-func (c candidate) outcome(v Verdict, reason string) Outcome {
+func (c candidate) newOutcome(v Verdict, reason string) Outcome {
 	return Outcome{
 		Verdict: v, Origin: c.origin, Reason: reason,
 		Name: c.release.Name.String(), Version: c.release.Version.String(),
 	}
 }
 
-// commit stores records in one transaction. It returns atEnd, and stores
-// nothing, when that is set.
-func (m *Mover) commit(ctx context.Context, batch []candidate, atEnd error) ([]Outcome, error) {
+// commitBatch stores records in one transaction. If atEnd is set, it stores nothing and returns
+// atEnd.
+func (m *Mover) commitBatch(ctx context.Context, batch []candidate, atEnd error) ([]Outcome, error) {
 	var outcomes []Outcome
 	err := m.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		var err error
-		if outcomes, err = m.decide(ctx, batch); err != nil {
+		if outcomes, err = m.addNew(ctx, batch); err != nil {
 			return err
 		}
 		return atEnd
@@ -94,8 +93,8 @@ func (m *Mover) commit(ctx context.Context, batch []candidate, atEnd error) ([]O
 	return outcomes, err
 }
 
-// decide locks the server of the records and saves those that are not there.
-func (m *Mover) decide(ctx context.Context, batch []candidate) ([]Outcome, error) {
+// addNew locks the server of the records and saves the new ones.
+func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error) {
 	name := batch[0].release.Name
 	releases, err := m.ports.Writer.Lock(ctx, name)
 	if err != nil {
@@ -112,25 +111,25 @@ func (m *Mover) decide(ctx context.Context, batch []candidate) ([]Outcome, error
 		v := c.release.Version
 		before, twice := first[v]
 		switch {
-		case here[v]: // since it was sifted
-			o, err := m.compare(ctx, c)
+		case here[v]: // stored since splitKnown
+			o, err := m.compareStored(ctx, c)
 			if err != nil {
 				return nil, err
 			}
 			outcomes = append(outcomes, o)
 		case twice:
-			outcomes = append(outcomes, c.beside(before.document.Bytes(), before.release))
+			outcomes = append(outcomes, c.compareWith(before.document.Bytes(), before.release))
 		default:
 			first[v] = c
 			fresh = append(fresh, c)
 		}
 	}
-	done, err := m.save(ctx, registry.NewLineage(name, releases), fresh)
+	done, err := m.saveNew(ctx, registry.NewLineage(name, releases), fresh)
 	return append(outcomes, done...), err
 }
 
-// save adds records to the lineage and stores its changes.
-func (m *Mover) save(ctx context.Context, l *registry.Lineage, fresh []candidate) ([]Outcome, error) {
+// saveNew adds records to the lineage and stores its changes.
+func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candidate) ([]Outcome, error) {
 	releases := make([]registry.Release, 0, len(fresh))
 	documents := make(map[registry.Version]registry.Document, len(fresh))
 	for _, c := range fresh {
@@ -142,10 +141,10 @@ func (m *Mover) save(ctx context.Context, l *registry.Lineage, fresh []candidate
 	var taken []authority.ImportedVersion
 	for i, c := range fresh {
 		if errs[i] != nil {
-			outcomes = append(outcomes, c.outcome(Refused, sentence(errs[i])))
+			outcomes = append(outcomes, c.newOutcome(Refused, publicMessage(errs[i])))
 			continue
 		}
-		outcomes = append(outcomes, c.outcome(Taken, ""))
+		outcomes = append(outcomes, c.newOutcome(Taken, ""))
 		taken = append(taken, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
 	}
 	var changes []serverstore.Change
@@ -165,19 +164,19 @@ func (m *Mover) save(ctx context.Context, l *registry.Lineage, fresh []candidate
 	return outcomes, m.ports.Trail.RecordImport(ctx, taken...)
 }
 
-// errProbe takes a transaction back that was only to see whether it would pass.
-var errProbe = errors.New("a probe is taken back")
+// errDryRun rolls back a transaction that only tests whether a commit is possible.
+var errDryRun = errors.New("a dry run is rolled back")
 
-// probe finds the records that stand against another server's, by storing each
-// alone and taking it back. They are refused.
-func (m *Mover) probe(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
+// removeConflicting refuses the records that conflict with another server, and returns the rest. It
+// stores each record alone and rolls that back.
+func (m *Mover) removeConflicting(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
 	for _, c := range batch {
-		_, err := m.commit(ctx, []candidate{c}, errProbe)
+		_, err := m.commitBatch(ctx, []candidate{c}, errDryRun)
 		switch {
-		case errors.Is(err, errProbe):
+		case errors.Is(err, errDryRun):
 			rest = append(rest, c)
 		case fault.Is(err, fault.Conflict):
-			outcomes = append(outcomes, c.outcome(Refused, sentence(err)))
+			outcomes = append(outcomes, c.newOutcome(Refused, publicMessage(err)))
 		default:
 			return nil, outcomes, err
 		}

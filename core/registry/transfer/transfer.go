@@ -1,8 +1,7 @@
-// Package transfer holds the use cases that move whole registries: import from
-// files and other registries, and export of everything there is. It acts for
-// an operator, so it asks for no permission and checks no package ownership;
-// it reads no file and writes none itself. Every version that it stores leaves
-// its trace in the audit log.
+// Package transfer holds the use cases that move whole registries: import from files and other
+// registries, and export of everything. It acts for an operator, so it checks neither permission
+// nor package ownership. It does not read or write files. Every version that it stores is recorded
+// in the audit log.
 package transfer
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Ports is what moving asks of the world. All fields are required.
+// Ports are the dependencies of a Mover. All fields are required.
 type Ports struct {
 	Transactions transaction.Runner
 	Writer       serverstore.Writer
@@ -24,40 +23,40 @@ type Ports struct {
 	Clock        clock.Clock
 }
 
-// Mover moves records in and out. It is safe for concurrent use, also beside
-// those of other processes and a service that serves.
+// Mover imports and exports records. It is safe for concurrent use, including other processes and a
+// running service.
 type Mover struct{ ports Ports }
 
 // New returns a mover.
 func New(p Ports) *Mover { return &Mover{p} }
 
-// Verdict is what became of a record.
+// Verdict is the result for a record.
 type Verdict string
 
 // The verdicts of an import.
 const (
-	Taken   Verdict = "taken"   // it is stored now
-	Skipped Verdict = "skipped" // its version was there with the same document
-	Refused Verdict = "refused" // it is not stored, and the reason says why
+	Taken   Verdict = "taken"   // the record is stored
+	Skipped Verdict = "skipped" // its version was stored before, with the same document
+	Refused Verdict = "refused" // the record is not stored; the reason says why
 )
 
-// Outcome tells what became of one record.
+// Outcome is the result for one record.
 type Outcome struct {
 	Verdict Verdict
-	Origin  string // where in the source the record stands
-	Name    string // of the server, as the record has it; empty when it has none
-	Version string // likewise
-	Reason  string // why it was refused, or in what a skipped one differs
-	Broken  bool   // the part of the source where it stands ends here though it should not
+	Origin  string // the place of the record in the source
+	Name    string // of the server, unchecked; empty if the record has no name
+	Version string // of the server, unchecked; empty if the record has no version
+	Reason  string // why it was refused, or how a skipped one differs
+	Broken  bool   // this part of the source ended early
 }
 
-// Counts sums outcomes up.
+// Counts are the numbers of outcomes.
 type Counts struct {
 	Taken, Skipped, Refused int
 	Broken                  int // of the refused: files that could not be read to their end
 }
 
-func (c *Counts) add(o Outcome) {
+func (c *Counts) addOutcome(o Outcome) {
 	switch o.Verdict {
 	case Taken:
 		c.Taken++
@@ -71,18 +70,17 @@ func (c *Counts) add(o Outcome) {
 	}
 }
 
-// exportPage and exportBytes bound how many records, and how many bytes of
-// documents, are read and held in memory at once.
+// exportPage and exportBytes limit the records, and the bytes of documents, that are in memory at
+// once.
 const (
 	exportPage  = 100
 	exportBytes = 4 << 20
 )
 
-// Export hands every version of every server to write, deleted ones too,
-// ordered by name, then version, both bytewise, and returns how many there
-// were. Each page of records is read for itself, so that versions published
-// meanwhile may or may not be among them. An error of write ends the export
-// and is returned.
+// Export calls write with every version of every server, including deleted ones, ordered by name,
+// then version, both bytewise. It returns the number of versions. Each page of records is read
+// separately, so that versions published meanwhile may be missing. An error of write ends the
+// export and is returned.
 func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (int, error) {
 	q := serverstore.Query{Limit: exportPage, Bytes: exportBytes, Deleted: true}
 	for n := 0; ; {

@@ -27,36 +27,36 @@ type clock struct{}
 
 func (clock) Now() time.Time { return now }
 
-// world is a mover over an empty registry in memory.
-type world struct {
+// fixture is a mover of an empty registry in memory.
+type fixture struct {
 	*transfer.Mover
 	servers *records.Servers
 	runner  *runner
-	trail   *trail
+	trail   *fakeTrail
 }
 
-// trail is what the audit log was told; a transaction that fails is told too.
-type trail struct {
-	told []string
-	away error
+// fakeTrail keeps what was recorded in the audit log, also by a transaction that fails.
+type fakeTrail struct {
+	recorded []string
+	away     error
 }
 
-func (t *trail) RecordImport(_ context.Context, versions ...authority.ImportedVersion) error {
+func (t *fakeTrail) RecordImport(_ context.Context, versions ...authority.ImportedVersion) error {
 	for _, v := range versions {
-		t.told = append(t.told, v.ServerName+"@"+v.Version)
+		t.recorded = append(t.recorded, v.ServerName+"@"+v.Version)
 	}
 	return t.away
 }
 
-func newWorld() *world {
+func newFixture() *fixture {
 	db := records.New()
-	w := &world{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &trail{}}
+	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeTrail{}}
 	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Trail: w.trail, Clock: clock{}})
 	return w
 }
 
-// runner counts transactions, runs each one twice when the database asks for
-// it, and fails from one of them on.
+// runner counts transactions, runs each one twice when the database asks for it, and fails from one
+// of them on.
 type runner struct {
 	db     *records.Database
 	n      int
@@ -102,34 +102,33 @@ func remote(url string) string {
 	return `"remotes":[{"type":"sse","url":"` + url + `"}]`
 }
 
-// alone is a document without a record of it; of is one recorded after a
-// number of days.
-func alone(doc string) recordsource.Entry {
+// plainEntry is a document without a record of it; recordedEntry is one published after a number of days.
+func plainEntry(doc string) recordsource.Entry {
 	return recordsource.Entry{Origin: "test", Document: []byte(doc)}
 }
 
-func of(day int, doc string) recordsource.Entry {
-	e := alone(doc)
+func recordedEntry(day int, doc string) recordsource.Entry {
+	e := plainEntry(doc)
 	at := past.AddDate(0, 0, day)
 	e.Recorded = recordsource.Recorded{Status: "active", PublishedAt: at, UpdatedAt: at, StatusChangedAt: at}
 	return e
 }
 
-// run imports and returns the outcomes, each as one line.
-func (w *world) run(t *testing.T, lenient bool, entries ...recordsource.Entry) (transfer.Counts, []string) {
+// runImport imports the entries and returns the outcomes, each as one line.
+func (w *fixture) runImport(t *testing.T, lenient bool, entries ...recordsource.Entry) (transfer.Counts, []string) {
 	t.Helper()
-	var told []string
+	var outcomes []string
 	counts, err := w.Import(t.Context(), &source{entries: entries}, transfer.Options{Lenient: lenient, Observe: func(o transfer.Outcome) {
-		told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
+		outcomes = append(outcomes, strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return counts, told
+	return counts, outcomes
 }
 
-// all exports everything.
-func (w *world) all(t *testing.T) []registry.Record {
+// exportAll returns all records.
+func (w *fixture) exportAll(t *testing.T) []registry.Record {
 	t.Helper()
 	var all []registry.Record
 	n, err := w.Export(t.Context(), func(r registry.Record) error {
@@ -153,20 +152,20 @@ func requireEqual(t *testing.T, got, want []registry.Record) {
 
 func TestImportTwice(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	deprecated := of(2, document("com.example/b", "1.0.0"))
+	w := newFixture()
+	deprecated := recordedEntry(2, document("com.example/b", "1.0.0"))
 	deprecated.Recorded.Status, deprecated.Recorded.StatusMessage = "deprecated", "use 2"
 	deprecated.Recorded.StatusChangedAt = past.AddDate(0, 0, 3)
 	deprecated.Recorded.UpdatedAt = past.AddDate(0, 0, 4)
 	entries := []recordsource.Entry{
-		of(1, document("com.example/a", "1.0.0")), deprecated, of(4, document("com.example/b", "2.0.0")),
-		of(1, document("com.example/a", "0.9.0")), // apart from its other version
-		alone(document("com.example/c", "1.0.0")),
+		recordedEntry(1, document("com.example/a", "1.0.0")), deprecated, recordedEntry(4, document("com.example/b", "2.0.0")),
+		recordedEntry(1, document("com.example/a", "0.9.0")), // apart from its other version
+		plainEntry(document("com.example/c", "1.0.0")),
 	}
-	if counts, told := w.run(t, false, entries...); counts != (transfer.Counts{Taken: 5}) {
-		t.Fatalf("first import: %+v %q", counts, told)
+	if counts, outcomes := w.runImport(t, false, entries...); counts != (transfer.Counts{Taken: 5}) {
+		t.Fatalf("first import: %+v %q", counts, outcomes)
 	}
-	stored := w.all(t)
+	stored := w.exportAll(t)
 	if got := stored[2]; got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" || got.Latest ||
 		!got.StatusChangedAt.Equal(past.AddDate(0, 0, 3)) || !got.UpdatedAt.Equal(past.AddDate(0, 0, 4)) || !got.PublishedAt.Equal(past.AddDate(0, 0, 2)) {
 		t.Errorf("what was recorded is %+v", got)
@@ -175,41 +174,40 @@ func TestImportTwice(t *testing.T) {
 		t.Errorf("a document alone is %+v, want it active, published now", got)
 	}
 	transactions := w.runner.n
-	if counts, told := w.run(t, false, entries...); counts != (transfer.Counts{Skipped: 5}) {
-		t.Errorf("second import: %+v %q", counts, told)
+	if counts, outcomes := w.runImport(t, false, entries...); counts != (transfer.Counts{Skipped: 5}) {
+		t.Errorf("second import: %+v %q", counts, outcomes)
 	}
-	requireEqual(t, w.all(t), stored)
+	requireEqual(t, w.exportAll(t), stored)
 	if w.runner.n != transactions {
 		t.Error("an import that has nothing to do locks")
 	}
 }
 
-// TestImportIsRecorded wants every version that is stored in the audit log, none
-// that is not, and none stored that the audit log was not told of.
+// TestImportIsRecorded wants exactly the versions that are stored in the audit log.
 func TestImportIsRecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	entries := []recordsource.Entry{
-		of(1, document("com.example/a", "1.0.0")), of(2, document("com.example/a", "1.1.0")), alone("{}"), of(3, document("com.example/b", "1.0.0")),
+		recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "1.1.0")), plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0")),
 	}
 	want := []string{"com.example/a@1.0.0", "com.example/a@1.1.0", "com.example/b@1.0.0"}
 	for range 2 { // the second time there is nothing to take
-		if w.run(t, false, entries...); !slices.Equal(w.trail.told, want) {
-			t.Errorf("told is %v, want %v", w.trail.told, want)
+		if w.runImport(t, false, entries...); !slices.Equal(w.trail.recorded, want) {
+			t.Errorf("recorded are %v, want %v", w.trail.recorded, want)
 		}
 	}
-	w = newWorld()
+	w = newFixture()
 	w.trail.away = errAway
 	if _, err := w.Import(t.Context(), &source{entries: entries[:1]}, transfer.Options{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Import without an audit log = %v", err)
 	}
-	requireEqual(t, w.all(t), nil)
+	requireEqual(t, w.exportAll(t), nil)
 }
 
 func TestImportRefuses(t *testing.T) {
 	t.Parallel()
 	change := func(f func(*recordsource.Entry)) recordsource.Entry {
-		e := of(1, document("com.example/a", "1.0.0"))
+		e := recordedEntry(1, document("com.example/a", "1.0.0"))
 		f(&e)
 		return e
 	}
@@ -220,9 +218,9 @@ func TestImportRefuses(t *testing.T) {
 		entry recordsource.Entry
 		want  string
 	}{
-		"no JSON":          {alone(`{`), "refused @ body is not valid JSON: unexpected end of JSON input"},
-		"a broken rule":    {alone(document("com.example/a", "1.0.0", `"title":""`)), "refused com.example/a@1.0.0 document breaks a rule: title must not be empty"},
-		"no version":       {alone(`{"name":"com.example/a","description":"x"}`), "refused com.example/a@ document breaks a rule: version is required"},
+		"no JSON":          {plainEntry(`{`), "refused @ body is not valid JSON: unexpected end of JSON input"},
+		"a broken rule":    {plainEntry(document("com.example/a", "1.0.0", `"title":""`)), "refused com.example/a@1.0.0 document breaks a rule: title must not be empty"},
+		"no version":       {plainEntry(`{"name":"com.example/a","description":"x"}`), "refused com.example/a@ document breaks a rule: version is required"},
 		"unreadable":       {change(func(e *recordsource.Entry) { e.Unreadable = errors.New("too large") }), "refused @ too large"},
 		"broken":           {change(func(e *recordsource.Entry) { e.Broken = errors.New("ends early") }), "refused @ ends early"},
 		"unknown status":   {recorded(func(r *recordsource.Recorded) { r.Status = "gone" }), `refused com.example/a@1.0.0 status must be active, deprecated or deleted, not "gone"`},
@@ -232,10 +230,10 @@ func TestImportRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
-			counts, told := w.run(t, false, of(1, document("com.example/a", "0.1.0")), c.entry, of(2, document("com.example/a", "0.2.0")))
-			if counts.Taken != 2 || counts.Refused != 1 || (counts.Broken == 1) != (name == "broken") || !slices.Contains(told, c.want) {
-				t.Errorf("%+v %q, want the others taken and %q", counts, told, c.want)
+			w := newFixture()
+			counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "0.1.0")), c.entry, recordedEntry(2, document("com.example/a", "0.2.0")))
+			if counts.Taken != 2 || counts.Refused != 1 || (counts.Broken == 1) != (name == "broken") || !slices.Contains(outcomes, c.want) {
+				t.Errorf("%+v %q, want the others taken and %q", counts, outcomes, c.want)
 			}
 		})
 	}
@@ -243,28 +241,28 @@ func TestImportRefuses(t *testing.T) {
 
 func TestImportLenient(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	counts, told := w.run(t, true,
-		of(1, document("com.example/a", "1.0.0", `"repository":{}`)), of(2, document("com.example/a", "^1.0.0")))
+	w := newFixture()
+	counts, outcomes := w.runImport(t, true,
+		recordedEntry(1, document("com.example/a", "1.0.0", `"repository":{}`)), recordedEntry(2, document("com.example/a", "^1.0.0")))
 	if counts != (transfer.Counts{Taken: 1, Refused: 1}) {
-		t.Errorf("%+v %q", counts, told)
+		t.Errorf("%+v %q", counts, outcomes)
 	}
 }
 
 func TestImportConflicts(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	w.run(t, false, of(1, document("com.example/a", "1.0.0", remote("https://a.example/mcp"))))
-	gone := of(9, document("com.example/a", "1.0.0", remote("https://a.example/mcp")))
+	w := newFixture()
+	w.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0", remote("https://a.example/mcp"))))
+	gone := recordedEntry(9, document("com.example/a", "1.0.0", remote("https://a.example/mcp")))
 	gone.Recorded.Status = "deleted"
-	_, told := w.run(t, false,
+	_, outcomes := w.runImport(t, false,
 		gone,
-		of(1, document("com.example/a", "1.0.0", remote("https://a.example/other"))),
-		of(1, document("com.example/b", "1.0.0")),
-		of(2, document("com.example/b", "2.0.0", remote("https://A.example:443/mcp"))),
-		of(3, document("com.example/b", "3.0.0")),
-		of(3, document("com.example/b", "3.0.0")),
-		of(3, document("com.example/b", "3.0.0", `"title":"Other"`)),
+		recordedEntry(1, document("com.example/a", "1.0.0", remote("https://a.example/other"))),
+		recordedEntry(1, document("com.example/b", "1.0.0")),
+		recordedEntry(2, document("com.example/b", "2.0.0", remote("https://A.example:443/mcp"))),
+		recordedEntry(3, document("com.example/b", "3.0.0")),
+		recordedEntry(3, document("com.example/b", "3.0.0")),
+		recordedEntry(3, document("com.example/b", "3.0.0", `"title":"Other"`)),
 	)
 	want := []string{
 		"skipped com.example/a@1.0.0 is active here and deleted in the import",
@@ -275,12 +273,12 @@ func TestImportConflicts(t *testing.T) {
 		"skipped com.example/b@3.0.0",
 		"refused com.example/b@3.0.0 the version is here already with another document, and a version is published once",
 	}
-	slices.Sort(told)
+	slices.Sort(outcomes)
 	slices.Sort(want)
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(outcomes, want) {
+		t.Errorf("outcomes %q, want %q", outcomes, want)
 	}
-	for _, r := range w.all(t)[1:] {
+	for _, r := range w.exportAll(t)[1:] {
 		if !r.UpdatedAt.Equal(r.PublishedAt) {
 			t.Errorf("%+v lost its update time beside a refused one", r)
 		}
@@ -289,51 +287,51 @@ func TestImportConflicts(t *testing.T) {
 
 func TestImportIsRunAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	w.runner.twice = true
-	if counts, told := w.run(t, false, of(1, document("com.example/a", "1.0.0")), of(2, document("com.example/a", "2.0.0"))); counts.Taken != 2 || len(told) != 2 {
-		t.Errorf("%+v %q, want each told once", counts, told)
+	if counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "2.0.0"))); counts.Taken != 2 || len(outcomes) != 2 {
+		t.Errorf("%+v %q, want each outcomes once", counts, outcomes)
 	}
 }
 
 func TestImportEndsEarly(t *testing.T) {
 	t.Parallel()
-	entries := []recordsource.Entry{of(1, document("com.example/a", "1.0.0")), of(1, document("com.example/b", "1.0.0")), of(1, document("com.example/c", "1.0.0"))}
-	w := newWorld()
+	entries := []recordsource.Entry{recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(1, document("com.example/b", "1.0.0")), recordedEntry(1, document("com.example/c", "1.0.0"))}
+	w := newFixture()
 	lost := errors.New("connection lost")
 	counts, err := w.Import(t.Context(), &source{entries, lost}, transfer.Options{})
-	if !errors.Is(err, lost) || counts.Taken != 3 || len(w.all(t)) != 3 {
+	if !errors.Is(err, lost) || counts.Taken != 3 || len(w.exportAll(t)) != 3 {
 		t.Errorf("a source that breaks off: %+v, %v, want all before taken", counts, err)
 	}
-	w = newWorld()
+	w = newFixture()
 	w.runner.failAt = 2
 	counts, err = w.Import(t.Context(), &source{entries: entries}, transfer.Options{})
-	if !fault.Is(err, fault.Unavailable) || counts.Taken != 1 || len(w.all(t)) != 1 {
+	if !fault.Is(err, fault.Unavailable) || counts.Taken != 1 || len(w.exportAll(t)) != 1 {
 		t.Errorf("a database that goes away: %+v, %v, want one taken", counts, err)
 	}
 }
 
-// TestExportIsOrdered: all pages, deleted versions too, and what export gives
-// makes the same registry again.
+// TestExportIsOrdered: all pages, deleted versions too, and what export gives makes the same
+// registry again.
 func TestExportIsOrdered(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	var entries []recordsource.Entry
 	for i := range 250 {
-		e := of(i%40, document(fmt.Sprintf("com.example/s%d", i%7), fmt.Sprintf("%d.0.0", i)))
+		e := recordedEntry(i%40, document(fmt.Sprintf("com.example/s%d", i%7), fmt.Sprintf("%d.0.0", i)))
 		if i%3 == 0 {
 			e.Recorded.Status = "deleted"
 		}
 		entries = append(entries, e)
 	}
-	w.run(t, false, entries...)
-	all := w.all(t)
+	w.runImport(t, false, entries...)
+	all := w.exportAll(t)
 	if len(all) != 250 || !slices.IsSortedFunc(all, func(a, b registry.Record) int {
 		return strings.Compare(a.Name.String()+"\x00"+a.Version.String(), b.Name.String()+"\x00"+b.Version.String())
 	}) {
 		t.Errorf("export of %d records is not all of them in order", len(all))
 	}
-	again := newWorld()
+	again := newFixture()
 	var moved []recordsource.Entry
 	for _, r := range all {
 		moved = append(moved, recordsource.Entry{Document: r.Document, Recorded: recordsource.Recorded{
@@ -341,8 +339,8 @@ func TestExportIsOrdered(t *testing.T) {
 			PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt, StatusChangedAt: r.StatusChangedAt,
 		}})
 	}
-	again.run(t, false, moved...)
-	requireEqual(t, again.all(t), all)
+	again.runImport(t, false, moved...)
+	requireEqual(t, again.exportAll(t), all)
 
 	full := errors.New("disk full")
 	if n, err := w.Export(t.Context(), func(registry.Record) error { return full }); !errors.Is(err, full) || n != 0 {
