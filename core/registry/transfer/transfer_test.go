@@ -102,7 +102,8 @@ func remote(url string) string {
 	return `"remotes":[{"type":"sse","url":"` + url + `"}]`
 }
 
-// plainEntry is a document without a record of it; recordedEntry is one published after a number of days.
+// plainEntry is a document without a record of it; recordedEntry is one published after a number of
+// days.
 func plainEntry(doc string) recordsource.Entry {
 	return recordsource.Entry{Origin: "test", Document: []byte(doc)}
 }
