@@ -3,7 +3,7 @@ package auth
 import "time"
 
 // Email is an e-mail address in its canonical form: trimmed, NFC, lower case (contract A-10).
-// ParseEmail makes one.
+// ParseEmail returns one.
 type Email string
 
 // PasswordHash is an encoded password hash with its algorithm and parameters.
@@ -72,7 +72,7 @@ func (a *Account) ForgetReplaced(now time.Time) {
 type MFA struct {
 	Secret   SealedSecret   // empty: not enrolled
 	Active   bool           // activated with a first code
-	LastStep int64          // the last time step a code was taken for; a code is good once
+	LastStep int64          // the last time step of an accepted code; a code is valid once
 	Recovery []RecoveryHash // of the recovery codes that are left
 
 	Enrolment Enrolment

@@ -14,7 +14,7 @@ const (
 )
 
 // Password is a password in clear, in NFC, so that it does not matter how a keyboard composes a
-// character. It prints as a placeholder. NewPassword makes one.
+// character. It prints as a placeholder. NewPassword returns one.
 type Password struct{ value string }
 
 // NewPassword returns the password of a request. An empty one, and one with a NUL or broken UTF-8,

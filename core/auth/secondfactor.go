@@ -92,14 +92,14 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 	return nil
 }
 
-// WrongCode returns the failure of a code of an authenticator that is not good.
+// WrongCode returns the error for a wrong code of an authenticator.
 func WrongCode() *fault.Error {
 	return fault.New(fault.Unauthenticated, CodeInvalidMFA, "the code is wrong or was used before")
 }
 
-// Take takes a code of an active authenticator, or one of its recovery codes; either is good once
-// (contract A-19). It returns which of the two the code was. For a wrong code it returns nothing
-// and changes nothing.
+// Take uses up a code of an active authenticator, or one of its recovery codes; either is valid
+// once (contract A-19). It returns which of the two the code was. For a wrong code it returns
+// nothing and changes nothing.
 func (f SecondFactor) Take(a *Account, code OTP, now time.Time) (Factor, error) {
 	if !a.MFA.Active {
 		return "", nil
@@ -118,7 +118,7 @@ func (f SecondFactor) Take(a *Account, code OTP, now time.Time) (Factor, error) 
 	return FactorTOTP, nil
 }
 
-// TakeTOTP is Take for codes of the authenticator alone.
+// TakeTOTP is like Take, for codes of the authenticator only.
 func (f SecondFactor) TakeTOTP(a *Account, code OTP, now time.Time) (bool, error) {
 	if !a.MFA.Active {
 		return false, nil

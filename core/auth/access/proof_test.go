@@ -489,8 +489,7 @@ func (fx *proofFixture) disable(t *rapid.T) {
 
 func (fx *proofFixture) changePassword(t *rapid.T) {
 	_, s := fx.drawCaller(t)
-	// To another one and back, so that both go on knowing it; the thief, who gets none of it, does
-	// not have to be told.
+	// Changed and changed back, so that both holders still know the password.
 	other, err := auth.NewPassword("password", "Another Horse 8!")
 	if err != nil {
 		t.Fatal(err)

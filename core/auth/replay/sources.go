@@ -43,7 +43,7 @@ func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]ri
 }
 
 // eventSignals implements the ports of signals with the data of the event. It calls the configured
-// sources if the event has none.
+// sources for data that the event does not have.
 type eventSignals struct{ r *Replayer }
 
 // Locate implements signals.Geography.

@@ -17,7 +17,7 @@ import (
 // Origin is the device and the address that a person signs in from.
 type Origin struct {
 	Device      auth.DeviceInfo
-	DeviceToken auth.DeviceSecret // empty if the request has none
+	DeviceToken auth.DeviceSecret // optional
 	Address     netip.Addr
 }
 
@@ -34,7 +34,7 @@ type loginAttempt struct {
 	accountKnown bool
 	identity     auth.DeviceIdentity
 	device       auth.Device // the zero value if the account has no device of that identity
-	deviceProven bool        // the request has the device's token, or needs none
+	deviceProven bool        // the request has the device's token, or no token is required
 	subject      auth.LockoutKey
 	secondStep   bool        // this is the second step, VerifyMFA
 	factor       auth.Factor // the second factor that was accepted
@@ -192,7 +192,7 @@ func (s *Service) renewPasswordHash(ctx context.Context, attempt *loginAttempt, 
 	if err != nil {
 		return
 	}
-	_ = s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error { // the login is good without it
+	_ = s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error { // the login succeeds without it
 		if a.PasswordHash == attempt.account.PasswordHash {
 			a.PasswordHash = renewed
 		}

@@ -69,8 +69,8 @@ func (s *Service) forgetCompletedLogin(ctx context.Context, in Answer, attempt *
 	return wrong
 }
 
-// resumeLogin loads the pending login of an attempt. If there is none, it returns errWrongCode and
-// leaves the account unknown, so that the attempt is not recorded or counted for any account.
+// resumeLogin loads the pending login of an attempt. If it does not exist, it returns errWrongCode
+// and leaves the account unknown, so that the attempt is not recorded or counted for any account.
 func (s *Service) resumeLogin(ctx context.Context, in Answer, attempt *loginAttempt) error {
 	p, err := s.ports.Pending.Find(ctx, in.UserID, attempt.identity)
 	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.ports.Clock.Now()) {

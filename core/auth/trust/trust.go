@@ -47,7 +47,7 @@ const (
 type Device struct {
 	Confirmed bool // a session on it passed step-up or MFA
 	Trusted   bool // its owner marked it TRUSTED; counts once it is confirmed
-	Proven    bool // the request has its device token, or needs none
+	Proven    bool // the request has its device token, or no token is required
 }
 
 // Assured reports whether the device is confirmed, trusted and proven.
