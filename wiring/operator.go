@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -30,7 +30,7 @@ type Operator struct {
 	Devices  *devices.Operator
 	Trail    *audit.Trail
 	Accounts authstore.Accounts
-	Grants   grantstore.Store
+	Grants   registrystore.Grants
 	Permit   *permit.Operator
 	Methods  methodstore.Store
 	Curate   *curate.Operator

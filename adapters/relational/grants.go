@@ -8,18 +8,18 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Grants keeps the grants: grantstore.Store.
+// Grants keeps the grants: registrystore.Grants.
 type Grants struct{ db *DB }
 
-var _ grantstore.Store = (*Grants)(nil)
+var _ registrystore.Grants = (*Grants)(nil)
 
 // NewGrants returns the store of grants.
 func NewGrants(db *DB) *Grants { return &Grants{db} }
 
-// Add answers grantstore.Store.
+// Add answers registrystore.Grants.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		added, err := s.db.execStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -31,7 +31,7 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	})
 }
 
-// Remove answers grantstore.Store.
+// Remove answers registrystore.Grants.
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 	return s.db.inTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return mustChange(s.db.execStatement(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
@@ -39,12 +39,12 @@ func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 	})
 }
 
-// Of answers grantstore.Store.
+// Of answers registrystore.Grants.
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
 }
 
-// List answers grantstore.Store.
+// List answers registrystore.Grants.
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
 		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)

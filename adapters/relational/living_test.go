@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Of the crowded registry in tests: a fifth of the living ones, which sort last, are more than a page looks up by an index.
@@ -64,7 +64,7 @@ func livingReads(t *testing.T) map[string]livingRead {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(q serverstore.Query) func(ctx context.Context, s *relational.Servers) (int, error) {
+	list := func(q registrystore.Query) func(ctx context.Context, s *relational.Servers) (int, error) {
 		q.Limit, q.Bytes = 30, 4<<20
 		return func(ctx context.Context, s *relational.Servers) (int, error) {
 			p, err := s.List(ctx, q)
@@ -74,28 +74,28 @@ func livingReads(t *testing.T) map[string]livingRead {
 	since := func(i int) time.Time { return historyStart.Add(time.Duration(i) * time.Second) }
 	const near = 128 + 1
 	return map[string]livingRead{
-		"list":              {list(serverstore.Query{}), 30, 0, "versions_living "},
-		"next page":         {list(serverstore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living "},
-		"list with deleted": {list(serverstore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 "},
-		"latest":            {list(serverstore.Query{LatestOnly: true}), 30, 0, "versions_living_latest "},
-		"latest, next page": {list(serverstore.Query{LatestOnly: true, AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living_latest "},
-		"one version":       {list(serverstore.Query{Version: one}), 30, 0, "versions_living_by_version "},
+		"list":              {list(registrystore.Query{}), 30, 0, "versions_living "},
+		"next page":         {list(registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living "},
+		"list with deleted": {list(registrystore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 "},
+		"latest":            {list(registrystore.Query{LatestOnly: true}), 30, 0, "versions_living_latest "},
+		"latest, next page": {list(registrystore.Query{LatestOnly: true, AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living_latest "},
+		"one version":       {list(registrystore.Query{Version: one}), 30, 0, "versions_living_by_version "},
 
-		"search of 1, common":      {list(serverstore.Query{Search: "e"}), 30, near, "versions_living "},
-		"search of 1, rare":        {list(serverstore.Query{Search: "Q"}), 30, 2 * near, "server_trigrams"},
-		"search of 2, rare":        {list(serverstore.Query{Search: "zz"}), 20, 2 * near, "server_trigrams"},
-		"search of 3, common":      {list(serverstore.Query{Search: "ver"}), 30, near, "versions_living "},
-		"search of 3, rare":        {list(serverstore.Query{Search: "uzz"}), 20, 2 * near, "server_parts"},
-		"search of 5, rare":        {list(serverstore.Query{Search: "Fuzz-"}), 20, 2 * near, "server_parts"},
-		"search of what is not":    {list(serverstore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
-		"search, latest":           {list(serverstore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, "server_trigrams"},
-		"search, one version":      {list(serverstore.Query{Search: "zz", Version: one}), 20, 2 * near, "server_trigrams"},
-		"search, many deleted":     {list(serverstore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
-		"search, many, latest":     {list(serverstore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
-		"search with deleted":      {list(serverstore.Query{Search: "zz", Deleted: true}), 20, 2 * near, "server_trigrams"},
-		"search of what is late":   {list(serverstore.Query{Search: "org."}), 0, near + relational.FarRows + 1, "versions_living "},
-		"updates, few":             {list(serverstore.Query{UpdatedSince: since(crowdLiving - 10), Deleted: true}), 9, near, "versions_by_update "},
-		"updates of what is late":  {list(serverstore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + relational.FarRows + 1, "sqlite_autoindex_versions_1 "},
+		"search of 1, common":      {list(registrystore.Query{Search: "e"}), 30, near, "versions_living "},
+		"search of 1, rare":        {list(registrystore.Query{Search: "Q"}), 30, 2 * near, "server_trigrams"},
+		"search of 2, rare":        {list(registrystore.Query{Search: "zz"}), 20, 2 * near, "server_trigrams"},
+		"search of 3, common":      {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
+		"search of 3, rare":        {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, "server_parts"},
+		"search of 5, rare":        {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, "server_parts"},
+		"search of what is not":    {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
+		"search, latest":           {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, "server_trigrams"},
+		"search, one version":      {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, "server_trigrams"},
+		"search, many deleted":     {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
+		"search, many, latest":     {list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
+		"search with deleted":      {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, "server_trigrams"},
+		"search of what is late":   {list(registrystore.Query{Search: "org."}), 0, near + relational.FarRows + 1, "versions_living "},
+		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdLiving - 10), Deleted: true}), 9, near, "versions_by_update "},
+		"updates of what is late":  {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + relational.FarRows + 1, "sqlite_autoindex_versions_1 "},
 		"versions":                 {versionsOf(name), 3, 0, "versions_living_by_publication "},
 		"versions, outline":        {outlineOf(name), 3, 0, "versions_living_by_publication "},
 		"latest version of server": {latestOf(name), 1, 0, "versions_one_latest "},
@@ -104,7 +104,7 @@ func livingReads(t *testing.T) map[string]livingRead {
 
 func versionsOf(name registry.Name) func(ctx context.Context, s *relational.Servers) (int, error) {
 	return func(ctx context.Context, s *relational.Servers) (int, error) {
-		p, err := s.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: 4 << 20})
+		p, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: 4 << 20})
 		return len(p.Records), err
 	}
 }
@@ -217,8 +217,8 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			servers := relational.NewServers(crowdedDatabase(t, kind, open), relational.Config{})
-			all := map[serverstore.Query][]registry.Record{}
-			for _, scope := range []serverstore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
+			all := map[registrystore.Query][]registry.Record{}
+			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
 				all[scope], _ = allPages(t, servers, scope)
 				for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
 					q := scope
@@ -231,10 +231,10 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 				}
 			}
 			for _, i := range []int{crowdLiving - 10, crowdDeleted, 100} {
-				q := serverstore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
+				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
 				got, short := allPages(t, servers, q)
 				early += short
-				requireSame(t, q, got, all[serverstore.Query{Deleted: true}], func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
+				requireSame(t, q, got, all[registrystore.Query{Deleted: true}], func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
 			}
 		})
 	}
@@ -244,7 +244,7 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 }
 
 // allPages returns the records of all pages, and how many pages ended early.
-func allPages(t *testing.T, servers *relational.Servers, q serverstore.Query) (all []registry.Record, early int) {
+func allPages(t *testing.T, servers *relational.Servers, q registrystore.Query) (all []registry.Record, early int) {
 	t.Helper()
 	for q.Limit = 1000; ; {
 		p, err := servers.List(t.Context(), q)
@@ -262,7 +262,7 @@ func allPages(t *testing.T, servers *relational.Servers, q serverstore.Query) (a
 	}
 }
 
-func requireSame(t *testing.T, q serverstore.Query, got, all []registry.Record, wanted func(registry.Record) bool) {
+func requireSame(t *testing.T, q registrystore.Query, got, all []registry.Record, wanted func(registry.Record) bool) {
 	t.Helper()
 	n := 0
 	for _, r := range all {

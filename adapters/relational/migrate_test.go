@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // places returns, by kind, what makes an empty database and opens it as often
@@ -111,7 +111,7 @@ func migrateFrom(t *testing.T, db *relational.DB, all []string, k int, kind stri
 	servers := relational.NewServers(db, relational.Config{})
 	servers.AskIndexes()
 	for search, want := range map[string]int{"abc": 0, "D": 1, "/o": 1, "ld": 1, "e/old": 1} {
-		if p, err := servers.List(t.Context(), serverstore.Query{Limit: 1, Search: search}); err != nil || len(p.Records) != min(k, want) {
+		if p, err := servers.List(t.Context(), registrystore.Query{Limit: 1, Search: search}); err != nil || len(p.Records) != min(k, want) {
 			t.Errorf("a search for %q finds %d (%v)", search, len(p.Records), err)
 		}
 	}
@@ -262,7 +262,7 @@ func publish(t *testing.T, db *relational.DB, s *relational.Servers, name string
 		t.Fatal(err)
 	}
 	now := epoch
-	return saveLocked(t, db, s, serverstore.Change{
+	return saveLocked(t, db, s, registrystore.Change{
 		Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
 		Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
 	})

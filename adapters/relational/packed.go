@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // packing is the expression that makes one text of records, which unpack reads.
@@ -24,7 +24,7 @@ func (s *Servers) queryPacked(ctx context.Context, q query, most int) (all []reg
 
 // packedPage returns the page whatever its documents are. PostgreSQL sends all
 // that it was asked for, so that it has to find itself where the page ends.
-func (s *Servers) packedPage(ctx context.Context, q query, e extent) (serverstore.Page, error) {
+func (s *Servers) packedPage(ctx context.Context, q query, e extent) (registrystore.Page, error) {
 	q = e.withLimit(q)
 	q.text = "SELECT " + packing + ` FILTER (WHERE p.upto - p.size < ?), count(*)
 		FROM (SELECT w.facts, w.document, w.size, sum(w.size) OVER (ROWS UNBOUNDED PRECEDING) AS upto

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // filled are the statements that make 10,000 servers of two versions, one of a
@@ -54,7 +54,7 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *relational.Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(q serverstore.Query) func(ctx context.Context, s *relational.Servers) error {
+	list := func(q registrystore.Query) func(ctx context.Context, s *relational.Servers) error {
 		return func(ctx context.Context, s *relational.Servers) error {
 			found, err := s.List(ctx, q)
 			if err == nil && len(found.Records) == 0 {
@@ -64,15 +64,15 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *relational.Se
 		}
 	}
 	return map[string]func(ctx context.Context, s *relational.Servers) error{
-		"list":                list(serverstore.Query{Limit: 101}),
-		"list, next page":     list(serverstore.Query{Limit: 101, AfterName: "com.example.o5", AfterVersion: "1"}),
-		"list with deleted":   list(serverstore.Query{Limit: 101, Deleted: true}),
-		"list of the latest":  list(serverstore.Query{Limit: 101, LatestOnly: true}),
-		"list of one version": list(serverstore.Query{Limit: 101, Version: version}),
-		"list of updates": list(serverstore.Query{
+		"list":                list(registrystore.Query{Limit: 101}),
+		"list, next page":     list(registrystore.Query{Limit: 101, AfterName: "com.example.o5", AfterVersion: "1"}),
+		"list with deleted":   list(registrystore.Query{Limit: 101, Deleted: true}),
+		"list of the latest":  list(registrystore.Query{Limit: 101, LatestOnly: true}),
+		"list of one version": list(registrystore.Query{Limit: 101, Version: version}),
+		"list of updates": list(registrystore.Query{
 			Limit: 101, UpdatedSince: time.UnixMicro(1700000000000000 + 9990*1000000).UTC(),
 		}),
-		"search": list(serverstore.Query{Limit: 31, Search: "NEEDLE-1"}),
+		"search": list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
 		"latest": func(ctx context.Context, s *relational.Servers) error {
 			_, err := s.Latest(ctx, name, false)
 			return err
@@ -82,11 +82,11 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *relational.Se
 			return err
 		},
 		"versions": func(ctx context.Context, s *relational.Servers) error {
-			_, err := s.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: 4 << 20})
+			_, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: 4 << 20})
 			return err
 		},
 		"versions, next page": func(ctx context.Context, s *relational.Servers) error {
-			_, err := s.Versions(ctx, serverstore.VersionsQuery{Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20})
+			_, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20})
 			return err
 		},
 		"outline": func(ctx context.Context, s *relational.Servers) error {

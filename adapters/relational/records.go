@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // extent bounds a page; what is 0 bounds nothing.
@@ -46,14 +46,14 @@ func (e extent) isFull(records, size int) bool {
 }
 
 // wholeRecords returns the page of whole records in the order of the query.
-func (s *Servers) wholeRecords(ctx context.Context, q query, e extent) (serverstore.Page, error) {
+func (s *Servers) wholeRecords(ctx context.Context, q query, e extent) (registrystore.Page, error) {
 	q = e.withLimit(q)
 	q.text = "SELECT v.facts, " + s.documentExpression() + " FROM versions AS v WHERE " + q.text
 	return collected(ctx, s.db, q, e.collectPage)
 }
 
 // collectPage returns the page of the rows of facts and documents.
-func (e extent) collectPage(rows *sql.Rows) (serverstore.Page, error) {
+func (e extent) collectPage(rows *sql.Rows) (registrystore.Page, error) {
 	all := make([]registry.Record, 0, e.room)
 	size := 0
 	var facts string
@@ -61,19 +61,19 @@ func (e extent) collectPage(rows *sql.Rows) (serverstore.Page, error) {
 	into := []any{&facts, &documents}
 	for rows.Next() {
 		if e.isFull(len(all), size) {
-			return serverstore.Page{Records: all, More: true}, nil
+			return registrystore.Page{Records: all, More: true}, nil
 		}
 		if err := rows.Scan(into...); err != nil {
-			return serverstore.Page{}, err
+			return registrystore.Page{}, err
 		}
 		r, err := parseFacts(facts)
 		if err != nil {
-			return serverstore.Page{}, err
+			return registrystore.Page{}, err
 		}
 		all = append(all, registry.Record{Release: r, Document: documents.last})
 		size += len(documents.last)
 	}
-	return serverstore.Page{Records: all}, nil
+	return registrystore.Page{Records: all}, nil
 }
 
 // documentExpression returns the expression of a document. PostgreSQL sends bytes as

@@ -11,21 +11,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/grantstore/grantstoretest"
 	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
-	"github.com/tollgate-dev/tollgate/ports/serverstore/serverstoretest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
 )
 
 func TestServers(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			serverstoretest.Run(t, func(t *testing.T) serverstoretest.Opened {
+			registrystoretest.RunServers(t, func(t *testing.T) registrystoretest.ServerStores {
 				db := open(t)
 				servers := relational.NewServers(db, relational.Config{RemoteURLUnique: true})
 				free := relational.NewServers(db, relational.Config{})
-				return serverstoretest.Opened{Reader: servers, Writer: servers, Free: free, Runner: db}
+				return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: free, Runner: db}
 			})
 		})
 	}
@@ -35,11 +34,11 @@ func TestServers(t *testing.T) {
 func TestServersByIndexes(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			serverstoretest.Run(t, func(t *testing.T) serverstoretest.Opened {
+			registrystoretest.RunServers(t, func(t *testing.T) registrystoretest.ServerStores {
 				db := open(t)
 				servers := relational.NewServers(db, relational.Config{RemoteURLUnique: true})
 				servers.AskIndexes()
-				return serverstoretest.Opened{Reader: servers, Writer: servers, Free: relational.NewServers(db, relational.Config{}), Runner: db}
+				return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: relational.NewServers(db, relational.Config{}), Runner: db}
 			})
 		})
 	}
@@ -59,8 +58,8 @@ func TestTransactions(t *testing.T) {
 func TestGrants(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			grantstoretest.Run(t, func(t *testing.T) grantstoretest.Opened {
-				return grantstoretest.Opened{Grants: relational.NewGrants(open(t))}
+			registrystoretest.RunGrants(t, func(t *testing.T) registrystoretest.GrantStores {
+				return registrystoretest.GrantStores{Grants: relational.NewGrants(open(t))}
 			})
 		})
 	}
@@ -79,7 +78,7 @@ func TestMethods(t *testing.T) {
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // saveLocked stores changes of one server as a use case does.
-func saveLocked(t *testing.T, db *relational.DB, s *relational.Servers, changes ...serverstore.Change) error {
+func saveLocked(t *testing.T, db *relational.DB, s *relational.Servers, changes ...registrystore.Change) error {
 	t.Helper()
 	return db.Atomically(t.Context(), func(ctx context.Context) error {
 		if _, err := s.Lock(ctx, changes[0].Release.Name); err != nil {
@@ -95,18 +94,18 @@ func TestConflictsNameTheirRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(version string, hours int, latest bool) serverstore.Change {
+	change := func(version string, hours int, latest bool) registrystore.Change {
 		v, err := registry.ParseVersion(version)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := epoch.Add(time.Duration(hours) * time.Hour)
-		return serverstore.Change{
+		return registrystore.Change{
 			Release:  registry.Release{Name: name, Version: v, Status: registry.StatusActive, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at, Latest: latest},
 			Document: []byte("{}"),
 		}
 	}
-	cases := map[string]serverstore.Change{
+	cases := map[string]registrystore.Change{
 		"this version of the server exists already":                    change("1.0.0", 1, false),
 		"another version of the server was published at the same time": change("2.0.0", 0, false),
 		"another version of the server is the latest":                  change("2.0.0", 1, true),
@@ -207,12 +206,12 @@ func TestSearchGoesPastNamesWithoutRows(t *testing.T) {
 					status = registry.StatusActive
 				}
 				r := registry.Release{Name: name, Version: version, Status: status, StatusChangedAt: epoch, PublishedAt: epoch, UpdatedAt: epoch, Latest: true}
-				if err := saveLocked(t, db, servers, serverstore.Change{Release: r, Document: []byte("{}")}); err != nil {
+				if err := saveLocked(t, db, servers, registrystore.Change{Release: r, Document: []byte("{}")}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for _, text := range []string{"SERVER", "r-"} {
-				got, err := servers.List(t.Context(), serverstore.Query{Search: text, Limit: 2})
+				got, err := servers.List(t.Context(), registrystore.Query{Search: text, Limit: 2})
 				if err != nil || len(got.Records) != 1 || got.Records[0].Name.String() != "com.example/server-8" {
 					t.Errorf("%q finds %+v, %v", text, got, err)
 				}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // versionsToClaim returns the versions whose addresses the server must own after the changes and need not
 // have owned before: those with another document, and those that leave the status deleted
 // (contract R-32). It is called before the changes are stored.
-func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) ([]string, error) {
+func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) ([]string, error) {
 	if !s.uniqueURLs {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, c
 // what it owns of them, up to date: addresses that no longer count are given
 // up before new ones are claimed. Addresses are kept whether or not they must
 // be unique, so that the rule can be turned on later.
-func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change, claiming []string) error {
+func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change, claiming []string) error {
 	var deleted []string
 	for _, c := range changes {
 		if c.Document != nil {
@@ -82,7 +82,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 }
 
 // replaceRemotes stores the addresses of a new document, none of them claimed.
-func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
+func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
 	name, version := c.Release.Name.String(), c.Release.Version.String()
 	text := strings.Builder{}
 	text.WriteString("DELETE FROM remotes WHERE name = ? AND version = ?")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Bounds of what a page reads that no index has in the order of the page: a search, or what was updated since a time.
@@ -20,7 +20,7 @@ const (
 
 // filteredPage returns the page of a query that selects some of the rows that an index has in order. Nearly all of these are common, so
 // that the next rows fill the page, or rare, so that another index has few of them. What is left ends its page after farRows.
-func (s *Servers) filteredPage(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	p, err := s.nextRows(ctx, q, s.near)
 	if err != nil || p.EndName == "" {
 		return p, err
@@ -37,10 +37,10 @@ func (s *Servers) filteredPage(ctx context.Context, q serverstore.Query) (server
 
 // nextRows returns the page of what the query selects of the next rows in order. Where there are more rows than those, and they do
 // not fill the page, it has an end of its own.
-func (s *Servers) nextRows(ctx context.Context, q serverstore.Query, rows int) (serverstore.Page, error) {
+func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int) (registrystore.Page, error) {
 	name, version, err := s.keyBehind(ctx, q, rows)
 	if err != nil {
-		return serverstore.Page{}, err
+		return registrystore.Page{}, err
 	}
 	c := s.rowFilter(q)
 	if name != "" {
@@ -62,7 +62,7 @@ func (s *Servers) nextRows(ctx context.Context, q serverstore.Query, rows int) (
 }
 
 // keyBehind returns the name and version of the row behind some rows in order; empty = there are no more.
-func (s *Servers) keyBehind(ctx context.Context, q serverstore.Query, rows int) (name, version string, err error) {
+func (s *Servers) keyBehind(ctx context.Context, q registrystore.Query, rows int) (name, version string, err error) {
 	all := s.listCondition(q)
 	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
 	key, err := collected(ctx, s.db, query{text, append(all.args, rows), s.plansByText()}, func(rows *sql.Rows) (key [2]string, err error) {
@@ -77,7 +77,7 @@ func (s *Servers) keyBehind(ctx context.Context, q serverstore.Query, rows int) 
 }
 
 // rowFilter returns what is compared with each row: the name with the text, its letters in any case, and the time.
-func (s *Servers) rowFilter(q serverstore.Query) (c condition) {
+func (s *Servers) rowFilter(q registrystore.Query) (c condition) {
 	if q.Search != "" {
 		c = c.andCondition(s.likeCondition("v.name"), likePattern(q))
 	}
@@ -99,16 +99,16 @@ func (s *Servers) likeCondition(column string) string {
 	return column + ` LIKE ? ESCAPE '\'`
 }
 
-func likePattern(q serverstore.Query) string { return "%" + likeEscaper.Replace(q.Search) + "%" }
+func likePattern(q registrystore.Query) string { return "%" + likeEscaper.Replace(q.Search) + "%" }
 
 // likeEscaper makes the signs of LIKE plain.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // updatedPage returns the page of what was updated since a time, and true, where that are few rows.
-func (s *Servers) updatedPage(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
+func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
 	moment := s.db.timeArgument(q.UpdatedSince)
 	if n, err := s.upToFew(ctx, condition{"FROM versions WHERE updated_at > ?", []any{moment}}); err != nil || n > few {
-		return serverstore.Page{}, false, err
+		return registrystore.Page{}, false, err
 	}
 	c := condition{"v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", []any{moment}}
 	if s.db.dialect.Name == PostgreSQL {
@@ -123,20 +123,20 @@ func (s *Servers) updatedPage(ctx context.Context, q serverstore.Query) (servers
 }
 
 // searchPage returns the page of a search, and true, where the index of the parts of names finds few.
-func (s *Servers) searchPage(ctx context.Context, q serverstore.Query) (serverstore.Page, bool, error) {
+func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
 	if strings.Contains(q.Search, endOfName) {
-		return serverstore.Page{}, true, nil
+		return registrystore.Page{}, true, nil
 	}
 	counted, names := s.searchCandidates(q)
 	most, err := s.upToFew(ctx, counted)
 	if err != nil || most > few {
-		return serverstore.Page{}, false, err
+		return registrystore.Page{}, false, err
 	}
 	ofName := "v.name IN"
 	if q.LatestOnly {
 		ofName = "v.is_latest AND v.name IN" // by the index that has one row of a name
 	}
-	first := func(n int) (serverstore.Page, error) {
+	first := func(n int) (registrystore.Page, error) {
 		return s.listPage(ctx, q, condition{
 			ofName + " (SELECT name FROM (SELECT servers.name AS name " + names.text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
 			append(slices.Clip(names.args), n),
@@ -160,7 +160,7 @@ const minTrigram = 3
 
 // searchCandidates returns FROM and WHERE of what the index finds that is asked how much there is, and of the names with the text in them
 // that are not before the page.
-func (s *Servers) searchCandidates(q serverstore.Query) (counted, names condition) {
+func (s *Servers) searchCandidates(q registrystore.Query) (counted, names condition) {
 	if s.db.dialect.Name == PostgreSQL {
 		// What the index finds comes first by itself: the function takes too long to be called for the rows of another one.
 		names = condition{

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Config says how the registry is kept.
@@ -15,7 +15,7 @@ type Config struct {
 	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
 }
 
-// Servers keeps the versions of servers: serverstore.Reader and Writer.
+// Servers keeps the versions of servers: registrystore.ServerReader and Writer.
 type Servers struct {
 	db         *DB
 	uniqueURLs bool
@@ -23,8 +23,8 @@ type Servers struct {
 }
 
 var (
-	_ serverstore.Reader = (*Servers)(nil)
-	_ serverstore.Writer = (*Servers)(nil)
+	_ registrystore.ServerReader = (*Servers)(nil)
+	_ registrystore.ServerWriter = (*Servers)(nil)
 )
 
 // NewServers returns the store of servers.
@@ -32,8 +32,8 @@ func NewServers(db *DB, c Config) *Servers {
 	return &Servers{db: db, uniqueURLs: c.RemoteURLUnique, near: nearRows}
 }
 
-// List answers serverstore.Reader.
-func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
+// List answers registrystore.ServerReader.
+func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	if q.Search == "" && q.UpdatedSince.IsZero() {
 		return s.listPage(ctx, q, condition{})
 	}
@@ -41,7 +41,7 @@ func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Pa
 }
 
 // listPage returns the page of the rows of a listing that meet a condition.
-func (s *Servers) listPage(ctx context.Context, q serverstore.Query, c condition) (serverstore.Page, error) {
+func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c condition) (registrystore.Page, error) {
 	all := s.listCondition(q)
 	fixed := c.text == "" || s.plansByText()
 	if c.text != "" {
@@ -52,7 +52,7 @@ func (s *Servers) listPage(ctx context.Context, q serverstore.Query, c condition
 
 // listOrder returns the order of a listing. At most one version of a name is
 // latest, so that its order is the name's.
-func listOrder(q serverstore.Query) string {
+func listOrder(q registrystore.Query) string {
 	if q.LatestOnly {
 		return " ORDER BY v.name"
 	}
@@ -62,8 +62,8 @@ func listOrder(q serverstore.Query) string {
 // someVersions is how many versions of a server are made room for at first.
 const someVersions = 8
 
-// Versions answers serverstore.Reader.
-func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+// Versions answers registrystore.ServerReader.
+func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	condition, args := visibleOnly("v.name = ?", q.Deleted), []any{q.Name.String()}
 	if !q.Before.IsZero() {
 		condition += " AND v.published_at < ?"
@@ -74,7 +74,7 @@ func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (se
 
 const newestFirst = " ORDER BY v.published_at DESC"
 
-// Outline answers serverstore.Reader. Neither database reads a document to tell
+// Outline answers registrystore.ServerReader. Neither database reads a document to tell
 // how large it is.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
 	text := "SELECT v.facts, " + s.sizeExpression("v.document") + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
@@ -95,12 +95,12 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 	})
 }
 
-// Version answers serverstore.Reader.
+// Version answers registrystore.ServerReader.
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
 	return s.findOne(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
 }
 
-// Latest answers serverstore.Reader. It looks at the status by itself: with that
+// Latest answers registrystore.ServerReader. It looks at the status by itself: with that
 // in the query, databases choose an index of all versions that are not deleted.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
 	r, err := s.findOne(ctx, "v.name = ? AND v.is_latest", name.String())
@@ -148,7 +148,7 @@ func (c condition) andCondition(text string, args ...any) condition {
 // what they are sifted by: an index has those rows, and no others, in order. It
 // begins where the page does, also at the start, so that the order comes from
 // that index.
-func (s *Servers) listCondition(q serverstore.Query) condition {
+func (s *Servers) listCondition(q registrystore.Query) condition {
 	c := condition{"(v.name, v.version) > (?, ?)", append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
 	switch {
 	case q.LatestOnly && !q.Deleted:

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 var (
@@ -83,21 +83,21 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 			servers := crowdedRegistry(b, kind, db)
 			for _, c := range []struct {
 				name string
-				serverstore.Query
+				registrystore.Query
 			}{
-				{"first page", serverstore.Query{}},
-				{"middle page", serverstore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
-				{"latest", serverstore.Query{LatestOnly: true}},
-				{"with deleted", serverstore.Query{Deleted: true}},
-				{"search q", serverstore.Query{Search: "q"}},
-				{"search zz", serverstore.Query{Search: "zz"}},
-				{"search rare", serverstore.Query{Search: "fuzz-"}},
-				{"search none", serverstore.Query{Search: "jjj"}},
-				{"search common", serverstore.Query{Search: "server"}},
-				{"search late", serverstore.Query{Search: "org."}},
-				{"search with deleted", serverstore.Query{Search: "zz", Deleted: true}},
-				{"updated since", serverstore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)), Deleted: true}},
-				{"updated since, late", serverstore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true, AfterName: "b"}},
+				{"first page", registrystore.Query{}},
+				{"middle page", registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
+				{"latest", registrystore.Query{LatestOnly: true}},
+				{"with deleted", registrystore.Query{Deleted: true}},
+				{"search q", registrystore.Query{Search: "q"}},
+				{"search zz", registrystore.Query{Search: "zz"}},
+				{"search rare", registrystore.Query{Search: "fuzz-"}},
+				{"search none", registrystore.Query{Search: "jjj"}},
+				{"search common", registrystore.Query{Search: "server"}},
+				{"search late", registrystore.Query{Search: "org."}},
+				{"search with deleted", registrystore.Query{Search: "zz", Deleted: true}},
+				{"updated since", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)), Deleted: true}},
+				{"updated since, late", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true, AfterName: "b"}},
 			} {
 				c.Limit, c.Bytes = 30, 4<<20
 				for _, callers := range []int{1, callersAtOnce} {
@@ -111,7 +111,7 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 }
 
 // lists makes a listing, of as many callers at once.
-func lists(b *testing.B, servers *relational.Servers, q serverstore.Query, callers int) {
+func lists(b *testing.B, servers *relational.Servers, q registrystore.Query, callers int) {
 	b.Helper()
 	found := 0
 	for b.Loop() {
@@ -150,7 +150,7 @@ func publications(b *testing.B, db *relational.DB, servers *relational.Servers, 
 		if err != nil {
 			b.Fatal(err)
 		}
-		change := serverstore.Change{
+		change := registrystore.Change{
 			Release: registry.Release{
 				Name: name, Version: version, Status: registry.StatusActive, Latest: serverEach, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at,
 			},
@@ -160,7 +160,7 @@ func publications(b *testing.B, db *relational.DB, servers *relational.Servers, 
 			if _, err := servers.Lock(ctx, name); err != nil {
 				return err
 			}
-			return servers.Save(ctx, []serverstore.Change{change})
+			return servers.Save(ctx, []registrystore.Change{change})
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // maxBatch is the most rows of one statement.
@@ -17,7 +17,7 @@ const maxBatch = 500
 
 var errNoTransaction = errors.New("servers are changed inside a transaction only")
 
-// Lock answers serverstore.Writer.
+// Lock answers registrystore.ServerWriter.
 func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
 	t := s.db.carriedTransaction(ctx)
 	if t == nil {
@@ -50,10 +50,10 @@ func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Na
 	return all, nil
 }
 
-// Save answers serverstore.Writer. The publication time, which never changes,
+// Save answers registrystore.ServerWriter. The publication time, which never changes,
 // tells a new document of a version that is stored from a second publication
 // of it.
-func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error {
+func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
 	t := s.db.carriedTransaction(ctx)
 	if t == nil {
 		return errNoTransaction
@@ -66,8 +66,8 @@ func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error 
 	return nil
 }
 
-func byName(changes []serverstore.Change) map[string][]serverstore.Change {
-	all := make(map[string][]serverstore.Change, 1)
+func byName(changes []registrystore.Change) map[string][]registrystore.Change {
+	all := make(map[string][]registrystore.Change, 1)
 	for _, c := range changes {
 		name := c.Release.Name.String()
 		all[name] = append(all[name], c)
@@ -76,7 +76,7 @@ func byName(changes []serverstore.Change) map[string][]serverstore.Change {
 }
 
 // saveOf stores the changes of one server.
-func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []serverstore.Change) error {
+func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) error {
 	claiming, err := s.versionsToClaim(ctx, tx, name, changes)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []
 	return s.saveRemotes(ctx, tx, name, changes, claiming)
 }
 
-func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []serverstore.Change, latest bool) error {
+func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []registrystore.Change, latest bool) error {
 	states := make([]registry.Release, 0, len(changes))
 	for _, c := range changes {
 		if c.Document == nil && c.Release.Latest == latest {
@@ -160,7 +160,7 @@ func (s *Servers) saveStatesOneByOne(ctx context.Context, tx bun.Tx, states []re
 
 // saveDocument stores a version with its document: a new one, or another
 // document for the publication that is stored.
-func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c serverstore.Change) error {
+func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
 	r := c.Release
 	changed, err := s.db.execStatement(ctx, tx, `INSERT INTO versions
 			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)

@@ -4,9 +4,8 @@ import (
 	"github.com/google/wire"
 
 	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Set provides the stores over a DB, except for the audit log, which callers may want to measure.
@@ -22,7 +21,7 @@ var Set = wire.NewSet(
 	NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*PendingLogins)),
 	NewChallenges, wire.Bind(new(authstore.Challenges), new(*Challenges)),
 	NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)),
-	NewServers, wire.Bind(new(serverstore.Reader), new(*Servers)), wire.Bind(new(serverstore.Writer), new(*Servers)),
-	NewGrants, wire.Bind(new(grantstore.Store), new(*Grants)),
+	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
+	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
 	NewMethods, wire.Bind(new(methodstore.Store), new(*Methods)),
 )

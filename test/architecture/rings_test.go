@@ -89,7 +89,7 @@ func TestRings(t *testing.T) {
 		{"pure part on a use case", "core/auth/risk", ours + "core/auth/signin", "a model may not import a use case"},
 		{"model on another hexagon", "core/auth", ours + "core/registry", "a model of auth may not import a model of registry"},
 		{"use case on its model", "core/registry/publish", ours + "core/registry", ""},
-		{"use case on a port", "core/registry/publish", ours + "ports/serverstore", ""},
+		{"use case on a port", "core/registry/publish", ours + "ports/registrystore", ""},
 		{"use case on its sibling", "core/auth/stepup", ours + "core/auth/signin", ""},
 		{"use case on another hexagon's model", "core/registry/publish", ours + "core/auth", "a use case of registry may not import a model of auth"},
 		{"use case on another hexagon's use case", "core/auth/signin", ours + "core/ratelimit/decide", "a use case of auth may not import a use case of ratelimit"},

@@ -7,13 +7,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Grants answers grantstore.Store.
+// Grants answers registrystore.Grants.
 type Grants struct{ db *Database }
 
-var _ grantstore.Store = (*Grants)(nil)
+var _ registrystore.Grants = (*Grants)(nil)
 
 // NewGrants returns the grants of a database.
 func NewGrants(db *Database) *Grants { return &Grants{db: db} }

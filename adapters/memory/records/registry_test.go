@@ -4,17 +4,16 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
-	"github.com/tollgate-dev/tollgate/ports/grantstore/grantstoretest"
 	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
-	"github.com/tollgate-dev/tollgate/ports/serverstore/serverstoretest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
 )
 
 func TestServers(t *testing.T) {
-	serverstoretest.Run(t, func(*testing.T) serverstoretest.Opened {
+	registrystoretest.RunServers(t, func(*testing.T) registrystoretest.ServerStores {
 		db := records.New()
 		servers := records.NewServers(db, true)
-		return serverstoretest.Opened{Reader: servers, Writer: servers, Free: records.NewServers(db, false), Runner: db}
+		return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: records.NewServers(db, false), Runner: db}
 	})
 }
 
@@ -26,8 +25,8 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestGrants(t *testing.T) {
-	grantstoretest.Run(t, func(*testing.T) grantstoretest.Opened {
-		return grantstoretest.Opened{Grants: records.NewGrants(records.New())}
+	registrystoretest.RunGrants(t, func(*testing.T) registrystoretest.GrantStores {
+		return registrystoretest.GrantStores{Grants: records.NewGrants(records.New())}
 	})
 }
 

@@ -11,18 +11,18 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Servers answers serverstore.Reader and serverstore.Writer.
+// Servers answers registrystore.ServerReader and registrystore.ServerWriter.
 type Servers struct {
 	db         *Database
 	uniqueURLs bool
 }
 
 var (
-	_ serverstore.Reader = (*Servers)(nil)
-	_ serverstore.Writer = (*Servers)(nil)
+	_ registrystore.ServerReader = (*Servers)(nil)
+	_ registrystore.ServerWriter = (*Servers)(nil)
 )
 
 // NewServers returns the servers of a database, whose remote URLs belong to
@@ -32,32 +32,32 @@ func NewServers(db *Database, uniqueURLs bool) *Servers {
 }
 
 // List returns a page of the records that the query selects.
-func (s *Servers) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	found, err := s.selected(ctx, func(r registry.Record) bool { return selects(q, r) })
 	if err != nil {
-		return serverstore.Page{}, err
+		return registrystore.Page{}, err
 	}
 	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
 	return page(found, q.Limit, q.Bytes), nil
 }
 
 // page returns the first page of records, within bounds of which 0 is none.
-func page(all []registry.Record, limit, most int) serverstore.Page {
+func page(all []registry.Record, limit, most int) registrystore.Page {
 	n, held := 0, 0
 	for n < len(all) && (limit == 0 || n < limit) && (most == 0 || held < most) {
 		held += len(all[n].Document)
 		n++
 	}
-	return serverstore.Page{Records: all[:n:n], More: n < len(all)}
+	return registrystore.Page{Records: all[:n:n], More: n < len(all)}
 }
 
 // Versions returns a page of the versions of a server, newest publication first.
-func (s *Servers) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	found, err := s.newestFirst(ctx, func(r registry.Record) bool {
 		return r.Name == q.Name && visible(r, q.Deleted) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
 	})
 	if err != nil {
-		return serverstore.Page{}, err
+		return registrystore.Page{}, err
 	}
 	return page(found, q.Limit, q.Bytes), nil
 }
@@ -107,7 +107,7 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 }
 
 // Save stores changes, all or none.
-func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error {
+func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
 	if s.db.carried(ctx) == nil {
 		return errNoTransaction
 	}
@@ -128,7 +128,7 @@ func (s *Servers) Save(ctx context.Context, changes []serverstore.Change) error 
 
 var errNoTransaction = errors.New("servers are changed inside a transaction only")
 
-func change(versions map[versionKey]storedVersion, c serverstore.Change) error {
+func change(versions map[versionKey]storedVersion, c registrystore.Change) error {
 	key := versionKey{c.Release.Name, c.Release.Version}
 	old, there := versions[key]
 	same := there && old.PublishedAt.Equal(micros(c.Release.PublishedAt))
@@ -152,7 +152,7 @@ func keptRelease(r registry.Release) registry.Release {
 }
 
 // check looks for what the store guarantees of the changed servers.
-func (s *Servers) check(before, after map[versionKey]storedVersion, changes []serverstore.Change) error {
+func (s *Servers) check(before, after map[versionKey]storedVersion, changes []registrystore.Change) error {
 	for _, c := range changes {
 		mine := versionKey{c.Release.Name, c.Release.Version}
 		claims := s.uniqueURLs && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
@@ -221,7 +221,7 @@ func visible(r registry.Record, deleted bool) bool {
 	return deleted || r.Status != registry.StatusDeleted
 }
 
-func selects(q serverstore.Query, r registry.Record) bool {
+func selects(q registrystore.Query, r registry.Record) bool {
 	return compareKey(r, q.AfterName, q.AfterVersion) > 0 &&
 		visible(r, q.Deleted) &&
 		(!q.LatestOnly || r.Latest) &&

@@ -22,14 +22,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const longPath = "/v0.1/servers/com.example%2Fserver/versions"
 
 // depot keeps the versions of one server, newest first.
 type depot struct {
-	serverstore.Reader
+	registrystore.ServerReader
 	mu      sync.Mutex
 	records []registry.Record
 	before  func() error // each later page; nil for nothing
@@ -48,15 +48,15 @@ func newDepot(t *testing.T, n int) *depot {
 	return d
 }
 
-func (d *depot) Versions(_ context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
+func (d *depot) Versions(_ context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	if d.before != nil && !q.Before.IsZero() {
 		if err := d.before(); err != nil {
-			return serverstore.Page{}, err
+			return registrystore.Page{}, err
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var p serverstore.Page
+	var p registrystore.Page
 	size := 0
 	for _, r := range d.records {
 		switch {

@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Browser reads the registry. It is safe for concurrent use.
 type Browser struct {
-	servers serverstore.Reader
+	servers registrystore.ServerReader
 	cursors *page.Sealer
 }
 
 // New returns a browser. All instances need the same key in their sealer, so that each of them
 // accepts the cursors of the others (contract R-13).
-func New(servers serverstore.Reader, cursors *page.Sealer) *Browser {
+func New(servers registrystore.ServerReader, cursors *page.Sealer) *Browser {
 	return &Browser{servers, cursors}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 var (
@@ -80,9 +80,9 @@ func (s *fixture) changeTo(t testing.TB, name registry.Name, document []byte, de
 		if err := decide(l); err != nil {
 			return err
 		}
-		var changes []serverstore.Change
+		var changes []registrystore.Change
 		for _, r := range l.Changes() {
-			changes = append(changes, serverstore.Change{Release: r, Document: document})
+			changes = append(changes, registrystore.Change{Release: r, Document: document})
 		}
 		return s.servers.Save(ctx, changes)
 	})
@@ -145,20 +145,20 @@ func TestList(t *testing.T) {
 
 // recordingStore is a store that keeps the last query.
 type recordingStore struct {
-	serverstore.Reader
-	query serverstore.Query
+	registrystore.ServerReader
+	query registrystore.Query
 }
 
-func (a *recordingStore) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (a *recordingStore) List(_ context.Context, q registrystore.Query) (registrystore.Page, error) {
 	a.query = q
-	return serverstore.Page{}, nil
+	return registrystore.Page{}, nil
 }
 
 // TestImpossibleSearch wants no query to the store for a search that no name can contain. Stores
 // need not agree on the lower case of a Kelvin sign.
 func TestImpossibleSearch(t *testing.T) {
 	t.Parallel()
-	store := &recordingStore{query: serverstore.Query{Search: "nothing yet"}}
+	store := &recordingStore{query: registrystore.Query{Search: "nothing yet"}}
 	b := browse.New(store, page.NewSealer(key))
 	for _, search := range []string{"wor\u212a", "two%", "a b", "com.a/two/", strings.Repeat("o", 201)} {
 		if p, err := b.List(t.Context(), browse.Query{Search: search}); err != nil || len(p.Records) > 0 || store.query.Search != "nothing yet" {
@@ -188,12 +188,12 @@ func TestPagesThatAStoreEndsEarly(t *testing.T) {
 // endingEarly is a store whose first page has no record.
 type endingEarly struct{ recordingStore }
 
-func (e *endingEarly) List(_ context.Context, q serverstore.Query) (serverstore.Page, error) {
+func (e *endingEarly) List(_ context.Context, q registrystore.Query) (registrystore.Page, error) {
 	e.query = q
 	if q.AfterName == "" {
-		return serverstore.Page{More: true, EndName: "com.example/m", EndVersion: "1.0.0"}, nil
+		return registrystore.Page{More: true, EndName: "com.example/m", EndVersion: "1.0.0"}, nil
 	}
-	return serverstore.Page{}, nil
+	return registrystore.Page{}, nil
 }
 
 // TestFarTimesStayNearForStores wants no query with a time that a store may not support, and no

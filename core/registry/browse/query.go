@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Bounds of a page (contract R-12).
@@ -65,8 +65,8 @@ func parseFilters(q Query) (filters, error) {
 
 // storeQuery returns the query for the store, and false when it cannot select anything: no name
 // contains the search text, or the version is not valid.
-func (f filters) storeQuery() (serverstore.Query, bool) {
-	q := serverstore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
+func (f filters) storeQuery() (registrystore.Query, bool) {
+	q := registrystore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
 	if !registry.InNames(f.search) {
 		return q, false
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // History is all versions of a server, newest publication first.
@@ -33,8 +33,8 @@ func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted strin
 
 // AllVersions returns all versions of a server, including deleted ones if deleted is true. It
 // returns fault.NotFound when there are no versions.
-func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, deleted bool) (History, error) {
-	found, err := servers.Versions(ctx, serverstore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
+func AllVersions(ctx context.Context, servers registrystore.ServerReader, name registry.Name, deleted bool) (History, error) {
+	found, err := servers.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
 	switch {
 	case err != nil:
 		return History{}, err
@@ -53,7 +53,7 @@ func AllVersions(ctx context.Context, servers serverstore.Reader, name registry.
 // SomeVersions returns the versions of a server that are in releases, newest publication first,
 // including deleted ones. The documents of a long history are read after this call, outside the
 // transaction of ctx.
-func SomeVersions(ctx context.Context, servers serverstore.Reader, name registry.Name, releases []registry.Release) (History, error) {
+func SomeVersions(ctx context.Context, servers registrystore.ServerReader, name registry.Name, releases []registry.Release) (History, error) {
 	all, err := servers.Outline(ctx, name, true)
 	if err != nil {
 		return History{}, err
@@ -95,7 +95,7 @@ func SomeVersions(ctx context.Context, servers serverstore.Reader, name registry
 // once. Its versions are those at the time of its creation: Next returns an error when one has
 // changed since. It is not safe for concurrent use.
 type LongHistory struct {
-	servers  serverstore.Reader
+	servers  registrystore.ServerReader
 	deleted  bool
 	editions []registry.Edition
 	// lastOfRun has the index of each edition that other versions, which are not part of the
@@ -122,7 +122,7 @@ func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 	if len(rest) == 0 {
 		return nil, io.EOF
 	}
-	q := serverstore.VersionsQuery{Name: rest[0].Name, Limit: l.chunkLength(), Bytes: chunkBytes, Deleted: l.deleted}
+	q := registrystore.VersionsQuery{Name: rest[0].Name, Limit: l.chunkLength(), Bytes: chunkBytes, Deleted: l.deleted}
 	if l.read > 0 || l.lastOfRun != nil { // no version comes before the first of all
 		q.Before = rest[0].PublishedAt.Add(time.Microsecond)
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const large = 300 << 10
 
 // measuringStore measures the documents that a store returns at once.
 type measuringStore struct {
-	serverstore.Reader
+	registrystore.ServerReader
 	most, bound int // bytes of documents, and what was asked for last
 }
 
-func (s *measuringStore) measure(p serverstore.Page, bound int) {
+func (s *measuringStore) measure(p registrystore.Page, bound int) {
 	held := 0
 	for _, r := range p.Records {
 		held += len(r.Document)
@@ -31,14 +31,14 @@ func (s *measuringStore) measure(p serverstore.Page, bound int) {
 	s.most, s.bound = max(s.most, held), bound
 }
 
-func (s *measuringStore) List(ctx context.Context, q serverstore.Query) (serverstore.Page, error) {
-	p, err := s.Reader.List(ctx, q)
+func (s *measuringStore) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
+	p, err := s.ServerReader.List(ctx, q)
 	s.measure(p, q.Bytes)
 	return p, err
 }
 
-func (s *measuringStore) Versions(ctx context.Context, q serverstore.VersionsQuery) (serverstore.Page, error) {
-	p, err := s.Reader.Versions(ctx, q)
+func (s *measuringStore) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
+	p, err := s.ServerReader.Versions(ctx, q)
 	s.measure(p, q.Bytes)
 	return p, err
 }
@@ -79,7 +79,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 4 << 20
 	for _, search := range []string{"", "large"} {
-		store := &measuringStore{Reader: newLargeFixture(t, n).servers}
+		store := &measuringStore{ServerReader: newLargeFixture(t, n).servers}
 		b := browse.New(store, page.NewSealer(key))
 		var all []string
 		pages := 0
@@ -103,7 +103,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 }
 
 // longHistory returns the history of a large fixture.
-func longHistory(t testing.TB, r serverstore.Reader) *browse.LongHistory {
+func longHistory(t testing.TB, r registrystore.ServerReader) *browse.LongHistory {
 	t.Helper()
 	h, err := browse.New(r, page.NewSealer(key)).Versions(t.Context(), "com.a/large", "")
 	if err != nil || h.Long == nil || h.Records != nil {
@@ -115,7 +115,7 @@ func longHistory(t testing.TB, r serverstore.Reader) *browse.LongHistory {
 func TestLongHistory(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 1 << 20
-	store := &measuringStore{Reader: newLargeFixture(t, n).servers}
+	store := &measuringStore{ServerReader: newLargeFixture(t, n).servers}
 	h := longHistory(t, store)
 	store.most = 0 // the first page ends early
 	for i, e := range h.Editions() {

@@ -8,14 +8,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Ports are the dependencies of an Operator. All fields are required.
 type Ports struct {
 	Transactions transaction.Runner
-	Grants       grantstore.Store
+	Grants       registrystore.Grants
 	Trail        authority.Grants
 }
 

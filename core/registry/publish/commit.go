@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // change is a change of a server.
@@ -95,10 +95,10 @@ func (p *Publisher) checkChangeCondition(ctx context.Context, c change) error {
 }
 
 // changesOf returns what a lineage changed, with the new document of its version.
-func changesOf(l *registry.Lineage, doc *registry.Document) []serverstore.Change {
-	var changes []serverstore.Change
+func changesOf(l *registry.Lineage, doc *registry.Document) []registrystore.Change {
+	var changes []registrystore.Change
 	for _, r := range l.Changes() {
-		c := serverstore.Change{Release: r}
+		c := registrystore.Change{Release: r}
 		if doc != nil && r.Version == doc.Version() {
 			c.Document, c.Remotes = doc.Bytes(), doc.Remotes()
 		}

@@ -14,9 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -33,9 +32,9 @@ type Config struct {
 // checker that supports no registry type.
 type Ports struct {
 	Transactions transaction.Runner
-	Writer       serverstore.Writer
-	Reader       serverstore.Reader
-	Grants       grantstore.Store
+	Writer       registrystore.ServerWriter
+	Reader       registrystore.ServerReader
+	Grants       registrystore.Grants
 	Authority    authority.Authority
 	Ownership    ownership.Checker
 	Clock        clock.Clock

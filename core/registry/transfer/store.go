@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // maxRounds is how often a batch is tried again without the records that conflict with another
@@ -147,9 +147,9 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 		outcomes = append(outcomes, c.newOutcome(Taken, ""))
 		taken = append(taken, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
 	}
-	var changes []serverstore.Change
+	var changes []registrystore.Change
 	for _, r := range l.Changes() {
-		change := serverstore.Change{Release: r}
+		change := registrystore.Change{Release: r}
 		if doc, ok := documents[r.Version]; ok {
 			change.Document, change.Remotes = doc.Bytes(), doc.Remotes()
 		}

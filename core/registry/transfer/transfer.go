@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Ports are the dependencies of a Mover. All fields are required.
 type Ports struct {
 	Transactions transaction.Runner
-	Writer       serverstore.Writer
-	Reader       serverstore.Reader
+	Writer       registrystore.ServerWriter
+	Reader       registrystore.ServerReader
 	Trail        authority.Imports
 	Clock        clock.Clock
 }
@@ -82,7 +82,7 @@ const (
 // separately, so that versions published meanwhile may be missing. An error of write ends the
 // export and is returned.
 func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (int, error) {
-	q := serverstore.Query{Limit: exportPage, Bytes: exportBytes, Deleted: true}
+	q := registrystore.Query{Limit: exportPage, Bytes: exportBytes, Deleted: true}
 	for n := 0; ; {
 		page, err := m.ports.Reader.List(ctx, q)
 		if err != nil {

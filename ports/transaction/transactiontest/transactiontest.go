@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/grantstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -18,7 +18,7 @@ import (
 // a store in which their effect is seen.
 type Opened struct {
 	Runner transaction.Runner
-	Grants grantstore.Store
+	Grants registrystore.Grants
 }
 
 var errRefused = errors.New("refused")

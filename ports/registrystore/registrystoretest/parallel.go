@@ -1,4 +1,4 @@
-package serverstoretest
+package registrystoretest
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const writers = 20
@@ -86,7 +86,7 @@ func parallelVersions(t *testing.T, o opened) {
 
 func (o opened) watch(t *testing.T) {
 	t.Helper()
-	got, err := o.Reader.List(t.Context(), serverstore.Query{Limit: 2 * writers})
+	got, err := o.Reader.List(t.Context(), registrystore.Query{Limit: 2 * writers})
 	if err != nil {
 		t.Error(err)
 		return
@@ -122,7 +122,7 @@ func parallelClaims(t *testing.T, o opened) {
 	if won.Load() != 1 {
 		t.Errorf("%d servers have one address", won.Load())
 	}
-	if got := o.list(t, serverstore.Query{Deleted: true}); len(got) != 1 {
+	if got := o.list(t, registrystore.Query{Deleted: true}); len(got) != 1 {
 		t.Errorf("stored are %q", keys(got))
 	}
 }
@@ -145,7 +145,7 @@ func crosswiseClaims(t *testing.T, o opened) {
 		})
 	}
 	all.Wait()
-	if got := o.list(t, serverstore.Query{}); len(got) != 1 {
+	if got := o.list(t, registrystore.Query{}); len(got) != 1 {
 		t.Errorf("stored are %q", keys(got))
 	}
 }

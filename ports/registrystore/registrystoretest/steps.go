@@ -1,4 +1,4 @@
-package serverstoretest
+package registrystoretest
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // opened has the steps of the parts.
-type opened struct{ Opened }
+type opened struct{ ServerStores }
 
 // epoch is when the first publication of the tests takes place: with
 // microseconds, which must not be lost.
@@ -62,19 +62,19 @@ func status(r registry.Release, s registry.Status, message string, n int) regist
 }
 
 // published is a release with a document of its own.
-func published(r registry.Release, remotes ...registry.RemoteURL) serverstore.Change {
+func published(r registry.Release, remotes ...registry.RemoteURL) registrystore.Change {
 	document := fmt.Sprintf(`{"name":%q,"version":%q}`, r.Name, r.Version)
-	return serverstore.Change{Release: r, Document: []byte(document), Remotes: remotes}
+	return registrystore.Change{Release: r, Document: []byte(document), Remotes: remotes}
 }
 
-func state(r registry.Release) serverstore.Change { return serverstore.Change{Release: r} }
+func state(r registry.Release) registrystore.Change { return registrystore.Change{Release: r} }
 
 // save stores changes of one server as a use case does.
-func (o opened) save(ctx context.Context, changes ...serverstore.Change) error {
+func (o opened) save(ctx context.Context, changes ...registrystore.Change) error {
 	return o.saveBy(ctx, o.Writer, changes...)
 }
 
-func (o opened) saveBy(ctx context.Context, w serverstore.Writer, changes ...serverstore.Change) error {
+func (o opened) saveBy(ctx context.Context, w registrystore.ServerWriter, changes ...registrystore.Change) error {
 	return o.Runner.Atomically(ctx, func(ctx context.Context) error {
 		if _, err := w.Lock(ctx, changes[0].Release.Name); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (o opened) saveBy(ctx context.Context, w serverstore.Writer, changes ...ser
 	})
 }
 
-func (o opened) saved(t *testing.T, changes ...serverstore.Change) {
+func (o opened) saved(t *testing.T, changes ...registrystore.Change) {
 	t.Helper()
 	if err := o.save(t.Context(), changes...); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func (o opened) publish(ctx context.Context, r registry.Release, taken func([]re
 		if err := taken(before); err != nil {
 			return err
 		}
-		changes := []serverstore.Change{published(latest(r))}
+		changes := []registrystore.Change{published(latest(r))}
 		for _, b := range before {
 			if b.Latest {
 				b.Latest = false
@@ -112,12 +112,12 @@ func (o opened) publish(ctx context.Context, r registry.Release, taken func([]re
 	})
 }
 
-func (o opened) list(t *testing.T, q serverstore.Query) []registry.Record {
+func (o opened) list(t *testing.T, q registrystore.Query) []registry.Record {
 	t.Helper()
 	return o.page(t, q).Records
 }
 
-func (o opened) page(t *testing.T, q serverstore.Query) serverstore.Page {
+func (o opened) page(t *testing.T, q registrystore.Query) registrystore.Page {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 1000
@@ -130,7 +130,7 @@ func (o opened) page(t *testing.T, q serverstore.Query) serverstore.Page {
 }
 
 // lists checks which versions a query selects, each as "name@version".
-func (o opened) lists(t *testing.T, q serverstore.Query, want ...string) {
+func (o opened) lists(t *testing.T, q registrystore.Query, want ...string) {
 	t.Helper()
 	if got := keys(o.list(t, q)); !slices.Equal(got, want) {
 		t.Errorf("%+v selects\n%q, want\n%q", q, got, want)
@@ -147,14 +147,14 @@ func keys(records []registry.Record) []string {
 
 func (o opened) versions(t *testing.T, server string, deleted bool) []registry.Record {
 	t.Helper()
-	got := o.versionsPage(t, serverstore.VersionsQuery{Name: name(t, server), Deleted: deleted})
+	got := o.versionsPage(t, registrystore.VersionsQuery{Name: name(t, server), Deleted: deleted})
 	if got.More {
 		t.Errorf("there are more than all versions of %s", server)
 	}
 	return got.Records
 }
 
-func (o opened) versionsPage(t *testing.T, q serverstore.VersionsQuery) serverstore.Page {
+func (o opened) versionsPage(t *testing.T, q registrystore.VersionsQuery) registrystore.Page {
 	t.Helper()
 	got, err := o.Reader.Versions(t.Context(), q)
 	if err != nil {

@@ -1,4 +1,4 @@
-package serverstoretest
+package registrystoretest
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // shelf stores servers whose order by bytes is not that of any locale, and
@@ -50,23 +50,23 @@ func (o opened) shelf(t *testing.T) []string {
 func bytewise(t *testing.T, o opened) {
 	t.Helper()
 	want := o.shelf(t)
-	o.lists(t, serverstore.Query{}, want...)
+	o.lists(t, registrystore.Query{}, want...)
 }
 
 func pageBegins(t *testing.T, o opened) {
 	t.Helper()
 	o.shelf(t)
-	o.lists(t, serverstore.Query{AfterName: "com.example/a", AfterVersion: "2.0.0", Limit: 2}, "com.example/a@A", "com.example/a@a")
-	o.lists(t, serverstore.Query{AfterName: "com.example/a", AfterVersion: "2", Limit: 1}, "com.example/a@2.0.0")
-	o.lists(t, serverstore.Query{AfterName: "com.example/a", Limit: 1}, "com.example/a@1.0.0")
-	o.lists(t, serverstore.Query{AfterName: "com.example/ab", AfterVersion: "1.0.0"}, "com.example/b@1.0.0")
-	o.lists(t, serverstore.Query{AfterName: "com.example/b", AfterVersion: "1.0.0"})
+	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2.0.0", Limit: 2}, "com.example/a@A", "com.example/a@a")
+	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2", Limit: 1}, "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{AfterName: "com.example/a", Limit: 1}, "com.example/a@1.0.0")
+	o.lists(t, registrystore.Query{AfterName: "com.example/ab", AfterVersion: "1.0.0"}, "com.example/b@1.0.0")
+	o.lists(t, registrystore.Query{AfterName: "com.example/b", AfterVersion: "1.0.0"})
 }
 
-func pages(t *testing.T, o opened) {
+func readsPages(t *testing.T, o opened) {
 	t.Helper()
 	o.shelf(t)
-	for _, q := range []serverstore.Query{{}, {LatestOnly: true}, {Search: "EXAMPLE/a"}, {UpdatedSince: hour(3)}, {Version: version(t, "1.0.0")}} {
+	for _, q := range []registrystore.Query{{}, {LatestOnly: true}, {Search: "EXAMPLE/a"}, {UpdatedSince: hour(3)}, {Version: version(t, "1.0.0")}} {
 		want := keys(o.list(t, q))
 		for size := 1; size <= len(want)+1; size++ {
 			if got := o.walk(t, q, size); !slices.Equal(got, want) {
@@ -82,7 +82,7 @@ func pages(t *testing.T, o opened) {
 }
 
 // walk reads all pages of a size. Each but the last one ends for a reason.
-func (o opened) walk(t *testing.T, q serverstore.Query, size int) []string {
+func (o opened) walk(t *testing.T, q registrystore.Query, size int) []string {
 	t.Helper()
 	var all []string
 	for q.Limit = size; ; {
@@ -114,10 +114,10 @@ func versionPages(t *testing.T, o opened) {
 		if i == 3 {
 			r = status(r, registry.StatusDeleted, "", i)
 		}
-		o.saved(t, serverstore.Change{Release: r, Document: []byte(strings.Repeat("ü", 15))})
+		o.saved(t, registrystore.Change{Release: r, Document: []byte(strings.Repeat("ü", 15))})
 	}
 	o.saved(t, published(release(t, "com.example/b", "1", n)))
-	for q, want := range map[serverstore.VersionsQuery][]string{
+	for q, want := range map[registrystore.VersionsQuery][]string{
 		{}:                             {"6 5 4 2 1 0"},
 		{Deleted: true}:                {"6 5 4 3 2 1 0"},
 		{Limit: 4}:                     {"6 5 4 2", "1 0"},
@@ -138,7 +138,7 @@ func versionPages(t *testing.T, o opened) {
 }
 
 // walkVersions returns the versions of each page.
-func (o opened) walkVersions(t *testing.T, q serverstore.VersionsQuery) []string {
+func (o opened) walkVersions(t *testing.T, q registrystore.VersionsQuery) []string {
 	t.Helper()
 	var pages []string
 	for {
@@ -159,12 +159,12 @@ func (o opened) walkVersions(t *testing.T, q serverstore.VersionsQuery) []string
 func manyVersions(t *testing.T, o opened) {
 	t.Helper()
 	const n = 300
-	changes := make([]serverstore.Change, n)
+	changes := make([]registrystore.Change, n)
 	for i := range changes {
 		changes[i] = published(release(t, "com.example/a", strconv.Itoa(i), i))
 	}
 	o.saved(t, changes...)
-	for _, q := range []serverstore.VersionsQuery{{}, {Bytes: 1 << 20}, {Limit: n}, {Limit: 100}, {Bytes: 5000}} {
+	for _, q := range []registrystore.VersionsQuery{{}, {Bytes: 1 << 20}, {Limit: n}, {Limit: 100}, {Bytes: 5000}} {
 		q.Name = name(t, "com.example/a")
 		got := strings.Fields(strings.Join(o.walkVersions(t, q), " "))
 		for i, v := range got {
@@ -191,7 +191,7 @@ func outlines(t *testing.T, o opened) {
 		if i == 0 {
 			r = status(r, registry.StatusDeleted, "gone", 5)
 		}
-		o.saved(t, serverstore.Change{Release: r, Document: []byte(strings.Repeat("ü", size/2))})
+		o.saved(t, registrystore.Change{Release: r, Document: []byte(strings.Repeat("ü", size/2))})
 	}
 	o.saved(t, published(release(t, "com.example/b", "1", 9)))
 	for _, deleted := range []bool{false, true} {
@@ -255,7 +255,7 @@ func search(t *testing.T, o opened) {
 		"com.example/none ": nil,
 	}
 	for text, want := range cases {
-		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) { o.lists(t, serverstore.Query{Search: text}, want...) })
+		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) { o.lists(t, registrystore.Query{Search: text}, want...) })
 	}
 }
 
@@ -284,24 +284,24 @@ func changingStatus(t *testing.T, o opened) {
 		{[]registry.Release{status(flagged(last, true), registry.StatusDeprecated, "old", 6), gone(old)}, []string{tool, two}, []string{tool, two}, []string{tool, two}},
 		{[]registry.Release{old, last}, []string{tool, one, two}, []string{tool, two}, []string{tool, two}},
 	} {
-		var changes []serverstore.Change
+		var changes []registrystore.Change
 		for _, r := range step.changes {
 			changes = append(changes, state(r))
 		}
 		if changes != nil {
 			o.saved(t, changes...)
 		}
-		o.lists(t, serverstore.Query{}, step.listed...)
-		o.lists(t, serverstore.Query{Deleted: true}, tool, one, two)
-		o.lists(t, serverstore.Query{LatestOnly: true}, step.latest...)
-		o.lists(t, serverstore.Query{LatestOnly: true, Deleted: true}, step.withLatest...)
+		o.lists(t, registrystore.Query{}, step.listed...)
+		o.lists(t, registrystore.Query{Deleted: true}, tool, one, two)
+		o.lists(t, registrystore.Query{LatestOnly: true}, step.latest...)
+		o.lists(t, registrystore.Query{LatestOnly: true, Deleted: true}, step.withLatest...)
 		for _, search := range []string{"h", "EA", "weather"} {
-			o.lists(t, serverstore.Query{Search: search}, of(step.listed, "weather")...)
-			o.lists(t, serverstore.Query{Search: search, Deleted: true}, one, two)
-			o.lists(t, serverstore.Query{Search: search, LatestOnly: true}, of(step.latest, "weather")...)
-			o.lists(t, serverstore.Query{Search: search, Version: version(t, "2.0.0")}, of(of(step.listed, "weather"), "@2.0.0")...)
+			o.lists(t, registrystore.Query{Search: search}, of(step.listed, "weather")...)
+			o.lists(t, registrystore.Query{Search: search, Deleted: true}, one, two)
+			o.lists(t, registrystore.Query{Search: search, LatestOnly: true}, of(step.latest, "weather")...)
+			o.lists(t, registrystore.Query{Search: search, Version: version(t, "2.0.0")}, of(of(step.listed, "weather"), "@2.0.0")...)
 		}
-		o.lists(t, serverstore.Query{Version: version(t, "2.0.0")}, of(step.listed, "@2.0.0")...)
+		o.lists(t, registrystore.Query{Version: version(t, "2.0.0")}, of(step.listed, "@2.0.0")...)
 		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got, reversed(of(step.listed, "weather"))) {
 			t.Errorf("the versions are %q after %v", got, step.changes)
 		}
@@ -336,21 +336,21 @@ func updatedSince(t *testing.T, o opened) {
 		}
 		o.saved(t, published(r))
 	}
-	o.lists(t, serverstore.Query{UpdatedSince: hour(0).Add(-time.Microsecond)}, "com.example/a@1.0.0", "com.example/a@2.0.0")
-	o.lists(t, serverstore.Query{UpdatedSince: hour(0)}, "com.example/a@2.0.0")
-	o.lists(t, serverstore.Query{UpdatedSince: hour(1).Add(-time.Microsecond), Deleted: true}, "com.example/a@2.0.0", "com.example/a@3.0.0")
-	o.lists(t, serverstore.Query{UpdatedSince: hour(1), Deleted: true}, "com.example/a@3.0.0")
-	o.lists(t, serverstore.Query{UpdatedSince: hour(1).In(time.FixedZone("", 7200)), Deleted: true}, "com.example/a@3.0.0")
-	o.lists(t, serverstore.Query{UpdatedSince: hour(2), Deleted: true})
+	o.lists(t, registrystore.Query{UpdatedSince: hour(0).Add(-time.Microsecond)}, "com.example/a@1.0.0", "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(0)}, "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(1).Add(-time.Microsecond), Deleted: true}, "com.example/a@2.0.0", "com.example/a@3.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(1), Deleted: true}, "com.example/a@3.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(1).In(time.FixedZone("", 7200)), Deleted: true}, "com.example/a@3.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(2), Deleted: true})
 }
 
 func exactVersion(t *testing.T, o opened) {
 	t.Helper()
 	o.shelf(t)
-	o.lists(t, serverstore.Query{Version: version(t, "A")}, "com.example/a@A")
-	o.lists(t, serverstore.Query{Version: version(t, "1.0.0"), AfterName: "com.example/a"}, "com.example/a@1.0.0",
+	o.lists(t, registrystore.Query{Version: version(t, "A")}, "com.example/a@A")
+	o.lists(t, registrystore.Query{Version: version(t, "1.0.0"), AfterName: "com.example/a"}, "com.example/a@1.0.0",
 		"com.example/a-b@1.0.0", "com.example/a.b@1.0.0", "com.example/ab@1.0.0", "com.example/b@1.0.0")
-	o.lists(t, serverstore.Query{Version: version(t, "1.0")})
+	o.lists(t, registrystore.Query{Version: version(t, "1.0")})
 }
 
 func latestOnly(t *testing.T, o opened) {
@@ -359,10 +359,10 @@ func latestOnly(t *testing.T, o opened) {
 	o.saved(t, published(latest(release(t, "com.example/b", "1.0.0", 0))))
 	gone := status(latest(release(t, "com.example/c", "1.0.0", 0)), registry.StatusDeleted, "", 1)
 	o.saved(t, published(gone))
-	o.lists(t, serverstore.Query{LatestOnly: true}, "com.example/a@2.0.0", "com.example/b@1.0.0")
-	o.lists(t, serverstore.Query{LatestOnly: true, Deleted: true}, "com.example/a@2.0.0", "com.example/b@1.0.0", "com.example/c@1.0.0")
-	o.lists(t, serverstore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "2.0.0"}, "com.example/b@1.0.0")
-	o.lists(t, serverstore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "1.9.0", Limit: 1}, "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true}, "com.example/a@2.0.0", "com.example/b@1.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, Deleted: true}, "com.example/a@2.0.0", "com.example/b@1.0.0", "com.example/c@1.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "2.0.0"}, "com.example/b@1.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "1.9.0", Limit: 1}, "com.example/a@2.0.0")
 }
 
 func filtersTogether(t *testing.T, o opened) {
@@ -370,7 +370,7 @@ func filtersTogether(t *testing.T, o opened) {
 	o.saved(t, published(release(t, "com.example/weather", "1.0.0", 0)), published(latest(release(t, "com.example/weather", "2.0.0", 5))))
 	o.saved(t, published(latest(release(t, "com.example/tool", "2.0.0", 5))))
 	o.saved(t, published(latest(release(t, "org.other/weather", "2.0.0", 0))))
-	o.lists(t, serverstore.Query{
+	o.lists(t, registrystore.Query{
 		Search: "WEATHER", UpdatedSince: hour(1), Version: version(t, "2.0.0"), LatestOnly: true, Deleted: true, AfterName: "com.a/a", AfterVersion: "1.0.0",
 	}, "com.example/weather@2.0.0")
 }

@@ -1,4 +1,4 @@
-package serverstoretest
+package registrystoretest
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 func emptyStore(t *testing.T, o opened) {
 	t.Helper()
-	o.lists(t, serverstore.Query{})
+	o.lists(t, registrystore.Query{})
 	if got := o.versions(t, "com.example/none", true); len(got) != 0 {
 		t.Errorf("an empty store has the versions %v", got)
 	}
@@ -44,7 +44,7 @@ func comesBack(t *testing.T, o opened) {
 	}
 	for how, got := range map[string]registry.Record{
 		"version": byVersion, "latest": byLatest,
-		"versions": o.versions(t, "com.example/a", false)[0], "list": o.list(t, serverstore.Query{})[0],
+		"versions": o.versions(t, "com.example/a", false)[0], "list": o.list(t, registrystore.Query{})[0],
 	} {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s returns\n%+v, want\n%+v", how, got, want)
@@ -65,7 +65,7 @@ func documentsKeepTheirBytes(t *testing.T, o opened) {
 	}
 	for i, d := range documents {
 		r := release(t, "com.example/a", fmt.Sprintf("%d.0.0", i), i)
-		o.saved(t, serverstore.Change{Release: r, Document: []byte(d)})
+		o.saved(t, registrystore.Change{Release: r, Document: []byte(d)})
 		if got := o.version(t, r); !bytes.Equal(got.Document, []byte(d)) {
 			t.Errorf("document %d came back as %.80q", i, got.Document)
 		}
@@ -115,7 +115,7 @@ func documentReplaced(t *testing.T, o opened) {
 	r := latest(release(t, "com.example/a", "1.0.0", 0))
 	o.saved(t, published(r))
 	r.UpdatedAt = hour(7)
-	o.saved(t, serverstore.Change{Release: r, Document: []byte(`{"new":true}`)})
+	o.saved(t, registrystore.Change{Release: r, Document: []byte(`{"new":true}`)})
 	if got := o.version(t, r); !reflect.DeepEqual(got, registry.Record{Release: r, Document: []byte(`{"new":true}`)}) {
 		t.Errorf("stored is\n%+v", got)
 	}
@@ -124,7 +124,7 @@ func documentReplaced(t *testing.T, o opened) {
 func manyStates(t *testing.T, o opened) {
 	t.Helper()
 	const many = 1201
-	documents, states := make([]serverstore.Change, 0, many), make([]serverstore.Change, 0, many)
+	documents, states := make([]registrystore.Change, 0, many), make([]registrystore.Change, 0, many)
 	for i := range many {
 		r := release(t, "com.example/a", fmt.Sprintf("1.%d.0", i), i)
 		r.Latest = i == many-1
@@ -164,8 +164,8 @@ func deletedHidden(t *testing.T, o opened) {
 	if got := o.versions(t, "com.example/a", true); len(got) != 2 {
 		t.Errorf("the versions, deleted ones too, are %q", keys(got))
 	}
-	o.lists(t, serverstore.Query{}, "com.example/a@2.0.0")
-	o.lists(t, serverstore.Query{Deleted: true}, "com.example/a@1.0.0", "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{}, "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{Deleted: true}, "com.example/a@1.0.0", "com.example/a@2.0.0")
 }
 
 func endedContext(t *testing.T, o opened) {
@@ -173,8 +173,8 @@ func endedContext(t *testing.T, o opened) {
 	r := release(t, "com.example/a", "1.0.0", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, list := o.Reader.List(ctx, serverstore.Query{Limit: 10})
-	_, versions := o.Reader.Versions(ctx, serverstore.VersionsQuery{Name: r.Name, Deleted: true})
+	_, list := o.Reader.List(ctx, registrystore.Query{Limit: 10})
+	_, versions := o.Reader.Versions(ctx, registrystore.VersionsQuery{Name: r.Name, Deleted: true})
 	_, outline := o.Reader.Outline(ctx, r.Name, true)
 	_, one := o.Reader.Version(ctx, r.Name, r.Version, true)
 	_, last := o.Reader.Latest(ctx, r.Name, true)
@@ -185,5 +185,5 @@ func endedContext(t *testing.T, o opened) {
 			t.Errorf("%s with an ended context: %v", call, err)
 		}
 	}
-	o.lists(t, serverstore.Query{})
+	o.lists(t, registrystore.Query{})
 }

@@ -1,4 +1,4 @@
-package serverstoretest
+package registrystoretest
 
 import (
 	"crypto/sha256"
@@ -7,20 +7,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const address registry.RemoteURL = "https://one.example/mcp"
 
 // refuses checks that the store itself stands against changes, and that none
 // of them is stored.
-func (o opened) refuses(t *testing.T, changes ...serverstore.Change) {
+func (o opened) refuses(t *testing.T, changes ...registrystore.Change) {
 	t.Helper()
-	before := o.list(t, serverstore.Query{Deleted: true})
+	before := o.list(t, registrystore.Query{Deleted: true})
 	if err := o.save(t.Context(), changes...); !fault.Is(err, fault.Conflict) {
 		t.Errorf("saving %+v: %v, want a conflict", changes, err)
 	}
-	if after := o.list(t, serverstore.Query{Deleted: true}); len(after) != len(before) {
+	if after := o.list(t, registrystore.Query{Deleted: true}); len(after) != len(before) {
 		t.Errorf("refused changes left %q, before there were %q", keys(after), keys(before))
 	}
 }

@@ -1,24 +1,23 @@
-// Package serverstoretest is the contract of ports/serverstore: every adapter
-// of that port passes Run.
-package serverstoretest
+// Package registrystoretest has the contract tests of ports/registrystore.
+package registrystoretest
 
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/ports/serverstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Opened is an empty store of an adapter that wants remote URLs to be unique.
-type Opened struct {
-	Reader serverstore.Reader
-	Writer serverstore.Writer
-	Free   serverstore.Writer // to the same store, where remote URLs need not be unique
+// ServerStores are an empty store that requires unique remote URLs, and its transactions.
+type ServerStores struct {
+	Reader registrystore.ServerReader
+	Writer registrystore.ServerWriter
+	Free   registrystore.ServerWriter // writes to the same store, without unique remote URLs
 	Runner transaction.Runner
 }
 
-// Run checks an adapter. open is called for every part of the contract.
-func Run(t *testing.T, open func(t *testing.T) Opened) {
+// RunServers runs the tests of the stores of servers. open is called for each test.
+func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, o opened){
 		"an empty store":                          emptyStore,
@@ -36,7 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"the end of a context is told":            endedContext,
 
 		"a page begins behind a version": pageBegins,
-		"pages to the end":               pages,
+		"pages to the end":               readsPages,
 		"order is bytewise":              bytewise,
 		"search":                         search,
 		"updated since":                  updatedSince,

@@ -1,0 +1,192 @@
+package registrystoretest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// GrantStores is an empty store of an adapter.
+type GrantStores struct {
+	Grants registrystore.Grants
+}
+
+// RunGrants checks an adapter. open is called for every part of the contract.
+func RunGrants(t *testing.T, open func(t *testing.T) GrantStores) {
+	t.Helper()
+	parts := map[string]func(t *testing.T, s registrystore.Grants){
+		"an empty store":               hasNoGrants,
+		"adding twice is adding once":  addsGrantTwice,
+		"removing":                     removesGrants,
+		"ordered bytewise":             listsGrantsInOrder,
+		"pages to the end":             readsGrantPages,
+		"parallel writers of one":      addsGrantsInParallel,
+		"the end of a context is told": grantsHeedCancel,
+	}
+	for name, part := range parts {
+		t.Run(name, func(t *testing.T) { part(t, open(t).Grants) })
+	}
+}
+
+func hasNoGrants(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	wantGrantsOf(t, s, "somebody")
+	if got := listGrants(t, s, registry.Grant{}, 10); len(got) != 0 {
+		t.Errorf("an empty store lists %v", got)
+	}
+	if err := s.Remove(t.Context(), newGrant(t, "a", registry.ActionEdit, "*")); !fault.Is(err, fault.NotFound) {
+		t.Errorf("removing from an empty store: %v", err)
+	}
+}
+
+func addsGrantTwice(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	g := newGrant(t, "a", registry.ActionEdit, "com.example/*")
+	addGrants(t, s, g)
+	if err := s.Add(t.Context(), g); !fault.Is(err, fault.Conflict) {
+		t.Errorf("adding again: %v, want a fault of kind Conflict", err)
+	}
+	wantGrantsOf(t, s, "a", g)
+}
+
+func removesGrants(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	edit, publish := newGrant(t, "a", registry.ActionEdit, "*"), newGrant(t, "a", registry.ActionPublish, "*")
+	addGrants(t, s, edit, publish)
+	if err := s.Remove(t.Context(), edit); err != nil {
+		t.Fatal(err)
+	}
+	wantGrantsOf(t, s, "a", publish)
+	if err := s.Remove(t.Context(), edit); !fault.Is(err, fault.NotFound) {
+		t.Errorf("removing again: %v", err)
+	}
+}
+
+// inOrder are grants in the order of the port: by bytes, so that capitals come
+// first, whatever a locale thinks of it.
+func grantsInOrder(t *testing.T) []registry.Grant {
+	t.Helper()
+	return []registry.Grant{
+		newGrant(t, "B", registry.ActionEdit, "com.example/*"),
+		newGrant(t, "a", registry.ActionEdit, "*"),
+		newGrant(t, "a", registry.ActionEdit, "com.example/A"),
+		newGrant(t, "a", registry.ActionEdit, "com.example/Z_*"),
+		newGrant(t, "a", registry.ActionEdit, "com.example/a"),
+		newGrant(t, "a", registry.ActionPublish, "*"),
+		newGrant(t, "a-b", registry.ActionEdit, "*"),
+		newGrant(t, "aa", registry.ActionEdit, "*"),
+	}
+}
+
+func listsGrantsInOrder(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	want := grantsInOrder(t)
+	backwards := slices.Clone(want)
+	slices.Reverse(backwards)
+	addGrants(t, s, backwards...)
+	if got := listGrants(t, s, registry.Grant{}, 100); !slices.Equal(got, want) {
+		t.Errorf("listed are\n%v, want\n%v", got, want)
+	}
+	wantGrantsOf(t, s, "a", want[1:6]...)
+}
+
+func readsGrantPages(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	want := grantsInOrder(t)
+	addGrants(t, s, want...)
+	for size := 1; size <= len(want); size++ {
+		var got []registry.Grant
+		for after := (registry.Grant{}); ; after = got[len(got)-1] {
+			page := listGrants(t, s, after, size)
+			if got = append(got, page...); len(page) < size {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %d give\n%v, want\n%v", size, got, want)
+		}
+	}
+}
+
+func addsGrantsInParallel(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	g := newGrant(t, "a", registry.ActionEdit, "*")
+	var all sync.WaitGroup
+	var added atomic.Int32
+	for range 10 {
+		all.Go(func() {
+			switch err := s.Add(t.Context(), g); {
+			case err == nil:
+				added.Add(1)
+			case !fault.Is(err, fault.Conflict):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := added.Load(); n != 1 {
+		t.Errorf("%d of 10 callers added the same grant, want 1", n)
+	}
+	wantGrantsOf(t, s, "a", g)
+}
+
+func grantsHeedCancel(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := newGrant(t, "a", registry.ActionEdit, "*")
+	_, ofErr := s.Of(ctx, "a")
+	_, listErr := s.List(ctx, registry.Grant{}, 10)
+	for call, err := range map[string]error{"add": s.Add(ctx, g), "remove": s.Remove(ctx, g), "of": ofErr, "list": listErr} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with an ended context: %v", call, err)
+		}
+	}
+	wantGrantsOf(t, s, "a")
+}
+
+func newGrant(t *testing.T, holder registry.Holder, action registry.Action, pattern string) registry.Grant {
+	t.Helper()
+	p, err := registry.ParsePattern(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Grant{Holder: holder, Action: action, Pattern: p}
+}
+
+func addGrants(t *testing.T, s registrystore.Grants, grants ...registry.Grant) {
+	t.Helper()
+	for _, g := range grants {
+		if err := s.Add(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func listGrants(t *testing.T, s registrystore.Grants, after registry.Grant, limit int) []registry.Grant {
+	t.Helper()
+	got, err := s.List(t.Context(), after, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// of checks the grants of a holder.
+func wantGrantsOf(t *testing.T, s registrystore.Grants, holder registry.Holder, want ...registry.Grant) {
+	t.Helper()
+	got, err := s.Of(t.Context(), holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the grants of %s are\n%v, want\n%v", holder, got, want)
+	}
+}

@@ -1,0 +1,95 @@
+package registrystore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// ServerReader reads published versions. Each method sees one consistent state of the store. If deleted
+// is false, versions with the status deleted are treated as missing.
+type ServerReader interface {
+	// List returns a page of the records that the query selects, ordered by name, then version, both
+	// bytewise.
+	List(ctx context.Context, q Query) (Page, error)
+	// Versions returns a page of the versions of a server, newest publication first. For an unknown
+	// server the page is empty.
+	Versions(ctx context.Context, q VersionsQuery) (Page, error)
+	// Outline returns all versions of a server in the order of Versions, with the sizes of their
+	// documents instead of the documents.
+	Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error)
+	// Version returns one version, or fault.NotFound.
+	Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error)
+	// Latest returns the version with the latest flag, or fault.NotFound.
+	Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error)
+}
+
+// ServerWriter changes the versions of a server. Both methods must be called inside one transaction
+// (ports/transaction), Lock first.
+type ServerWriter interface {
+	// Lock returns the releases of a server, oldest publication first. Other transactions that lock the
+	// same server wait until this one ends. A name without releases can be locked too.
+	Lock(ctx context.Context, name registry.Name) ([]registry.Release, error)
+	// Save stores changes of the server that Lock locked, in any order. Whatever the caller does, the
+	// store guarantees:
+	//   - a version exists once;
+	//   - at most one version of a server is latest at any moment;
+	//   - if unique remote URLs are configured, no document is stored with, and no version leaves the
+	//     status deleted for, a URL of a version of another server that is not deleted. Changes of
+	//     other kinds do not check URLs, so that servers which shared one before the rule was turned on
+	//     can still be changed (contract R-32).
+	// It returns fault.Conflict, with the name of the rule, for a change that breaks one of these.
+	Save(ctx context.Context, changes []Change) error
+}
+
+// Change is the new state of one version.
+type Change struct {
+	Release  registry.Release
+	Document []byte               // nil keeps the stored document
+	Remotes  []registry.RemoteURL // of Document; ignored when Document is nil
+}
+
+// Page is a part of a listing. The store adds records until the page has the maximum number of records,
+// or its documents have the maximum number of bytes. A page therefore has at least one record, if there
+// is any, and exceeds the bytes by at most one document.
+type Page struct {
+	Records []registry.Record
+	More    bool // there may be records after the page
+	// EndName and EndVersion are set when the store ends a page early, perhaps without a record, because
+	// it would have to read too many records that do not match: for a search or a listing of updates on
+	// a store with thousands of servers. If they are empty, the page ends with its last record.
+	EndName, EndVersion string
+}
+
+// End returns the name and version after which the next page begins. The page must have More.
+func (p Page) End() (name, version string) {
+	if p.EndName != "" {
+		return p.EndName, p.EndVersion
+	}
+	last := p.Records[len(p.Records)-1]
+	return last.Name.String(), last.Version.String()
+}
+
+// Query selects a page of the listing (contract R-11). A zero field does not restrict the selection.
+type Query struct {
+	AfterName    string // the page begins after this name and version
+	AfterVersion string
+	Limit        int // maximum number of records, at least 1
+	Bytes        int // maximum size of the documents; 0 for no maximum
+
+	Search       string    // substring of the name; ASCII letters match in either case
+	UpdatedSince time.Time // exclusive
+	Version      registry.Version
+	LatestOnly   bool
+	Deleted      bool // include deleted versions
+}
+
+// VersionsQuery selects a page of the versions of a server.
+type VersionsQuery struct {
+	Name    registry.Name
+	Before  time.Time // only versions published before this; zero for all
+	Limit   int       // maximum number of records; 0 for no maximum
+	Bytes   int       // maximum size of the documents; 0 for no maximum
+	Deleted bool      // include deleted versions
+}
