@@ -315,7 +315,7 @@ func developmentCouriers(c *stepup.Couriers, host *pluginhost.Host, log *logrus.
 	case err != nil:
 		return
 	}
-	log.Warn("one-time codes are written into the log, where no plugin is named for them: for development only")
+	log.Warn("one-time codes are written to the log, because no plugin is set for them: for development only")
 	if c.Email == nil {
 		c.Email = development
 	}

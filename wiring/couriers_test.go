@@ -17,7 +17,7 @@ import (
 // TestChooseCouriers wants a channel without a named plugin to get the one for
 // development, where there is one, and a warning only of what is so.
 func TestChooseCouriers(t *testing.T) {
-	const nobody, written = "cannot be delivered", "written into the log"
+	const nobody, written = "cannot be delivered", "written to the log"
 	for name, c := range map[string]struct {
 		environment, plugins string
 		named                settings.Auth

@@ -23,7 +23,7 @@ func ParseParts(names []string) (Parts, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(partNames, name) {
-			return Parts{}, fmt.Errorf("--only: there is no part %q, only %s", name, strings.Join(partNames, ", "))
+			return Parts{}, fmt.Errorf("--only: unknown part %q; the parts are %s", name, strings.Join(partNames, ", "))
 		}
 	}
 	return Parts{

@@ -52,9 +52,9 @@ func (s sweeping) sweep(ctx context.Context) {
 		for _, r := range removed {
 			line = line.WithField(string(r.Kind), r.Count)
 		}
-		line.Info("removed records past their time")
+		line.Info("old records were removed")
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.WithError(err).Warn("records past their time could not be removed")
+		s.log.WithError(err).Warn("old records could not be removed")
 	}
 }

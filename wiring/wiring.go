@@ -54,7 +54,7 @@ func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.
 // not there, with which the service does without plugins, is fault.NotFound.
 func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]pluginhost.Status, error) {
 	if s.Plugins.Missing() {
-		return nil, fault.Newf(fault.NotFound, "", "there is no plugin folder %s: PLUGIN_DIR names it", s.Plugins.Dir)
+		return nil, fault.Newf(fault.NotFound, "", "the plugin folder %s (PLUGIN_DIR) does not exist", s.Plugins.Dir)
 	}
 	host, cleanup, err := pluginhost.Open(s.Plugins, log)
 	if err != nil {

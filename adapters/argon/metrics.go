@@ -17,7 +17,7 @@ func newMetrics() metrics {
 	m := metrics{
 		hashes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tollgate_password_hashes_total",
-			Help: "Password hashes asked for, by what became of them.",
+			Help: "Password hashes, by their outcome.",
 		}, []string{"outcome"}),
 		waited: histogram("tollgate_password_hash_wait_seconds", "How long password hashes waited for a core."),
 		took:   histogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-var errNoFile = errors.New("is no file")
+var errNoFile = errors.New("is not a file")
 
 // Open opens a file of at most so many bytes. Nothing beyond them is read, whatever is written to the file meanwhile. What is no
 // ordinary file, such as a folder or a pipe, or is too large, is a *fs.PathError like any other.

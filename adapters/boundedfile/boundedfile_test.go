@@ -55,8 +55,8 @@ func TestRefused(t *testing.T) {
 	for name, read := range ways() {
 		for path, want := range map[string]string{
 			write(t, "12345"):                     "is larger than 4 bytes",
-			t.TempDir():                           "is no file",
-			pipe:                                  "is no file", // and nobody waits for a writer
+			t.TempDir():                           "is not a file",
+			pipe:                                  "is not a file", // and nobody waits for a writer
 			filepath.Join(t.TempDir(), "nothing"): "no such file",
 		} {
 			_, err := read(path, 4)

@@ -36,9 +36,9 @@ func (r *Rules) Loaded(domains, rules int) {
 func (r *Rules) Refused(err error) {
 	line := r.log.WithError(err)
 	if r.loaded {
-		line.Error("rate limit configuration is refused, the one before stays in force")
+		line.Error("rate limit configuration is refused; the previous one stays in force")
 	} else {
-		line.Error("rate limit configuration is refused, and none is in force yet")
+		line.Error("rate limit configuration is refused, and there is no previous one")
 	}
 }
 

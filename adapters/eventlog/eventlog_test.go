@@ -42,9 +42,9 @@ func TestRules(t *testing.T) {
 		r.Refused(errors.New("a.yaml:2: bad"))
 	})
 	want := []string{
-		`level=error msg="rate limit configuration is refused, and none is in force yet" error="a.yaml:1: bad"`,
+		`level=error msg="rate limit configuration is refused, and there is no previous one" error="a.yaml:1: bad"`,
 		`level=info msg="rate limit configuration is in force" domains=1 rules=10000`,
-		`level=error msg="rate limit configuration is refused, the one before stays in force" error="a.yaml:2: bad"`,
+		`level=error msg="rate limit configuration is refused; the previous one stays in force" error="a.yaml:2: bad"`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -52,11 +52,11 @@ func noObject(what string, err error) error {
 	var other *json.UnmarshalTypeError
 	switch {
 	case err == nil:
-		return fmt.Errorf("%s is no JSON object: it is null", what)
+		return fmt.Errorf("%s is not a JSON object: it is null", what)
 	case errors.As(err, &other):
-		return fmt.Errorf("%s is no JSON object: it is of the kind %s", what, other.Value)
+		return fmt.Errorf("%s is not a JSON object: it is of the kind %s", what, other.Value)
 	}
-	return fmt.Errorf("%s is no JSON object: %w", what, err)
+	return fmt.Errorf("%s is not a JSON object: %w", what, err)
 }
 
 func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
@@ -69,7 +69,7 @@ func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
 	var o official
 	if raw, ok := byKey[officialKey]; ok {
 		if err := json.Unmarshal(raw, &o); err != nil {
-			return recordsource.Recorded{}, fmt.Errorf("_meta of the record holds a status or time that cannot be read: %w", err)
+			return recordsource.Recorded{}, fmt.Errorf("_meta of the record has an invalid status or time: %w", err)
 		}
 	}
 	return recordsource.Recorded{

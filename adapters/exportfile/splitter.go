@@ -60,7 +60,7 @@ func (s *splitter) expect(wanted byte) error {
 	case err != nil:
 		return early(err)
 	case b != wanted:
-		return fmt.Errorf("is not JSON: %q stands where %q should", b, wanted)
+		return fmt.Errorf("is not JSON: found %q instead of %q", b, wanted)
 	}
 	_, _ = s.in.ReadByte() // it was just looked at
 	return nil

@@ -81,7 +81,7 @@ func (t *text) start() error {
 func (t *text) end() error {
 	b, err := t.in.peek()
 	if err == nil {
-		return fmt.Errorf("goes on behind its JSON, with %q", b)
+		return fmt.Errorf("has more data after its JSON, beginning with %q", b)
 	}
 	return err
 }

@@ -77,14 +77,14 @@ func (w *Watcher) look() {
 		err := f.Reload(f.Path)
 		if boundedfile.Temporary(err) { // it is read again at the next look
 			if !f.failing {
-				w.log.WithError(err).Error("a changed file cannot be read now, what was read before stays in force; trying again until it can")
+				w.log.WithError(err).Error("a changed file cannot be read now; its previous content stays in use; trying again until it can")
 			}
 			f.failing = true
 			continue
 		}
 		f.read, f.failing = now, false // also when it is refused, which is logged once until the file changes again
 		if err != nil {
-			w.log.WithError(err).Error("a changed file is refused, what was read before stays in force")
+			w.log.WithError(err).Error("a changed file is refused; its previous content stays in use")
 			continue
 		}
 		w.log.WithField("file", f.Path).Info("a changed file was read")
@@ -93,7 +93,7 @@ func (w *Watcher) look() {
 
 func (w *Watcher) miss(f *watched) {
 	if !f.absent {
-		w.log.WithField("file", f.Path).Error("a file has gone, what was read before stays in force")
+		w.log.WithField("file", f.Path).Error("a file was removed; its previous content stays in use")
 	}
 	f.absent, f.read = true, State{}
 }

@@ -39,7 +39,7 @@ type Target struct {
 func Ask(ctx context.Context, t Target) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL.String(), http.NoBody)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" cannot be asked", err)
+		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" cannot be reached", err)
 	}
 	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true} // and no proxy: it is this address that counts
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -69,7 +69,7 @@ func (l *lines) count(ctx context.Context, h counter.Hit) (uint64, error) {
 	case <-r.done:
 		return r.after - uint64(r.hit.Addend-place), r.err
 	case <-ctx.Done():
-		return 0, fault.Wrap(fault.Unavailable, "", "the try was not counted in time", ctx.Err())
+		return 0, fault.Wrap(fault.Unavailable, "", "the attempt was not counted in time", ctx.Err())
 	}
 }
 

@@ -44,7 +44,7 @@ func (c Config) lists() ([]list, error) {
 		l := list{class: risk.Listed, path: strings.TrimSpace(entry)}
 		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
 			if l.class, ok = risk.ParseClass(name); !ok || l.class == risk.Clean {
-				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is none of listed, tor, proxy, hosting", name)
+				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is not listed, tor, proxy or hosting", name)
 			}
 			l.path = strings.TrimSpace(path)
 		}

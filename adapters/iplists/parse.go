@@ -74,7 +74,7 @@ const mappedBits = 96
 
 // parseEntry reads an address or a network. IPv4-mapped ones become IPv4.
 func parseEntry(s string) (netip.Prefix, error) {
-	wrong := fmt.Errorf("%q is neither an address nor a network such as 203.0.113.0/24", s[:min(len(s), maxShown)])
+	wrong := fmt.Errorf("%q is neither an address nor a network (for example 203.0.113.0/24)", s[:min(len(s), maxShown)])
 	if a, err := netip.ParseAddr(s); err == nil {
 		a = a.Unmap().WithZone("")
 		return netip.PrefixFrom(a, a.BitLen()), nil

@@ -26,7 +26,7 @@ func (c Config) Validate() error {
 	case c.Audience == "":
 		return errors.New("TOKEN_AUDIENCE must not be empty")
 	case c.KeysDir == "" && c.DataDir == "":
-		return errors.New("SIGNING_KEYS_DIR must not be empty where there is no DATA_DIR")
+		return errors.New("SIGNING_KEYS_DIR must not be empty if DATA_DIR is empty")
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (i *Issuer) watch(ctx context.Context, log *logrus.Entry) {
 			failed = ""
 		case ctx.Err() == nil && err.Error() != failed:
 			failed = err.Error() // told once, not every few seconds
-			log.WithError(err).Error("signing keys could not be renewed, the present ones stay in force")
+			log.WithError(err).Error("signing keys could not be read again; the current ones stay in use")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, e
 			return nil, errors.New("typ is not " + tokenType)
 		}
 		if _, extended := t.Header["crit"]; extended {
-			return nil, errors.New("crit names extensions that are not understood here") // RFC 7515, section 4.1.11
+			return nil, errors.New("crit names extensions that are not supported") // RFC 7515, section 4.1.11
 		}
 		kid, _ := t.Header["kid"].(string)
 		public, err := i.keys.find(ctx, authstore.KeyID(kid))

@@ -87,7 +87,7 @@ func readKey(path string) (signingKey, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "PRIVATE KEY" {
-		return signingKey{}, fmt.Errorf("signing key %s holds no PEM block PRIVATE KEY (PKCS#8)", path)
+		return signingKey{}, fmt.Errorf("signing key %s contains no PEM block PRIVATE KEY (PKCS#8)", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {

@@ -24,7 +24,7 @@ type record map[string]json.RawMessage
 func parse(line []byte) (id json.RawMessage, e replay.Event, err error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, replay.Event{}, errors.New("is no JSON object: " + err.Error())
+		return nil, replay.Event{}, errors.New("is not a JSON object: " + err.Error())
 	}
 	f := fields{}
 	if f.name(r["id"]) == "" {

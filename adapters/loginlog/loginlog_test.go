@@ -72,9 +72,9 @@ func TestOptionalFields(t *testing.T) {
 // TestMalformed wants the line and the field named.
 func TestMalformed(t *testing.T) {
 	for line, names := range map[string]string{
-		`[]`:                                 "no JSON object",
-		`{"id":`:                             "no JSON object",
-		`{} {}`:                              "no JSON object",
+		`[]`:                                 "not a JSON object",
+		`{"id":`:                             "not a JSON object",
+		`{} {}`:                              "not a JSON object",
 		`null`:                               "id ",
 		with(`,"id":null`):                   "id ",
 		with(`,"id":{}`):                     "id ",

@@ -25,7 +25,7 @@ func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxmin
 	}
 	db, err := maxminddb.OpenBytes(content)
 	if err != nil {
-		return fmt.Errorf("%s is no MaxMind DB: %w", path, err)
+		return fmt.Errorf("%s is not a MaxMind DB: %w", path, err)
 	}
 	if err := check(db, tells); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -142,4 +142,4 @@ func errRecord(r maxminddb.Result, cause error) error {
 	return fmt.Errorf("the record of %s cannot be read: %w", r.Prefix(), cause)
 }
 
-var errOther = errors.New("none of its first records holds what is asked for: is it another kind of database?")
+var errOther = errors.New("its first records do not contain the required data: is it another kind of database?")

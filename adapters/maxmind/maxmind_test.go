@@ -150,10 +150,10 @@ func TestOpenRefuses(t *testing.T) {
 		says   string
 	}{
 		"no such file":     {maxmind.Config{CityDB: filepath.Join(t.TempDir(), "none.mmdb")}, "no such file"},
-		"a folder":         {maxmind.Config{CityDB: t.TempDir()}, "is no file"},
-		"empty":            {maxmind.Config{CityDB: file(t, nil)}, "is no MaxMind DB"},
-		"a text":           {maxmind.Config{CityDB: file(t, []byte("203.0.113.0/24"))}, "is no MaxMind DB"},
-		"cut short":        {maxmind.Config{CityDB: file(t, whole[:len(whole)/2])}, "is no MaxMind DB"},
+		"a folder":         {maxmind.Config{CityDB: t.TempDir()}, "is not a file"},
+		"empty":            {maxmind.Config{CityDB: file(t, nil)}, "is not a MaxMind DB"},
+		"a text":           {maxmind.Config{CityDB: file(t, []byte("203.0.113.0/24"))}, "is not a MaxMind DB"},
+		"cut short":        {maxmind.Config{CityDB: file(t, whole[:len(whole)/2])}, "is not a MaxMind DB"},
 		"no records":       {maxmind.Config{CityDB: file(t, database(t, nil))}, "another kind"},
 		"networks as city": {maxmind.Config{CityDB: file(t, networks(t))}, "another kind"},
 		"city as networks": {maxmind.Config{ASNDB: file(t, whole)}, "another kind"},

@@ -24,7 +24,7 @@ const (
 var (
 	errSilent   = errors.New("memcached does not answer in time")
 	errRetired  = errors.New("the connection is closed")
-	errLostCall = errors.New("the connection broke under the call")
+	errLostCall = errors.New("the connection broke during the call")
 )
 
 // call is commands that travel together, and what came back. The one who makes it waits for done; who gives up waiting

@@ -18,7 +18,7 @@ import (
 const retryGap = 250 * time.Millisecond
 
 var (
-	errAway    = errors.New("memcached is away; trying until it is there")
+	errAway    = errors.New("memcached cannot be reached; trying again until it can")
 	errNoNodes = errors.New("no node of memcached is known")
 )
 
@@ -65,21 +65,21 @@ func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
 		c, err := n.connect(life)
 		if err != nil {
 			if n.state.failed() && life.Err() == nil {
-				n.log.WithError(err).Warn("memcached is away; trying until it is there")
+				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it can")
 			}
 			pause.For(life, retryGap)
 			continue
 		}
 		slot.Store(c)
 		if n.state.connected() {
-			n.log.Info("memcached is there")
+			n.log.Info("memcached is connected")
 		}
 		began := time.Now()
 		watch(life, c)
 		slot.Store(nil)
 		silent := errors.Is(c.cause, errSilent)
 		if n.state.lost(silent) && life.Err() == nil {
-			n.log.WithError(c.cause).Warn("memcached does not answer; not waiting for it until it does")
+			n.log.WithError(c.cause).Warn("memcached does not answer; calls do not wait for it until it does")
 		}
 		if time.Since(began) < retryGap {
 			pause.For(life, retryGap) // what takes connections only to close them is not asked all the time

@@ -36,7 +36,7 @@ type answer struct {
 }
 
 // errOutOfStep tells of bytes that are no answer: what follows cannot be told apart either.
-var errOutOfStep = errors.New("memcached said what is no answer")
+var errOutOfStep = errors.New("memcached sent an invalid response")
 
 // appendCommand appends the command that counts a hit. Where there is no counter, an addition makes it together with its
 // expiry, in the same step.
@@ -165,7 +165,7 @@ func readValue(r *bufio.Reader, digits []byte) (answer, error) {
 	return a, nil
 }
 
-var errNoCounter = errors.New("a key of ours holds what is no count")
+var errNoCounter = errors.New("the value of a counter's key is not a number")
 
 // parseCount reads decimal digits.
 func parseCount(digits []byte) (uint64, bool) {

@@ -40,7 +40,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("SESSION_CACHE_MAX must be at least 1, not %d", c.MaxSessions)
 	}
 	if c.OverLimitBytes < 0 {
-		return fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES must not be negative, as %d is", c.OverLimitBytes)
+		return fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES must not be negative, not %d", c.OverLimitBytes)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func check(ctx context.Context, hits []counter.Hit, after []uint64) error {
 		return fault.Newf(fault.Internal, "", "%d hits with room for %d counts", len(hits), len(after))
 	}
 	if err := ctx.Err(); err != nil {
-		return fault.Wrap(fault.Unavailable, "", "counting was given up", err)
+		return fault.Wrap(fault.Unavailable, "", "counting was canceled", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (e *evictions) note(now int64) {
 	last := e.warnedAt.Load()
 	if (last == 0 || now-last >= int64(warnGap)) && e.warnedAt.CompareAndSwap(last, now) {
 		go e.log.WithField("evicted", count).
-			Warn("as many counters as the process may keep are alive, and some are forgotten before their windows end; raise COUNTERS_IN_PROCESS_MAX")
+			Warn("the process has its maximum number of counters, and removes some before their windows end; raise COUNTERS_IN_PROCESS_MAX")
 	}
 }
 
@@ -39,7 +39,7 @@ func (m *Counters) Measure(store string, r prometheus.Registerer, log *logrus.En
 	r.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "tollgate_counters_evicted_total",
-			Help:        "Counters that were forgotten before their windows ended because the store in the process was full.",
+			Help:        "Counters that were removed before their windows ended because the store in the process was full.",
 			ConstLabels: labels,
 		}, func() float64 { return float64(m.Evicted()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

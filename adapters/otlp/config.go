@@ -73,7 +73,7 @@ func checkURL(s string) error {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("not a URL such as http://localhost:4318") // which is not shown: it may hold a password
+		return errors.New("not a URL (for example http://localhost:4318)") // which is not shown: it may hold a password
 	}
 	return nil
 }

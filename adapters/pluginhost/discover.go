@@ -38,7 +38,7 @@ type spec struct {
 // tells its kind. A folder that is not there holds none.
 func discover(cfg Config, log *logrus.Entry) ([]spec, error) {
 	if cfg.Missing() {
-		log.WithField("dir", cfg.Dir).Warn("there is no plugin folder, and so no plugin")
+		log.WithField("dir", cfg.Dir).Warn("the plugin folder does not exist, so there are no plugins")
 		return nil, nil
 	}
 	info, err := os.Stat(cfg.Dir)
@@ -49,7 +49,7 @@ func discover(cfg Config, log *logrus.Entry) ([]spec, error) {
 		return nil, fmt.Errorf("PLUGIN_DIR: %s is not a folder", cfg.Dir)
 	}
 	if info.Mode()&everyone != 0 {
-		return nil, fmt.Errorf("PLUGIN_DIR: everyone may write to %s, so anyone could add a plugin: take the right away (chmod o-w)", cfg.Dir)
+		return nil, fmt.Errorf("PLUGIN_DIR: everyone may write to %s, so anyone could add a plugin: remove the permission (chmod o-w)", cfg.Dir)
 	}
 	specs, found, err := manifest(cfg)
 	if found || err != nil {
@@ -73,7 +73,7 @@ func scan(cfg Config, log *logrus.Entry) ([]spec, error) {
 		}
 		kind, ok := kindOf(name)
 		if !ok || !pluginName.MatchString(name) {
-			log.WithField("file", name).Warn("file in the plugin folder is passed over: its name is neither otp-… nor pkg-…")
+			log.WithField("file", name).Warn("file in the plugin folder is ignored: its name does not begin with otp- or pkg-")
 			continue
 		}
 		specs = append(specs, spec{name: name, kind: kind, path: path, env: cfg.Env[name], limits: cfg.limits()})
@@ -107,7 +107,7 @@ func (s spec) verify() error {
 		return fmt.Errorf("%s is not a regular file", s.path)
 	}
 	if info.Mode()&everyone != 0 {
-		return fmt.Errorf("everyone may write to %s, so it is not started: take the right away (chmod o-w)", s.path)
+		return fmt.Errorf("everyone may write to %s, so it is not started: remove the permission (chmod o-w)", s.path)
 	}
 	if s.sum == nil {
 		return nil

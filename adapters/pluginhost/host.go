@@ -89,7 +89,7 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 func warnUnused(cfg Config, specs []spec, log *logrus.Entry) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
 		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == name }) {
-			log.WithField(fieldPlugin, name).Warn("there are settings for a plugin that is not there")
+			log.WithField(fieldPlugin, name).Warn("there are settings for a plugin that does not exist")
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (h *Host) Courier(name string) (*Courier, error) {
 		couriers = append(couriers, v.spec.name)
 	}
 	if len(couriers) == 0 {
-		return nil, fmt.Errorf("there is no courier plugin %q in %s, nor any other", name, h.dir)
+		return nil, fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin", name, h.dir)
 	}
 	return nil, fmt.Errorf("there is no courier plugin %q in %s, only %s", name, h.dir, strings.Join(couriers, ", "))
 }

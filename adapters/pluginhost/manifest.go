@@ -101,7 +101,7 @@ func parseManifest(text []byte, cfg Config) ([]spec, error) {
 	for i, entry := range form.Plugins {
 		s, err := entry.spec(cfg)
 		if err == nil && seen[s.name] {
-			err = errors.New("the name is there twice")
+			err = errors.New("the name occurs twice")
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("plugins[%d] %q: %w", i, entry.Name, err))
@@ -172,7 +172,7 @@ func (f pluginForm) env(given []string) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 		switch {
 		case !variable.MatchString(name):
-			wrong = append(wrong, fmt.Errorf("env: %q is no name of a variable", name))
+			wrong = append(wrong, fmt.Errorf("env: %q is not a valid name of a variable", name))
 		case strings.HasPrefix(name, "PLUGIN_"), strings.HasPrefix(name, handshake.CookieKey):
 			wrong = append(wrong, fmt.Errorf("env: names that begin with PLUGIN_ or %s are the host's, %q is one", handshake.CookieKey, name))
 		case strings.ContainsRune(f.Env[name], 0):
@@ -203,7 +203,7 @@ func timeLimit(name, text string, otherwise time.Duration) (time.Duration, error
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxManifestTime {
-		return 0, fmt.Errorf("limits: %s must be a duration above 0 and at most %v, such as 5s", name, maxManifestTime)
+		return 0, fmt.Errorf("limits: %s must be a duration above 0 and at most %v, for example 5s", name, maxManifestTime)
 	}
 	return d, nil
 }

@@ -26,7 +26,7 @@ func newMeasures() measures {
 		}, []string{labelPlugin, "outcome"}),
 		times: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tollgate_plugin_call_duration_seconds",
-			Help:    "How long calls of plugins took, waiting for a first start included.",
+			Help:    "How long calls of plugins took, including the wait for a first start.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{labelPlugin}),
 	}
@@ -80,7 +80,7 @@ func newStates(h *Host) *states {
 	return &states{
 		host: h,
 		up: prometheus.NewDesc("tollgate_plugin_up",
-			"1 while a plugin runs, or nothing has asked for it yet; 0 while it starts or has failed.", []string{labelPlugin}, nil),
+			"1 while a plugin runs, or before its first use; 0 while it starts or has failed.", []string{labelPlugin}, nil),
 		restarts: prometheus.NewDesc("tollgate_plugin_restarts_total",
 			"Starts of a plugin after it failed.", []string{labelPlugin}, nil),
 	}

@@ -20,7 +20,7 @@ type Counters struct {
 func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_counter_store_requests_total",
-		Help: "Batches of hits that the counter store was given.",
+		Help: "Batches of hits that were sent to the counter store.",
 	}, []string{"operation", "outcome"})
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "tollgate_counter_store_request_duration_seconds",

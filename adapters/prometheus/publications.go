@@ -42,7 +42,7 @@ type Publisher struct {
 func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_publications_total",
-		Help: "Changes of the registry that were asked for, by what became of them.",
+		Help: "Requested changes of the registry, by their outcome.",
 	}, []string{"operation", "outcome"})
 	r.MustRegister(vector)
 	outcomes := []string{publicationDone, unavailable, failed}

@@ -17,7 +17,7 @@ func NewRetention(r prometheus.Registerer) *Retention {
 	}
 	return &Retention{newCounts(r, prometheus.CounterOpts{
 		Name: "tollgate_records_removed_total",
-		Help: "Records removed because their time was over, by kind.",
+		Help: "Old records that were removed, by kind.",
 	}, "kind", names...)}
 }
 

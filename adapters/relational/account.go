@@ -69,7 +69,7 @@ func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 		// A conflict must not fail the statement: the transaction may go on.
 		n, err := s.db.affectedRows(tx.NewInsert().Model(rowOfAccount(a)).On("CONFLICT DO NOTHING").Exec(ctx))
 		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "", "the e-mail address is taken")
+			return fault.New(fault.Conflict, "", "the e-mail address is already in use")
 		}
 		return err
 	})

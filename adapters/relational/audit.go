@@ -37,7 +37,7 @@ func rowOfEvent(e auth.Event) (*eventRow, error) {
 	if len(e.Details) > 0 {
 		var err error
 		if details, err = json.Marshal(e.Details); err != nil {
-			return nil, fault.Wrap(fault.Internal, "", "the details of an audit event are no JSON", err)
+			return nil, fault.Wrap(fault.Internal, "", "the details of an audit event are not JSON", err)
 		}
 	}
 	return &eventRow{

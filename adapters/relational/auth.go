@@ -129,7 +129,7 @@ func (d *DB) classifyLookup(err error, what string) error {
 }
 
 func noSuch(what string) error {
-	return fault.Newf(fault.NotFound, auth.CodeNotFound, "there is no such %s", what)
+	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", what)
 }
 
 // affectedRows returns how many rows a statement changed.

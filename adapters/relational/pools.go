@@ -16,7 +16,7 @@ func (d *DB) Measure(r prometheus.Registerer) {
 		}, func() float64 { return boolMetric(!d.dialect.Breaker.Refuses()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_database_writable",
-			Help: "1 while the database takes writes; 0 since one failed for want of room or permission.",
+			Help: "1 while the database accepts writes; 0 after one failed because of missing space or permission.",
 		}, func() float64 { return boolMetric(!d.writes.failing.Load()) }),
 	)
 	if d.writer.DB != d.reader.DB {

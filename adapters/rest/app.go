@@ -299,7 +299,7 @@ func (s *Server) count(c *fiber.Ctx) error {
 		if scope == throttle.AuthAddress {
 			return err
 		}
-		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("limit not counted")
+		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("a limit was not counted")
 		return nil
 	}
 	if !v.Allowed && !v.Unlimited {

@@ -59,7 +59,7 @@ func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error
 		return nil, nil, err
 	}
 	if len(found.sources) == 0 {
-		text := "there is no rule file in " + d.config.Path() + ": none of its files ends in .yaml or .yml"
+		text := "there is no rule file in " + d.config.Path() + ": it has no file that ends in .yaml or .yml"
 		if len(found.others) > 0 {
 			text += " (" + listed(found.others) + ")"
 		}

@@ -88,7 +88,7 @@ func (r *reader) read(ctx context.Context) (again bool, err error) {
 		return false, err
 	case !r.missing:
 		r.missing = true
-		r.directory.log.WithField("directory", r.directory.config.Path()).Warn("the directory of rate limit rules is not there, and is awaited")
+		r.directory.log.WithField("directory", r.directory.config.Path()).Warn("the directory of rate limit rules does not exist; waiting for it")
 	}
 	r.applied = nil
 	return false, nil

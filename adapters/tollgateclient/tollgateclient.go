@@ -75,7 +75,7 @@ func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 		return u, nil
 	case u.Scheme == "http":
 		return nil, fault.Newf(fault.Invalid, "",
-			"%s is not https, so that anybody on the way could read the password: use https, or --insecure-http where that is no danger", text)
+			"%s is not https, so anybody on the network path could read the password: use https, or --insecure-http if that is safe", text)
 	}
 	return nil, fault.Newf(fault.Invalid, "", "the address %q begins with neither https:// nor http://", text)
 }

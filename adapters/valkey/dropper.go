@@ -42,7 +42,7 @@ func (d SessionDropper) Drop(ctx context.Context, ids ...auth.SessionID) {
 	}
 	cache, end, err := OpenSessions(ctx, d.config, d.clock, d.log)
 	if err != nil {
-		d.log.WithError(err).Warn("copies of the ended sessions are not dropped, and age out within a second")
+		d.log.WithError(err).Warn("cached copies of the ended sessions could not be removed; they expire within a second")
 		return
 	}
 	defer end()

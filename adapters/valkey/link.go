@@ -79,7 +79,7 @@ func (l *link) run(life context.Context, tried chan<- struct{}) {
 	err := l.renew(life)
 	close(tried)
 	if err != nil {
-		l.log.WithError(err).Warn("the store is away; trying until it is there")
+		l.log.WithError(err).Warn("the store cannot be reached; trying again until it can")
 	}
 	for life.Err() == nil {
 		select {
@@ -119,14 +119,14 @@ func (l *link) look(life context.Context) {
 		return
 	}
 	if err := l.renew(life); err == nil {
-		l.log.Info("the store is there")
+		l.log.Info("the store is connected")
 	}
 }
 
 // replace makes the client anew, and waits a moment, so that a server that stays a replica is not asked all the time.
 func (l *link) replace(life context.Context) {
 	if err := l.renew(life); err != nil {
-		l.log.WithError(err).Warn("the store takes no writes and no other is there")
+		l.log.WithError(err).Warn("the store is read-only and there is no other server")
 	}
 	pause.For(life, retryGap)
 }
@@ -232,7 +232,7 @@ func (l *link) judge(ctx context.Context, at place, err error) {
 	key := strings.Clone(at.key) // for the probe, which may outlive the caller's memory
 	at.node.wanted.Store(&key)
 	if at.node.breaker.silent() {
-		l.log.WithError(err).Warn("the store does not answer; not waiting for it until it does")
+		l.log.WithError(err).Warn("the store does not answer; calls do not wait for it until it does")
 		l.notify()
 	}
 }

@@ -22,7 +22,7 @@ func (l *link) watch(life context.Context) {
 		if err == nil {
 			n.breaker.answered()
 		} else if n.breaker.silent() {
-			l.log.WithError(err).Warn("the store does not answer; not waiting for it until it does")
+			l.log.WithError(err).Warn("the store does not answer; calls do not wait for it until it does")
 		}
 	}
 }

@@ -61,7 +61,7 @@ func free(path string, o Options) error {
 	case err != nil:
 		return unwritable(path, err)
 	case !info.Mode().IsRegular(): // whatever the options: nobody is told to replace it
-		return fault.New(fault.Invalid, "", path+" is no ordinary file, and is not overwritten")
+		return fault.New(fault.Invalid, "", path+" is not a regular file, and is not overwritten")
 	case !o.Replace:
 		return fault.New(fault.Conflict, "", path+" is there already, and is not overwritten")
 	}

@@ -167,7 +167,7 @@ func (c NodeConfig) metadata() (*structpb.Struct, error) {
 	text := strings.TrimSpace(c.Metadata)
 	if strings.HasPrefix(text, "{") {
 		if err := protojson.Unmarshal([]byte(text), s); err != nil {
-			return nil, errors.New("CONFIG_GRPC_XDS_NODE_METADATA is no JSON object")
+			return nil, errors.New("CONFIG_GRPC_XDS_NODE_METADATA is not a JSON object")
 		}
 		return s, nil
 	}

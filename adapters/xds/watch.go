@@ -116,7 +116,7 @@ func (w *watch) send(stream adsStream, r *discoverypb.DiscoveryRequest) error {
 // take brings a set into force and says so, or why not.
 func (w *watch) take(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
 	if messageName(r.GetTypeUrl()) != messageName(typeURL) {
-		w.log.WithField("type_url", r.GetTypeUrl()).Warn("the management server sent what was not asked for, which is ignored")
+		w.log.WithField("type_url", r.GetTypeUrl()).Warn("the management server sent a resource type that was not requested; it is ignored")
 		return nil
 	}
 	w.pause.Reset()

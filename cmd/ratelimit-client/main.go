@@ -110,7 +110,7 @@ func parse(args []string, errs io.Writer) (call, error) {
 }
 
 func help(flags *flag.FlagSet, out io.Writer) {
-	_, _ = fmt.Fprint(out, "Asks a rate limit service whether a request is within its limits.\n\n"+
+	_, _ = fmt.Fprint(out, "Calls a rate limit service to check whether a request is within its limits.\n\n"+
 		"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n"+
 		"The exit code is 0 when the answer is OK, 1 when it is OVER_LIMIT, and 2 where there is none\n"+
 		"or the use was wrong; one sentence on standard error tells why.\n\n") // there is nobody left to tell
@@ -160,7 +160,7 @@ func (c call) unanswered(err error) error {
 	case codes.Canceled:
 		return errors.New("interrupted")
 	case codes.Unimplemented:
-		return fmt.Errorf("%s is no rate limit service: %s", c.address, text)
+		return fmt.Errorf("%s is not a rate limit service: %s", c.address, text)
 	}
 	return fmt.Errorf("%s refuses the request: %s (%s)", c.address, text, failure.Code())
 }

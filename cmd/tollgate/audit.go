@@ -90,7 +90,7 @@ func (f *auditFlags) query(now time.Time) (q audit.Query, err error) {
 		return q, err
 	}
 	if !q.Before.IsZero() && !q.After.Before(q.Before) {
-		return q, fmt.Errorf("--since %s is not before --until %s: there is no time between them", f.since, f.until)
+		return q, fmt.Errorf("--since %s is not before --until %s", f.since, f.until)
 	}
 	if !q.After.IsZero() {
 		q.After = q.After.Add(-time.Microsecond) // the query's bound is not in it, and times have microseconds
@@ -112,7 +112,7 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 36h", flag, s)
+	return time.Time{}, fmt.Errorf("%s: %q is neither a time (for example 2026-01-31T12:00:00Z) nor a duration (for example 36h)", flag, s)
 }
 
 // person returns the id of whose events to show; empty for everybody's.

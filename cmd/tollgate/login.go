@@ -183,7 +183,7 @@ func (l *login) password(ctx context.Context) (string, error) {
 	case l.fromStdin:
 		return passwordLine(ctx, l.process)
 	case !l.interactive():
-		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
+		return "", errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
 	return l.secret(ctx, "Password: ")
 }

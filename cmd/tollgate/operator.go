@@ -27,7 +27,7 @@ func withNewOperator(c *cobra.Command, p process, do func(*wiring.Operator) erro
 		missing := wiring.Missing(s)
 		op, cleanup, err := wiring.MakeOperator(ctx, s, log)
 		if err == nil && missing {
-			_, _ = fmt.Fprintf(p.stderr, "There was no database in %s (DATA_DIR): a new one is made.\n", s.SQLite.Dir) // what follows matters more
+			_, _ = fmt.Fprintf(p.stderr, "There was no database in %s (DATA_DIR): a new one is created.\n", s.SQLite.Dir) // what follows matters more
 		}
 		return op, cleanup, err
 	}, do)

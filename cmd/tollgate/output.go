@@ -45,7 +45,7 @@ type table struct {
 // check refuses a form that there is not.
 func (o *output) check() error {
 	if !slices.Contains(o.forms, o.format) {
-		return fmt.Errorf("--output: there is no form %q, only %s", o.format, strings.Join(o.forms, ", "))
+		return fmt.Errorf("--output: unknown format %q; supported: %s", o.format, strings.Join(o.forms, ", "))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func newRegistryImport(p process) *cobra.Command {
 			counts, err := op.Transfer.Import(c.Context(), src, transfer.Options{Lenient: lenient, Observe: i.observe})
 			i.bar.finish()
 			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted: what was taken stays, and another run goes on from there")
+				err = errors.New("interrupted: imported records stay, and another run continues from there")
 			}
 			return cmp.Or(o.print(p.stdout, i.table(counts)), err, judge(counts, strict)) // one of them is told
 		})

@@ -57,7 +57,7 @@ func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Par
 		second := make(chan os.Signal, 1)
 		signal.Notify(second, syscall.SIGINT, syscall.SIGTERM)
 		<-second
-		log.Error("second signal: ending at once")
+		log.Error("second signal: exiting at once")
 		os.Exit(exitFailed)
 	}()
 	if err := service.Run(ctx); err != nil {

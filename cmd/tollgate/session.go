@@ -84,7 +84,7 @@ func newSessionEnd(p process) *cobra.Command {
 		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
 			ended, err := endSessions(c.Context(), op, a.ID, id)
 			if err != nil {
-				return notFound(err, "there is no living session "+string(id))
+				return notFound(err, "there is no active session "+string(id))
 			}
 			return o.print(p.stdout, table{
 				header: []string{"SESSIONS ENDED"}, rows: [][]string{{strconv.Itoa(ended)}},

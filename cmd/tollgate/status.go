@@ -70,7 +70,7 @@ func newStatus(p process) *cobra.Command {
 func (s *statusRun) check(args []string) error {
 	switch {
 	case s.change.Status == "" && s.change.Message != "":
-		return errors.New("--message tells of a status: give --set too")
+		return errors.New("--message is the reason for a status: give --set too")
 	case s.change.Status != "" && len(args) == 0:
 		return errors.New("--set needs the NAME of a server")
 	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):

@@ -32,7 +32,7 @@ func checkStepUp(word string) error {
 		return nil
 	}
 	words := append(slices.Sorted(maps.Keys(stepUpMethods())), stepUpNone)
-	return fmt.Errorf("--step-up %q is none of %s", word, strings.Join(words, ", "))
+	return fmt.Errorf("--step-up: %q is not one of %s", word, strings.Join(words, ", "))
 }
 
 // askMethod asks how the code of a step-up is to come.

@@ -82,7 +82,7 @@ func readPassword(ctx context.Context, p process, fromStdin bool) (string, error
 	}
 	d := newDialogue(p)
 	if !d.interactive() {
-		return "", errors.New("standard input is no terminal to ask for a password: use --password-stdin")
+		return "", errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
 	first, err := d.secret(ctx, "Password: ")
 	if err != nil {

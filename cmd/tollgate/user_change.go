@@ -119,7 +119,7 @@ func newUserList(p process) *cobra.Command {
 	offer(c, "mfa", mfaStates()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if state != "" && !slices.Contains(mfaStates(), state) {
-			return fmt.Errorf("--mfa: %q is none of active, pending, none", state)
+			return fmt.Errorf("--mfa: %q is not active, pending or none", state)
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			var all []auth.Account

@@ -73,7 +73,7 @@ func (e enrolment) enrol(ctx context.Context) error {
 	}
 	d := newDialogue(e.process)
 	if e.out.format == "json" || !d.interactive() {
-		d.say("Logins ask for a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
+		d.say("Logins need a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
 		return nil
 	}
 	code, err := d.line(ctx, "Code of the app: ")

@@ -27,7 +27,7 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 func ParseEventType(name string) (EventType, error) {
 	t := EventType(name)
 	if !slices.Contains(EventTypes(), t) {
-		return "", InvalidField(CodeValidation, "eventType", "is no known event type")
+		return "", InvalidField(CodeValidation, "eventType", "is not a known event type")
 	}
 	return t, nil
 }

@@ -41,7 +41,7 @@ func ParsePattern(s string) (Pattern, error) {
 	case len(s) > MaxName:
 		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
 	case strings.Contains(prefix, "*"):
-		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a \"*\" that does not stand at the end", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a \"*\" that is not at the end", quote(s))
 	case strings.ContainsFunc(prefix, neverInName):
 		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a character that no server name has", quote(s))
 	case !wild && !isNamespaced(s):

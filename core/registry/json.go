@@ -122,12 +122,12 @@ func checkEscapes(text []byte) error {
 		i += 4
 		switch {
 		case unit == 0:
-			return malformedBody("body holds a NUL")
+			return malformedBody("body contains a NUL")
 		case !utf16.IsSurrogate(unit):
 			continue
 		case len(text) < i+7 || text[i+1] != '\\' || text[i+2] != 'u' ||
 			utf16.DecodeRune(unit, codeUnit(text[i+3:])) == utf8.RuneError:
-			return malformedBody("body holds half of a surrogate pair, which is no character")
+			return malformedBody("body contains half of a surrogate pair, which is not a character")
 		}
 		i += 6
 	}
@@ -159,7 +159,7 @@ func (w *jsonReader) readValue(depth int) (node, error) {
 	case depth > maxDepth:
 		return node{}, fault.Newf(fault.Invalid, "", "body nests deeper than %d levels", maxDepth)
 	case w.values > maxValues:
-		return node{}, fault.Newf(fault.Invalid, "", "body holds more than %d values", maxValues)
+		return node{}, fault.Newf(fault.Invalid, "", "body has more than %d values", maxValues)
 	}
 	n := node{offset: w.at}
 	var err error

@@ -98,7 +98,7 @@ func specificProblem(s string) *problem {
 	case isRange(s):
 		return semanticProblem("range", "must be a specific version, not the range %s", quote(s))
 	case strings.ContainsRune(s, 0):
-		return schemaProblem("pattern", "must not hold a NUL")
+		return schemaProblem("pattern", "must not contain a NUL")
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func transportRules(kinds ...string) check {
 		case kind == stdio:
 			for _, name := range []string{"url", "headers"} {
 				if given := v.property(name); given != nil {
-					r.addProblem(given, at.key(name).withRule(at.rule+"/"+name), schemaProblem("stdio", "is no property of the transport stdio, leave it out or choose streamable-http or sse"))
+					r.addProblem(given, at.key(name).withRule(at.rule+"/"+name), schemaProblem("stdio", "is not a property of the transport stdio, remove it or use streamable-http or sse"))
 				}
 			}
 		}

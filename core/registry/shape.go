@@ -91,7 +91,7 @@ func (s shape) checkMember(r *report, at location, m *member) {
 		return
 	}
 	r.addProblem(&m.value, at.key(m.name), schemaProblem("additionalProperties",
-		"is no property of %s, the nearest known one is %q", s.table, s.nearestProperty(m.name)))
+		"is not a property of %s, the most similar one is %q", s.table, s.nearestProperty(m.name)))
 }
 
 // nearestProperty returns the property with the most similar name.
@@ -196,7 +196,7 @@ func findDuplicates(r *report, at location, v *node) {
 	for i := range v.members {
 		m := &v.members[i]
 		if seen[m.name] {
-			r.addProblem(&m.value, at.key(m.name).withRule("json"), &problem{IssueJSON, "duplicate", "stands twice in the same object"})
+			r.addProblem(&m.value, at.key(m.name).withRule("json"), &problem{IssueJSON, "duplicate", "occurs twice in the same object"})
 		}
 		seen[m.name] = true
 		findDuplicates(r, at.key(m.name), &m.value)

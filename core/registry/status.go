@@ -45,7 +45,7 @@ func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 	case n > 0 && status == StatusActive:
 		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage goes with deprecated or deleted only, not with active")
 	case strings.ContainsRune(message, 0):
-		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage must not hold a NUL")
+		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage must not contain a NUL")
 	}
 	return StatusUpdate{status, message}, nil
 }

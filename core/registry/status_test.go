@@ -41,8 +41,8 @@ func TestStatusUpdateBody(t *testing.T) {
 		`{"status":"removed"}`:                                 "status must be active, deprecated or deleted",
 		`{"status":"Active"}`:                                  "status must be active, deprecated or deleted",
 		`{"status":"deleted","statusMessage":1}`:               "statusMessage must be a string",
-		`{"status":"deleted","message":"x"}`:                   "message is no property",
-		`{"status":"deleted","status":"active"}`:               "status stands twice",
+		`{"status":"deleted","message":"x"}`:                   "message is not a property",
+		`{"status":"deleted","status":"active"}`:               "status occurs twice",
 		`{"status":"active","statusMessage":"x"}`:              "statusMessage goes with",
 		`{"status":"deleted","statusMessage":"` + long + `x"}`: "statusMessage must have at most 500",
 	}

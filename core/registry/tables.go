@@ -151,7 +151,7 @@ func metaCheck(r *report, at location, v *node) {
 			continue
 		}
 		if publisher != "" && publisher != m.name {
-			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is a second key that ends in %q beside %s, and one is allowed", publisherMeta, quote(publisher)))
+			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is a second key that ends in %q after %s, only one is allowed", publisherMeta, quote(publisher)))
 		}
 		publisher = m.name
 		if m.value.size > maxPublisher {

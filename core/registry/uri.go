@@ -39,14 +39,14 @@ func parseURI(s string) (*url.URL, string) {
 		return nil, "it is empty"
 	}
 	if i := strings.IndexFunc(s, neverInURI); i >= 0 {
-		return nil, "it holds the character " + strconv.QuoteRune([]rune(s[i:])[0])
+		return nil, "it contains the character " + strconv.QuoteRune([]rune(s[i:])[0])
 	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return nil, quote(s) + " cannot be read as one"
 	case !u.IsAbs():
-		return nil, "it has no scheme such as https"
+		return nil, "it has no scheme (for example https)"
 	case u.Host == "" && u.Opaque == "" && u.Path == "", slices.Contains(webSchemes, u.Scheme) && u.Hostname() == "":
 		return nil, "nothing or no host follows the scheme"
 	}
@@ -102,7 +102,7 @@ func subfolderProblem(s string) *problem {
 	}
 	for segment := range strings.SplitSeq(s, "/") {
 		if segment == "" || segment == "." || segment == ".." {
-			return schemaProblem("clean", "must be a clean path: none of its parts may be empty, \".\" or \"..\"")
+			return schemaProblem("clean", "must be a clean path: no part of it may be empty, \".\" or \"..\"")
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestKindOfSentence(t *testing.T) {
 	}
 	_, err = draft.Document()
 	const want = `document breaks 2 rules: version must be a specific version, not "latest"; ` +
-		`descriptions is no property of ServerDetail, the nearest known one is "description"`
+		`descriptions is not a property of ServerDetail, the most similar one is "description"`
 	if f, ok := fault.As(err); !ok || f.Message != want {
 		t.Errorf("Document = %v, want %s", err, want)
 	}

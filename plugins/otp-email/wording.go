@@ -132,7 +132,7 @@ func (s shelf) known() error {
 			continue
 		}
 		if _, err := fs.Stat(s.own, name); err != nil {
-			return fmt.Errorf("%s is none of the templates that there are", name)
+			return fmt.Errorf("%s is not the name of a template", name)
 		}
 	}
 	return nil

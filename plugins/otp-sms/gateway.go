@@ -76,7 +76,7 @@ func (*gateway) Channels() []sdk.Channel { return []sdk.Channel{sdk.SMS} }
 // Deliver returns nil once the gateway has answered with a status of success. It ends when ctx or SMS_TIMEOUT does.
 func (g *gateway) Deliver(ctx context.Context, m sdk.Message) error {
 	if !number.MatchString(m.Recipient) {
-		return errors.New("the recipient is not a telephone number such as +15550100")
+		return errors.New("the recipient is not a telephone number (for example +15550100)")
 	}
 	text, err := g.text(m)
 	if err != nil {

@@ -55,7 +55,7 @@ func (e Email) Check() error {
 	}
 	from, err := mail.ParseAddress(e.From)
 	if err != nil || from.Name != "" || from.Address != e.From {
-		return fmt.Errorf("SMTP_FROM: %q is not an e-mail address such as tollgate@example.com", e.From)
+		return fmt.Errorf("SMTP_FROM: %q is not an e-mail address (for example tollgate@example.com)", e.From)
 	}
 	if err := errors.Join(line("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
 		return err
@@ -77,9 +77,9 @@ func (e Email) checkServer() error {
 	case e.Port < 0 || e.Port > 65535:
 		return fmt.Errorf("SMTP_PORT: %d is not a port", e.Port)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
-		return fmt.Errorf("SMTP_TLS: %q is none of starttls, tls, none", e.Security)
+		return fmt.Errorf("SMTP_TLS: %q is not starttls, tls or none", e.Security)
 	case e.Security == Plain && !Loopback(e.Host):
-		return fmt.Errorf("SMTP_TLS: none would send codes in clear to %s: only to this machine", e.Host)
+		return fmt.Errorf("SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
 	case (e.Username == "") != (e.Password == ""):
 		return errors.New("SMTP_USERNAME: it goes together with SMTP_PASSWORD")
 	}

@@ -83,7 +83,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+		return nil, fmt.Errorf("%s contains no certificate in PEM form", file)
 	}
 	return pool, nil
 }
@@ -92,7 +92,7 @@ func Roots(file string) (*x509.CertPool, error) {
 func line(name, value string, most int) error {
 	switch {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return fmt.Errorf("%s: it holds a line end or another control character, or is not UTF-8", name)
+		return fmt.Errorf("%s: it contains a line end or another control character, or is not UTF-8", name)
 	case utf8.RuneCountInString(value) > most:
 		return fmt.Errorf("%s: it has more than %d characters", name, most)
 	}

@@ -93,9 +93,9 @@ func (s SMS) checkCredentials(headers http.Header) error {
 	case (s.Account == "") != (s.Token == ""):
 		return errors.New("SMS_ACCOUNT: it goes together with SMS_TOKEN")
 	case s.Token != "" && headers.Get("Authorization") != "":
-		return errors.New("SMS_HEADERS: it has an Authorization beside SMS_ACCOUNT and SMS_TOKEN: give one")
+		return errors.New("SMS_HEADERS: it has an Authorization together with SMS_ACCOUNT and SMS_TOKEN: give only one")
 	case strings.Contains(s.Account, ":"):
-		return errors.New("SMS_ACCOUNT: it must not hold a colon") // RFC 7617, section 2
+		return errors.New("SMS_ACCOUNT: it must not contain a colon") // RFC 7617, section 2
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (s SMS) Address() (*url.URL, error) {
 	case err != nil || u.Host == "":
 		return nil, errors.New("SMS_GATEWAY_URL: it is not an https URL")
 	case u.User != nil:
-		return nil, errors.New("SMS_GATEWAY_URL: it must not hold credentials: SMS_ACCOUNT and SMS_TOKEN are for them")
+		return nil, errors.New("SMS_GATEWAY_URL: it must not contain credentials: use SMS_ACCOUNT and SMS_TOKEN")
 	case u.Fragment != "":
 		return nil, errors.New("SMS_GATEWAY_URL: it must have no fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !Loopback(u.Hostname())):
@@ -127,7 +127,7 @@ func (s SMS) Header() (http.Header, error) {
 	}
 	var given map[string]string
 	if err := json.Unmarshal([]byte(s.Headers), &given); err != nil {
-		return nil, errors.New(`SMS_HEADERS: it is not a JSON object such as {"X-Api-Key": "…"}`)
+		return nil, errors.New(`SMS_HEADERS: it is not a JSON object (for example {"X-Api-Key": "…"})`)
 	}
 	for name, value := range given {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {

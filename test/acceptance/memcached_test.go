@@ -65,7 +65,7 @@ func TestRule10OnMemcached(t *testing.T) {
 
 // TestMemcachedAway kills memcached under services of all failure modes: each
 // answers by its mode, health tells, and decisions come back right by
-// themselves once memcached is there again.
+// themselves once memcached is connected again.
 func TestMemcachedAway(t *testing.T) {
 	m := newMemcached(t)
 	m.start()

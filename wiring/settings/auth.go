@@ -93,7 +93,7 @@ func (a Auth) Validate() error {
 		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", a.MFAPolicy)
 	}
 	if strings.TrimSpace(string(a.MFAIssuer)) == "" || strings.Contains(string(a.MFAIssuer), ":") {
-		return fmt.Errorf("MFA_ISSUER: %q is empty or holds a colon", a.MFAIssuer)
+		return fmt.Errorf("MFA_ISSUER: %q is empty or contains a colon", a.MFAIssuer)
 	}
 	if a.Notices != "on" && a.Notices != "off" {
 		return fmt.Errorf("NOTICES: %q is neither on nor off", a.Notices)
@@ -101,7 +101,7 @@ func (a Auth) Validate() error {
 	switch a.DeviceBinding {
 	case trust.BindingPreferred, trust.BindingRequired, trust.BindingOff:
 	default:
-		return fmt.Errorf("DEVICE_BINDING: %q is none of preferred, required, off", a.DeviceBinding)
+		return fmt.Errorf("DEVICE_BINDING: %q is not preferred, required or off", a.DeviceBinding)
 	}
 	return a.Risk.Validate()
 }
@@ -167,7 +167,7 @@ func (r Risk) inOrder() error {
 		{"RISK_FAILED_MANY", r.FailedMany, "RISK_FAILED_SOME", r.FailedSome},
 	} {
 		if pair.worse < pair.bad {
-			return fmt.Errorf("%s: %d is less than %s, which stands for something less bad", pair.name, pair.worse, pair.than)
+			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.name, pair.worse, pair.than)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ const packagePlugin = "pkg-"
 // Validate names the setting that is malformed, in the file too.
 func (p Packages) Validate() error {
 	if _, err := publish.ParseChecks(p.Checks); err != nil {
-		return fmt.Errorf("PACKAGE_CHECKS: %q is none of enforce, warn, off", p.Checks)
+		return fmt.Errorf("PACKAGE_CHECKS: %q is not enforce, warn or off", p.Checks)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (r privateRegistry) validate() error {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("baseUrl is not an http or https URL")
 	case u.User != nil:
-		return errors.New("baseUrl must not hold credentials: they are fields of their own")
+		return errors.New("baseUrl must not contain credentials: use the fields username and password, or token")
 	case u.RawQuery != "", u.Fragment != "":
 		return errors.New("baseUrl must have no query and no fragment")
 	}
@@ -157,9 +157,9 @@ func (r privateRegistry) validateCredentials(at *url.URL) error {
 	case r.Token == "" && (r.Username == "" || r.Password == ""):
 		return errors.New("username and password go together")
 	case strings.Contains(r.Username, ":"):
-		return errors.New("username must not hold a colon")
+		return errors.New("username must not contain a colon")
 	case strings.ContainsFunc(r.Username+r.Password+r.Token, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return errors.New("credentials must not hold line ends or other control characters")
+		return errors.New("credentials must not contain line ends or other control characters")
 	case at.Scheme != "https" && !isLoopback(at.Hostname()):
 		return errors.New("credentials are sent over https only")
 	}

@@ -18,7 +18,7 @@ func (r Registry) Validate() error {
 		return fmt.Errorf("REGISTRY_WRITES: %q is neither on nor off", r.Writes)
 	}
 	if _, err := auth.ParseTrustLevel(r.WriteTrust); err != nil {
-		return fmt.Errorf("REGISTRY_WRITE_TRUST: %q is none of FULL_TRUST, LIMITED_TRUST, UNVERIFIED, HIGH_RISK", r.WriteTrust)
+		return fmt.Errorf("REGISTRY_WRITE_TRUST: %q is not FULL_TRUST, LIMITED_TRUST, UNVERIFIED or HIGH_RISK", r.WriteTrust)
 	}
 	return nil
 }

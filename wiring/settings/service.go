@@ -50,5 +50,5 @@ func validLogLevel(level string) error {
 	if _, err := logrus.ParseLevel(level); err == nil {
 		return nil
 	}
-	return fmt.Errorf("LOG_LEVEL: %q is none of trace, debug, info, warn, error", level)
+	return fmt.Errorf("LOG_LEVEL: %q is not trace, debug, info, warn or error", level)
 }

@@ -171,7 +171,7 @@ func (s *Settings) complete() error {
 	if s.Plugins.Dir == "" {
 		self, err := os.Executable()
 		if err != nil {
-			return fmt.Errorf("PLUGIN_DIR: its default is beside the program, which cannot be found: %w", err)
+			return fmt.Errorf("PLUGIN_DIR: its default is next to the program, which cannot be found: %w", err)
 		}
 		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
 	}

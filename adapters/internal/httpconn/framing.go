@@ -20,7 +20,7 @@ var (
 	errLengths       = errors.New("there is more than one Content-Length header")
 	errCoding        = errors.New("the transfer encoding is not chunked")
 	errCodings       = errors.New("there is more than one Transfer-Encoding header")
-	errLengthCoding  = errors.New("there is a Content-Length beside a Transfer-Encoding header")
+	errLengthCoding  = errors.New("there is a Content-Length together with a Transfer-Encoding header")
 	errCodingVersion = errors.New("HTTP/1.0 has no transfer encoding")
 )
 

@@ -74,7 +74,7 @@ func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	if a.refused == nil {
 		a.refused = prometheus.NewCounter(prometheus.CounterOpts{
 			Name:        "tollgate_listener_connections_refused_total",
-			Help:        "Connections that were closed at once because the listener's bound was reached.",
+			Help:        "Connections that were closed at once because the listener's limit was reached.",
 			ConstLabels: labels,
 		})
 		collectors = append(collectors, a.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -80,7 +80,7 @@ func (f ClientFiles) Follow(log *logrus.Entry) (current func() *tls.Config, err 
 		if err == nil {
 			last = fresh
 		} else if !failing {
-			log.WithError(err).Error("the TLS files cannot be used; the ones before stay in use until they can")
+			log.WithError(err).Error("the TLS files cannot be used; the previous ones stay in use until they can")
 		}
 		failing = err != nil
 		return last

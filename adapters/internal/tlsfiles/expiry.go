@@ -13,7 +13,7 @@ import (
 func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "tollgate_certificate_expiry_timestamp_seconds",
-		Help:        "Until when the certificate of a listener is good, in Unix seconds; of several, the first to expire.",
+		Help:        "When the certificate of a listener expires, in Unix seconds; of several, the first to expire.",
 		ConstLabels: prometheus.Labels{"listener": listener},
 	}, func() float64 { return float64(expiry(of).Unix()) }))
 }

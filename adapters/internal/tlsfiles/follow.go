@@ -54,14 +54,14 @@ func (f *follower) present() *tls.Config {
 	fresh, err := f.load()
 	if boundedfile.Temporary(err) { // the next handshake tries again
 		if !f.failing {
-			f.log.WithError(err).Error("the changed TLS files cannot be read now; the ones before stay in use until they can")
+			f.log.WithError(err).Error("the changed TLS files cannot be read now; the previous ones stay in use until they can")
 		}
 		f.failing = true
 		return f.loaded
 	}
 	f.seen, f.failing = now, false
 	if err != nil {
-		f.log.WithError(err).Error("the changed TLS files are not taken; the ones before stay in use")
+		f.log.WithError(err).Error("the changed TLS files are invalid; the previous ones stay in use")
 		return f.loaded
 	}
 	f.log.Info("the changed TLS files are in use")

@@ -18,10 +18,10 @@ func NewAccounts(db *Database) *Accounts { return &Accounts{db: db} }
 func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 	return s.db.write(ctx, func(t *tables) error {
 		if _, taken := t.auth.accounts[a.ID]; taken {
-			return conflict("the account id is taken")
+			return conflict("the account id exists already")
 		}
 		if _, err := t.auth.accountOf(a.Email); err == nil {
-			return conflict("the e-mail address is taken")
+			return conflict("the e-mail address is already in use")
 		}
 		t.auth.accounts[a.ID] = keptAccount(a)
 		return nil

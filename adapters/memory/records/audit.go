@@ -38,7 +38,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	return l.db.write(ctx, func(t *tables) error {
 		for _, e := range stored {
 			if _, taken := t.auth.events[e.ID]; taken {
-				return conflict("the event id is taken")
+				return conflict("the event id exists already")
 			}
 		}
 		for _, e := range stored {

@@ -81,7 +81,7 @@ func deleted[K comparable, V any](rows map[K]V, fits func(V) bool) int {
 }
 
 func notFound(what string) error {
-	return fault.Newf(fault.NotFound, auth.CodeNotFound, "there is no such %s", what)
+	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", what)
 }
 
 func conflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }

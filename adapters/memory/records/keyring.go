@@ -20,7 +20,7 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 		known, ok := t.auth.signingKeys[k.ID]
 		switch {
 		case ok && !known.Key.Equal(k.Key):
-			return conflict("the key id stands for another key")
+			return conflict("the key id belongs to another key")
 		case !ok || known.SeenAt.Before(k.SeenAt):
 			t.auth.signingKeys[k.ID] = keptKey(k)
 		}

@@ -127,5 +127,5 @@ func readTime(name, s string, at *time.Time) error {
 			return nil
 		}
 	}
-	return auth.InvalidField(auth.CodeValidation, name, "must be an ISO 8601 time such as 2026-01-31T12:00:00Z")
+	return auth.InvalidField(auth.CodeValidation, name, "must be an ISO 8601 time, for example 2026-01-31T12:00:00Z")
 }

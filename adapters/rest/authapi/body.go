@@ -56,10 +56,10 @@ func parseBody(text []byte) (body, error) {
 	case text[0] != '{':
 		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
 	case bytes.Count(text, []byte(",")) > maxCommas:
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body holds too many values")
+		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body has too many values")
 	}
 	if names := duplicate(newNames(text)); names != nil {
-		return body{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "stands twice in the same object")
+		return body{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "occurs twice in the same object")
 	}
 	if err := json.Unmarshal(text, &b.members); err != nil {
 		return body{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
@@ -150,7 +150,7 @@ func (b body) value(name string) (value string, given bool) {
 		return "?", true // not empty, so that it has one problem only
 	}
 	if strings.ContainsRune(value, 0) {
-		b.unreadable(name, "must not hold a NUL")
+		b.unreadable(name, "must not contain a NUL")
 		return "?", true
 	}
 	return value, true

@@ -44,7 +44,7 @@ func TestMembersThatStandTwice(t *testing.T) {
 	} {
 		r := s.signedIn(t, "POST", "/auth/login", c.body).refusal(t, 400, "invalid_input")
 		named, _ := r.Details["fields"].(map[string]any)
-		if len(named) != 1 || named[c.name] == nil || !strings.HasPrefix(r.Message, c.name+" stands twice") {
+		if len(named) != 1 || named[c.name] == nil || !strings.HasPrefix(r.Message, c.name+" occurs twice") {
 			t.Errorf("%.200s: names %v, says %q, want %q", c.body, r.Details, r.Message, c.name)
 		}
 	}

@@ -76,7 +76,7 @@ func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err := a.credentials.Disable(c.UserContext(), caller, code); err != nil {
 		return err
 	}
-	return answer(c, done{"the authenticator is taken away"})
+	return answer(c, done{"the authenticator is disabled"})
 }
 
 func readMFACode(c *fiber.Ctx) (auth.OTP, error) {

@@ -69,7 +69,7 @@ func TestCredentials(t *testing.T) {
 	if string(s.code) != "123456" || s.user != otherID {
 		t.Errorf("activated with %q for %q", string(s.code), s.user)
 	}
-	s.signedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"aaaaa-bbbbb"}`).expect(t, 200, `{"message":"the authenticator is taken away"}`)
+	s.signedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"aaaaa-bbbbb"}`).expect(t, 200, `{"message":"the authenticator is disabled"}`)
 	if string(s.code) != "aaaaa-bbbbb" {
 		t.Errorf("disabled with %q", string(s.code))
 	}

@@ -160,7 +160,7 @@ func (a *API) envelope(c *fiber.Ctx, status int, message string) envelope {
 	if err == nil {
 		e.Meta.Requests = &n
 	} else {
-		rest.Log(c, a.log).WithError(err).Warn("usage not counted")
+		rest.Log(c, a.log).WithError(err).Warn("usage was not counted")
 	}
 	e.Meta.Timestamp = a.clock.Now().Unix()
 	e.Meta.Status = status

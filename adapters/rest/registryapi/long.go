@@ -39,7 +39,7 @@ func (a *API) stream(c *fiber.Ctx, history *browse.LongHistory, begin string, en
 	return representation.Stream{Sum: sum, Size: len(begin) + size + len(l.end), Next: func() ([]byte, error) {
 		piece, err := l.next()
 		if err != nil && !errors.Is(err, io.EOF) {
-			log.WithError(err).Error("an answer broke off")
+			log.WithError(err).Error("a response was interrupted")
 		}
 		return piece, err
 	}}

@@ -246,7 +246,7 @@ func TestLongHistoryBreaksOff(t *testing.T) {
 		if response.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %d with %d bytes, %v, want an unexpected end", coding, response.StatusCode, n, err)
 		}
-		if last := heard.LastEntry(); last == nil || last.Message != "an answer broke off" {
+		if last := heard.LastEntry(); last == nil || last.Message != "a response was interrupted" {
 			t.Errorf("%s: the log has %v", coding, last)
 		}
 		d.before = nil

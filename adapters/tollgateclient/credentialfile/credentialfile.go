@@ -61,7 +61,7 @@ func (f *File) Read() (Contents, error) {
 	case err != nil:
 		return Contents{}, fmt.Errorf("read credentials: %w", err)
 	case !info.Mode().IsRegular():
-		return Contents{}, fmt.Errorf("%s is no file", f.path)
+		return Contents{}, fmt.Errorf("%s is not a file", f.path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&othersMode != 0: // which has no such permissions
 		return Contents{}, fmt.Errorf("%s is open to others (mode %#o): chmod 600 it, or remove it and sign in again", f.path, info.Mode().Perm())
 	}
@@ -71,7 +71,7 @@ func (f *File) Read() (Contents, error) {
 	}
 	var c Contents
 	if err := json.Unmarshal(text, &c); err != nil {
-		return Contents{}, fmt.Errorf("%s holds no credentials: remove it and sign in again: %w", f.path, err)
+		return Contents{}, fmt.Errorf("%s contains no credentials: remove it and sign in again: %w", f.path, err)
 	}
 	return c, nil
 }

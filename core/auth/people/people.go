@@ -150,7 +150,7 @@ var phonePattern = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 func checkPhone(s string) error {
 	if s != "" && !phonePattern.MatchString(s) {
-		return auth.InvalidField(auth.CodeValidation, "phone", "must be an international number such as +4930123456")
+		return auth.InvalidField(auth.CodeValidation, "phone", "must be an international number, for example +4930123456")
 	}
 	return nil
 }

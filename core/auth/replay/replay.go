@@ -59,7 +59,7 @@ func ParseAssumption(name string) (Assumption, error) {
 	case FirstDevice, NoStepUp, AllStepUps:
 		return a, nil
 	}
-	return "", fault.Newf(fault.Invalid, auth.CodeValidation, "%q is none of first-device, none, all", name)
+	return "", fault.Newf(fault.Invalid, auth.CodeValidation, "%q is not first-device, none or all", name)
 }
 
 // Config holds how sign-ins are assessed.

@@ -33,7 +33,7 @@ func TestCompileRefuses(t *testing.T) {
 	}{
 		"empty key":                {newDescriptor("", "v", nil), "key must not be empty"},
 		"no unit":                  {newDescriptor("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
-		"unknown unit":             {newDescriptor("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is none of`},
+		"unknown unit":             {newDescriptor("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is not one of`},
 		"no count":                 {newDescriptor("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
 		"unit with unlimited":      {newDescriptor("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not be given together"},
 		"count with unlimited":     {newDescriptor("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not be given together"},

@@ -87,7 +87,7 @@ func (c *compiler) compileUnit(l *Limit) ratelimit.Unit {
 	}
 	unit, ok := ratelimit.ParseUnit(l.Unit.Value)
 	if !ok {
-		c.addFault(l.Unit.At, "unit "+quote(l.Unit.Value)+" is none of "+strings.Join(ratelimit.UnitNames(), ", "))
+		c.addFault(l.Unit.At, "unit "+quote(l.Unit.Value)+" is not one of "+strings.Join(ratelimit.UnitNames(), ", "))
 	}
 	return unit
 }

@@ -129,7 +129,7 @@ func packagesError(findings []failedCheck) error {
 		}
 	}
 	if len(refused) > 0 {
-		return fault.New(fault.Invalid, registry.CodeRules, "document is not borne out by its packages: "+describeChecks(refused))
+		return fault.New(fault.Invalid, registry.CodeRules, "package check failed: "+describeChecks(refused))
 	}
 	return away
 }

@@ -302,7 +302,7 @@ func errWritesOff(what string) error {
 }
 
 func errStale() error {
-	return fault.New(fault.Stale, "", "the precondition does not hold: what the registry has is not what If-Match or If-None-Match asks for; read it again")
+	return fault.New(fault.Stale, "", "the condition of If-Match or If-None-Match is not met: the version or list in the registry is another one; read it again")
 }
 
 func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }

@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	switch e.Reason {
 	case Throttled, ServerError:
 		if e.RetryAfter > 0 {
-			return fmt.Sprintf("%s answers %d now, and asks to wait %s", e.Host, e.Status, e.RetryAfter)
+			return fmt.Sprintf("%s returned %d, and requires a wait of %s", e.Host, e.Status, e.RetryAfter)
 		}
 		return fmt.Sprintf("%s answers %d now", e.Host, e.Status)
 	case NotFound, Unexpected:
@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 	case ForbiddenAddress:
 		return fmt.Sprintf("%s leads to an address that is not public", e.Host)
 	case ForbiddenURL:
-		return fmt.Sprintf("%s is asked for what is outside of the registry", e.Host)
+		return fmt.Sprintf("the request to %s leads outside of the registry", e.Host)
 	}
 	return fmt.Sprintf("%s cannot be reached: %v", e.Host, e.Err)
 }

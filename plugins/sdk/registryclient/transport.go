@@ -131,7 +131,7 @@ func (b *Base) readWith(ctx context.Context, response *http.Response, most int64
 		}
 		body = &bounded{from: unzipped, left: most, most: most, host: host}
 	} else if coding != "" && !strings.EqualFold(coding, "identity") {
-		return &Error{Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not asked for", shortened(coding))}
+		return &Error{Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not requested", shortened(coding))}
 	}
 	kept := &remembering{from: body}
 	err := read(kept)
