@@ -1059,29 +1059,27 @@ func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
 	grants := relational.NewGrants(db)
-	inprocessGrants := inprocess.NewGrants(trail)
+	recorder := inprocess.NewRecorder(trail)
 	permitPorts := permit.Ports{
 		Transactions: runner,
 		Grants:       grants,
-		Trail:        inprocessGrants,
+		Recorder:     recorder,
 	}
 	permitOperator := permit.New(permitPorts)
 	methods := relational.NewMethods(db)
-	inprocessMethods := inprocess.NewMethods(trail)
 	curatePorts := curate.Ports{
 		Transactions: runner,
 		Methods:      methods,
-		Trail:        inprocessMethods,
+		Recorder:     recorder,
 	}
 	curateOperator := curate.New(curatePorts)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
-	imports := inprocess.NewImports(trail)
 	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
-		Trail:        imports,
+		Recorder:     recorder,
 		Clock:        clock,
 	}
 	mover := transfer.New(transferPorts)

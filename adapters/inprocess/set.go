@@ -6,12 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// RecorderSet provides what records the changes of operators in the audit log.
-var RecorderSet = wire.NewSet(
-	NewGrants, wire.Bind(new(authority.Grants), new(*Grants)),
-	NewMethods, wire.Bind(new(authority.Methods), new(*Methods)),
-	NewImports, wire.Bind(new(authority.Imports), new(*Imports)),
-)
+// RecorderSet provides the recorder of operators' changes.
+var RecorderSet = wire.NewSet(NewRecorder, wire.Bind(new(authority.Recorder), new(*Recorder)))
 
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)))

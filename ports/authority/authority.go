@@ -1,7 +1,5 @@
-// Package authority is the port through which the registry asks who a caller
-// is, whether the caller's session is trusted enough to change the registry,
-// and through which it and the catalogue keep account of what was done. The
-// authentication hexagon answers it.
+// Package authority is the port through which the registry and the catalogue use authentication: who a
+// caller is, whether the caller's session is trusted enough to change the registry, and the audit log.
 package authority
 
 import (
@@ -9,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Caller is who sends a request.
+// Caller is the sender of a request.
 type Caller struct {
 	UserID     string
 	SessionID  string
@@ -17,73 +15,57 @@ type Caller struct {
 	Address    netip.Addr
 }
 
-// Act is one attempt to change the registry, for the audit log (contract R-38).
+// Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
 	Action     string // publish, edit, delete, status
 	ServerName string
-	Version    string // empty where all versions are meant
-	Reason     string // why it was refused; empty = it was done
-	Warning    string // what was accepted all the same (contract R-56); empty = nothing
+	Version    string // empty for all versions
+	Reason     string // why it was refused; empty if it succeeded
+	Warning    string // what was accepted with a warning (contract R-56); empty for nothing
 }
 
-// GrantChange is a grant that an operator gave or took back, for the audit log.
+// Authority identifies and authorizes callers. All methods are safe for concurrent use.
+type Authority interface {
+	// Identify returns the caller to whom an access token belongs. It returns fault.Unauthenticated when
+	// the token is missing, unknown, expired or of a session that has ended.
+	Identify(ctx context.Context, token string) (Caller, error)
+	// RequireTrust returns fault.Forbidden if the caller's trust level is too low to change the registry.
+	// The error asks for a step-up, with the challenge of RFC 9470 in the detail "challenge".
+	RequireTrust(ctx context.Context, c Caller) error
+	// Record writes an act to the audit log, in the transaction that the context carries, if any.
+	Record(ctx context.Context, a Act) error
+}
+
+// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion or a MethodChange.
+type Change interface{ isChange() }
+
+// GrantChange is a grant that an operator added or removed.
 type GrantChange struct {
 	Holder   string // user id
-	Given    bool   // false: taken back
+	Given    bool   // false if it was removed
 	Action   string // publish, edit
 	Resource string // the pattern
 }
 
-// Grants keeps account of grants for the authentication hexagon. It is safe for
-// concurrent use.
-type Grants interface {
-	// RecordGrant writes a change to the audit log, in the transaction that the
-	// context carries, if any. fault.Unavailable when the database is away.
-	RecordGrant(ctx context.Context, c GrantChange) error
-}
-
-// ImportedVersion is a version of a server that an operator's import stored, for
-// the audit log.
+// ImportedVersion is a version of a server that an operator imported.
 type ImportedVersion struct{ ServerName, Version string }
 
-// Imports keeps account of imports for the authentication hexagon. It is safe
-// for concurrent use.
-type Imports interface {
-	// RecordImport writes versions to the audit log, in the transaction that the
-	// context carries, if any. fault.Unavailable when the database is away.
-	RecordImport(ctx context.Context, versions ...ImportedVersion) error
-}
-
-// MethodChange is what an operator did to a method of the listing, for the audit
-// log.
+// MethodChange is a method of the listing that an operator changed.
 type MethodChange struct {
 	Action  string // add, import, remove
 	ID      int
-	Path    string // as it is now; of one that was removed, as it was
+	Path    string // after the change; before it if the method was removed
 	Service string // name of the service, likewise
 }
 
-// Methods keeps account of changes of the methods listing for the authentication
-// hexagon. It is safe for concurrent use.
-type Methods interface {
-	// RecordMethods writes changes to the audit log, in the transaction that the
-	// context carries, if any. fault.Unavailable when the database is away.
-	RecordMethods(ctx context.Context, changes ...MethodChange) error
-}
+func (GrantChange) isChange()     {}
+func (ImportedVersion) isChange() {}
+func (MethodChange) isChange()    {}
 
-// Authority answers for the authentication hexagon. All methods are safe for
-// concurrent use.
-type Authority interface {
-	// Identify returns the caller that an access token stands for.
-	// fault.Unauthenticated when the token is missing, unknown, expired or of
-	// an ended session.
-	Identify(ctx context.Context, token string) (Caller, error)
-	// RequireTrust returns fault.Forbidden, with a sentence that says to step
-	// up and the RFC 9470 challenge in the detail "challenge", when the
-	// caller's trust level is below what registry writes need.
-	RequireTrust(ctx context.Context, c Caller) error
-	// Record writes an act to the audit log, in the transaction that the
-	// context carries, if any.
-	Record(ctx context.Context, a Act) error
+// Recorder records the changes of operators. It is safe for concurrent use.
+type Recorder interface {
+	// RecordChanges writes changes to the audit log, in the transaction that the context carries, if any.
+	// It returns fault.Unavailable when the database is not available.
+	RecordChanges(ctx context.Context, changes ...Change) error
 }

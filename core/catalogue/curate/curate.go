@@ -24,7 +24,7 @@ const (
 type Ports struct {
 	Transactions transaction.Runner
 	Methods      methodstore.Store
-	Trail        authority.Methods
+	Recorder     authority.Recorder
 }
 
 // Operator changes the methods. The API does not expose it; everyone who may run the operator
@@ -72,14 +72,14 @@ func (o *Operator) changeMethods(ctx context.Context, action string, do func(con
 		if len(changes) == 0 {
 			return nil
 		}
-		return o.ports.Trail.RecordMethods(ctx, changes...)
+		return o.ports.Recorder.RecordChanges(ctx, changes...)
 	})
 }
 
 // removedMethods returns a change for each method of before that is not in after.
-func removedMethods(action string, before, after []catalogue.Method) []authority.MethodChange {
+func removedMethods(action string, before, after []catalogue.Method) []authority.Change {
 	now := indexByID(after)
-	var changes []authority.MethodChange
+	var changes []authority.Change
 	for i := range before {
 		if _, there := now[before[i].ID]; !there {
 			changes = append(changes, newChange(action, &before[i]))
@@ -89,9 +89,9 @@ func removedMethods(action string, before, after []catalogue.Method) []authority
 }
 
 // changedMethods returns a change for each method of after that is new or different.
-func changedMethods(action string, before, after []catalogue.Method) []authority.MethodChange {
+func changedMethods(action string, before, after []catalogue.Method) []authority.Change {
 	then := indexByID(before)
-	var changes []authority.MethodChange
+	var changes []authority.Change
 	for i := range after {
 		if m, there := then[after[i].ID]; !there || !equalMethods(m, &after[i]) {
 			changes = append(changes, newChange(action, &after[i]))

@@ -12,20 +12,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// fakeTrail keeps the recorded changes, or fails.
-type fakeTrail struct {
-	recorded []authority.MethodChange
+// fakeRecorder keeps the recorded changes, or fails.
+type fakeRecorder struct {
+	recorded []authority.Change
 	err      error
 }
 
-func (t *fakeTrail) RecordMethods(_ context.Context, changes ...authority.MethodChange) error {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
 	if t.err == nil {
 		t.recorded = append(t.recorded, changes...)
 	}
 	return t.err
 }
 
-func (t *fakeTrail) checkRecorded(test *testing.T, what string, want ...authority.MethodChange) {
+func (t *fakeRecorder) checkRecorded(test *testing.T, what string, want ...authority.Change) {
 	test.Helper()
 	if !slices.Equal(t.recorded, want) {
 		test.Errorf("%s: recorded are %+v, want %+v", what, t.recorded, want)
@@ -42,19 +42,19 @@ func newRecord(action string, m catalogue.Method) authority.MethodChange {
 }
 
 // newOperator returns an operator of a listing with the given methods.
-func newOperator(t *testing.T, trail *fakeTrail, methods ...catalogue.Method) (*curate.Operator, *records.Methods) {
+func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method) (*curate.Operator, *records.Methods) {
 	t.Helper()
 	db := records.New()
 	store := records.NewMethods(db)
 	if err := store.Put(t.Context(), methods, true); err != nil {
 		t.Fatal(err)
 	}
-	return curate.New(curate.Ports{Transactions: db, Methods: store, Trail: trail}), store
+	return curate.New(curate.Ports{Transactions: db, Methods: store, Recorder: trail}), store
 }
 
 func TestEveryChangeIsRecorded(t *testing.T) {
 	first, second, third := method(1, "/a.{format}"), method(2, "/b.{format}"), method(3, "/c.{format}")
-	log := &fakeTrail{}
+	log := &fakeRecorder{}
 	o, store := newOperator(t, log, first)
 	if err := o.Add(t.Context(), second); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 // TestNoChangeWithoutRecord wants methods to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
 	first, second := method(1, "/a.{format}"), method(2, "/b.{format}")
-	log := &fakeTrail{err: fault.New(fault.Unavailable, "", "away")}
+	log := &fakeRecorder{err: fault.New(fault.Unavailable, "", "away")}
 	o, store := newOperator(t, log, first)
 	for name, err := range map[string]error{
 		"add":    o.Add(t.Context(), second),

@@ -16,7 +16,7 @@ import (
 type Ports struct {
 	Transactions transaction.Runner
 	Grants       registrystore.Grants
-	Trail        authority.Grants
+	Recorder     authority.Recorder
 }
 
 // Operator gives and removes grants. The API does not expose it; everyone who may run the operator
@@ -36,7 +36,7 @@ func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
 		if held = fault.Is(err, fault.Conflict); err != nil {
 			return err
 		}
-		return o.ports.Trail.RecordGrant(ctx, newChange(g, true))
+		return o.ports.Recorder.RecordChanges(ctx, newChange(g, true))
 	})
 	if held {
 		return nil
@@ -51,7 +51,7 @@ func (o *Operator) TakeBack(ctx context.Context, g registry.Grant) error {
 		if err := o.ports.Grants.Remove(ctx, g); err != nil {
 			return err
 		}
-		return o.ports.Trail.RecordGrant(ctx, newChange(g, false))
+		return o.ports.Recorder.RecordChanges(ctx, newChange(g, false))
 	})
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// fakeTrail keeps the recorded changes, or fails.
-type fakeTrail struct {
-	recorded []authority.GrantChange
+// fakeRecorder keeps the recorded changes, or fails.
+type fakeRecorder struct {
+	recorded []authority.Change
 	err      error
 }
 
-func (t *fakeTrail) RecordGrant(_ context.Context, c authority.GrantChange) error {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
 	if t.err == nil {
-		t.recorded = append(t.recorded, c)
+		t.recorded = append(t.recorded, changes...)
 	}
 	return t.err
 }
@@ -37,9 +37,9 @@ func grant(t *testing.T) registry.Grant {
 }
 
 func TestEveryChangeIsRecorded(t *testing.T) {
-	db, trail := records.New(), &fakeTrail{}
+	db, trail := records.New(), &fakeRecorder{}
 	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: trail})
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Recorder: trail})
 	for range 2 { // the second time there is nothing to change
 		if err := o.Give(t.Context(), grant(t)); err != nil {
 			t.Fatal(err)
@@ -57,16 +57,16 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
 	back := want
 	back.Given = false
-	if !slices.Equal(trail.recorded, []authority.GrantChange{want, back}) {
+	if !slices.Equal(trail.recorded, []authority.Change{want, back}) {
 		t.Errorf("recorded are %+v", trail.recorded)
 	}
 }
 
 // TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
-	db, trail := records.New(), &fakeTrail{err: fault.New(fault.Unavailable, "", "away")}
+	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "", "away")}
 	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Trail: trail})
+	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Recorder: trail})
 	if err := o.Give(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Give = %v", err)
 	}

@@ -138,7 +138,7 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 	}
 	_, errs := l.Import(releases, m.ports.Clock.Now())
 	outcomes := make([]Outcome, 0, len(fresh))
-	var taken []authority.ImportedVersion
+	var taken []authority.Change
 	for i, c := range fresh {
 		if errs[i] != nil {
 			outcomes = append(outcomes, c.newOutcome(Refused, publicMessage(errs[i])))
@@ -161,7 +161,7 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 	if err := m.ports.Writer.Save(ctx, changes); err != nil {
 		return nil, err
 	}
-	return outcomes, m.ports.Trail.RecordImport(ctx, taken...)
+	return outcomes, m.ports.Recorder.RecordChanges(ctx, taken...)
 }
 
 // errDryRun rolls back a transaction that only tests whether a commit is possible.

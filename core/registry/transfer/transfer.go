@@ -19,7 +19,7 @@ type Ports struct {
 	Transactions transaction.Runner
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
-	Trail        authority.Imports
+	Recorder     authority.Recorder
 	Clock        clock.Clock
 }
 

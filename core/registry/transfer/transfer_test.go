@@ -32,17 +32,18 @@ type fixture struct {
 	*transfer.Mover
 	servers *records.Servers
 	runner  *runner
-	trail   *fakeTrail
+	trail   *fakeRecorder
 }
 
-// fakeTrail keeps what was recorded in the audit log, also by a transaction that fails.
-type fakeTrail struct {
+// fakeRecorder keeps what was recorded in the audit log, also by a transaction that fails.
+type fakeRecorder struct {
 	recorded []string
 	away     error
 }
 
-func (t *fakeTrail) RecordImport(_ context.Context, versions ...authority.ImportedVersion) error {
-	for _, v := range versions {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+	for _, c := range changes {
+		v, _ := c.(authority.ImportedVersion) // the zero value fails the comparison
 		t.recorded = append(t.recorded, v.ServerName+"@"+v.Version)
 	}
 	return t.away
@@ -50,8 +51,8 @@ func (t *fakeTrail) RecordImport(_ context.Context, versions ...authority.Import
 
 func newFixture() *fixture {
 	db := records.New()
-	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeTrail{}}
-	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Trail: w.trail, Clock: clock{}})
+	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
+	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Recorder: w.trail, Clock: clock{}})
 	return w
 }
 

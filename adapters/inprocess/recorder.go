@@ -1,0 +1,50 @@
+package inprocess
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+var _ authority.Recorder = (*Recorder)(nil)
+
+// Recorder writes the changes of operators to the audit log. Their events belong to no user: a user's own
+// log is about sign-ins and changes by the user. It is safe for concurrent use.
+type Recorder struct{ trail *audit.Trail }
+
+// NewRecorder returns a Recorder that writes to t.
+func NewRecorder(t *audit.Trail) *Recorder { return &Recorder{t} }
+
+// RecordChanges implements [authority.Recorder].
+func (r *Recorder) RecordChanges(ctx context.Context, changes ...authority.Change) error {
+	entries := make([]audit.Entry, len(changes))
+	for i, c := range changes {
+		kind, details := describeChange(c)
+		if details == nil {
+			return fault.Newf(fault.Internal, "", "no audit event for a change of type %T", c)
+		}
+		details[audit.Actor] = audit.Operator
+		entries[i] = audit.Entry{Type: kind, Success: true, Details: details}
+	}
+	return r.trail.Record(ctx, entries...)
+}
+
+// describeChange returns the type and the details of the event of a change, nil for an unknown change.
+func describeChange(c authority.Change) (auth.EventType, map[string]any) {
+	switch c := c.(type) {
+	case authority.GrantChange:
+		action := "grant_remove"
+		if c.Given {
+			action = "grant_add"
+		}
+		return auth.AccountChange, map[string]any{"action": action, "userId": c.Holder, "grant": c.Action, "resource": c.Resource}
+	case authority.ImportedVersion:
+		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
+	case authority.MethodChange:
+		return auth.MethodsChange, map[string]any{"action": c.Action, "methodId": c.ID, "path": c.Path, "service": c.Service}
+	}
+	return "", nil
+}
