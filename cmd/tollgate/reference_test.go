@@ -106,7 +106,7 @@ with its current value, with secrets masked.
 
 - A **secret** can also be read from a file: set ^NAME_FILE^ to the path of a file that contains the value of ^NAME^.
 - Write durations as ^500ms^, ^10s^, ^24h^; separate the items of lists by commas.
-- ^tollgate ratelimit^ also reads the names of the Envoy rate limit service; there ^HOST^ and ^PORT^ are those of its HTTP listener.
+- Every command also reads the names of the Envoy rate limit service. For ^tollgate ratelimit^, ^HOST^ and ^PORT^ are those of its HTTP listener.
 
 `
 
