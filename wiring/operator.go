@@ -45,13 +45,13 @@ func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (
 	if err := present(s); err != nil {
 		return nil, nil, err
 	}
-	return openOperator(ctx, patient(s), log)
+	return injectOperator(ctx, patient(s), log)
 }
 
 // MakeOperator is OpenOperator for what is done before the service has ever
 // started: it makes the SQLite file that is missing.
 func MakeOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	return openOperator(ctx, patient(s), log)
+	return injectOperator(ctx, patient(s), log)
 }
 
 // patient returns the settings of operator commands: their work takes as long as there is of it.

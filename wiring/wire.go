@@ -32,14 +32,14 @@ var operatorSet = wire.NewSet(
 	wire.Struct(new(Operator), "*"),
 )
 
-// openEmbedded keeps records in a SQLite file and counts in the process.
-func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectEmbedded keeps records in a SQLite file and counts in the process.
+func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	wire.Build(serviceSet, sqliteRecords, inProcessCounters, inProcessSessions)
 	return nil, nil, nil
 }
 
-// openProduction keeps records and counts where the settings say.
-func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectProduction keeps records and counts where the settings say.
+func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	wire.Build(
 		serviceSet, chooseRecords, wire.Struct(new(recordSettings), "*"), chooseCounters,
 		chooseSessionCache, wire.Struct(new(sessionCopySettings), "*"),
@@ -47,14 +47,14 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	return nil, nil, nil
 }
 
-// openRateLimit runs rate limit decisions alone.
-func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectRateLimit runs rate limit decisions alone.
+func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	wire.Build(settingsSet, system.Set, metricsSet, limitSet, chooseCounters, wire.Struct(new(limiter), "*"), newLimiterService)
 	return nil, nil, nil
 }
 
-// openOperator opens the records for operator commands.
-func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+// injectOperator opens the records for operator commands.
+func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
 	wire.Build(operatorSet)
 	return nil, nil, nil
 }

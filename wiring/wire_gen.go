@@ -45,8 +45,8 @@ import (
 
 // Injectors from wire.go:
 
-// openEmbedded keeps records in a SQLite file and counts in the process.
-func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectEmbedded keeps records in a SQLite file and counts in the process.
+func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -429,8 +429,8 @@ func openEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prom
 	}, nil
 }
 
-// openProduction keeps records and counts where the settings say.
-func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectProduction keeps records and counts where the settings say.
+func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -873,8 +873,8 @@ func openProduction(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}, nil
 }
 
-// openRateLimit runs rate limit decisions alone.
-func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectRateLimit runs rate limit decisions alone.
+func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -986,8 +986,8 @@ func openRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *pro
 	}, nil
 }
 
-// openOperator opens the records for operator commands.
-func openOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
+// injectOperator opens the records for operator commands.
+func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
 	service := s.Service
 	config := s.Postgres
 	sqliteConfig := s.SQLite

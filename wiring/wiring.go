@@ -29,11 +29,11 @@ func Open(ctx context.Context, s settings.Settings, parts Parts, build prometheu
 	}
 	switch {
 	case !parts.API():
-		return openRateLimit(ctx, s, parts, metrics, log)
+		return injectRateLimit(ctx, s, parts, metrics, log)
 	case s.Service.Environment == settings.Production:
-		return openProduction(ctx, s, parts, metrics, log)
+		return injectProduction(ctx, s, parts, metrics, log)
 	default:
-		return openEmbedded(ctx, s, parts, metrics, log)
+		return injectEmbedded(ctx, s, parts, metrics, log)
 	}
 }
 

@@ -17,7 +17,7 @@ var errNoFile = errors.New("is not a file")
 // Open opens a file of at most so many bytes. Nothing beyond them is read, whatever is written to the file meanwhile. What is no
 // ordinary file, such as a folder or a pipe, or is too large, is a *fs.PathError like any other.
 func Open(path string, most int64) (io.ReadCloser, error) {
-	f, _, err := open(path, most)
+	f, _, err := openRegular(path, most)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func Open(path string, most int64) (io.ReadCloser, error) {
 
 // Read returns what is in a file of at most so many bytes. Errors are those of Open.
 func Read(path string, most int64) ([]byte, error) {
-	f, size, err := open(path, most)
+	f, size, err := openRegular(path, most)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func Read(path string, most int64) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// open looks before it opens, since opening a pipe waits for whoever writes to it.
-func open(path string, most int64) (f *os.File, size int64, err error) {
+// openRegular looks before it opens, since opening a pipe waits for whoever writes to it.
+func openRegular(path string, most int64) (f *os.File, size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -29,7 +29,7 @@ type Statistics struct {
 // them. Its error names the setting that is wrong.
 func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Entry) (*Statistics, error) {
 	if c.Mapper == "" {
-		return newStatistics(c, s), nil
+		return statisticsWithoutMapping(c, s), nil
 	}
 	m, err := readMapping(c.Mapper)
 	if err != nil {
@@ -42,7 +42,7 @@ func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Ent
 	return &Statistics{statistics: s, mapped: named, times: noTimer{}, took: named.timer, unit: time.Millisecond}, nil
 }
 
-func newStatistics(c PrometheusConfig, s *statistics.Statistics) *Statistics {
+func statisticsWithoutMapping(c PrometheusConfig, s *statistics.Statistics) *Statistics {
 	// From 50 µs (contract L-46).
 	buckets := []float64{
 		.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,

@@ -14,7 +14,7 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if err := check(hits, after); err != nil {
 		return err
 	}
-	return c.add(ctx, batch{hits, after}, time.Now().Add(c.timeout))
+	return c.countBatch(ctx, batch{hits, after}, time.Now().Add(c.timeout))
 }
 
 // AddUnlessOver implements ports/counter; the package documentation tells what it cannot promise.
@@ -24,9 +24,9 @@ func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []
 	}
 	deadline := time.Now().Add(c.timeout)
 	if oneKey(hits) {
-		return c.add(ctx, batch{hits, after}, deadline) // over or not, all of them are counted
+		return c.countBatch(ctx, batch{hits, after}, deadline) // over or not, all of them are counted
 	}
-	return c.addUnlessOver(ctx, batch{hits, after}, deadline)
+	return c.countUnlessOver(ctx, batch{hits, after}, deadline)
 }
 
 // batch is hits with the room for their counts.
@@ -60,14 +60,14 @@ func oneKey(hits []counter.Hit) bool {
 	return true
 }
 
-func (c *Client) addUnlessOver(ctx context.Context, b batch, deadline time.Time) error {
+func (c *Client) countUnlessOver(ctx context.Context, b batch, deadline time.Time) error {
 	if err := c.each(ctx, b, appendLook, deadline); err != nil {
 		return err
 	}
 	if over := wouldBeOver(b); len(over) > 0 {
 		return c.addOnly(ctx, b, over, deadline)
 	}
-	if err := c.add(ctx, b, deadline); err != nil {
+	if err := c.countBatch(ctx, b, deadline); err != nil {
 		return err
 	}
 	if over := isOver(b); len(over) > 0 {
@@ -134,7 +134,7 @@ func (c *Client) addOnly(ctx context.Context, b batch, keys map[string]bool, dea
 		}
 	}
 	part := b.pick(indices)
-	if err := c.add(ctx, part, deadline); err != nil {
+	if err := c.countBatch(ctx, part, deadline); err != nil {
 		return err
 	}
 	b.put(indices, part)
@@ -167,9 +167,9 @@ func (c *Client) giveBack(ctx context.Context, b batch, over map[string]bool, de
 	return nil
 }
 
-// add counts the hits. A counter that went past the greatest count is brought back to it, far from where memcached would
+// countBatch counts the hits. A counter that went past the greatest count is brought back to it, far from where memcached would
 // begin at zero again.
-func (c *Client) add(ctx context.Context, b batch, deadline time.Time) error {
+func (c *Client) countBatch(ctx context.Context, b batch, deadline time.Time) error {
 	if err := c.each(ctx, b, appendCommand, deadline); err != nil {
 		return err
 	}

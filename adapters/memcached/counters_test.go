@@ -46,7 +46,7 @@ func TestInstancesAgreeOnNodes(t *testing.T) {
 	for i := range 200 {
 		key := fmt.Sprintf("agree|%d", i)
 		for n, client := range []*memcached.Client{one, other} {
-			if after, err := add(t, client, minutely(key)); err != nil || after[0] != uint64(n+1) {
+			if after, err := addHits(t, client, minutely(key)); err != nil || after[0] != uint64(n+1) {
 				t.Fatalf("%s by client %d: %v, %v", key, n+1, after, err)
 			}
 		}
@@ -58,14 +58,14 @@ func TestOneCommandPerHit(t *testing.T) {
 	s := newServer(t).start()
 	c := open(t, settings(s.address))
 	for range 20 {
-		if _, err := add(t, c, minutely("a"), minutely("b")); err != nil {
+		if _, err := addHits(t, c, minutely("a"), minutely("b")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			if _, err := add(t, c, minutely("a")); err != nil {
+			if _, err := addHits(t, c, minutely("a")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestExpiry(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Nanosecond, time.Second, 1500 * time.Millisecond, 30 * 24 * time.Hour, 366 * 24 * time.Hour} {
 		h := minutely(key(ttl.String()))
 		h.TTL = ttl
-		if after, err := add(t, c, h, h); err != nil || after[1] != 2 {
+		if after, err := addHits(t, c, h, h); err != nil || after[1] != 2 {
 			t.Errorf("life of %v: %v, %v", ttl, after, err)
 		}
 		left, there := remaining(address)(t, h.Key)
@@ -112,12 +112,12 @@ func TestForeignValues(t *testing.T) {
 		for _, addend := range []int64{1, 0, -1} {
 			h := minutely(key)
 			h.Addend = addend
-			if _, err := add(t, c, h); !fault.Is(err, fault.Unavailable) {
+			if _, err := addHits(t, c, h); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%s, addend %d: %v, want fault.Unavailable", key, addend, err)
 			}
 		}
 	}
-	if after, err := add(t, c, minutely("own")); err != nil || after[0] != 1 {
+	if after, err := addHits(t, c, minutely("own")); err != nil || after[0] != 1 {
 		t.Errorf("afterwards: %v, %v", after, err)
 	}
 }
@@ -125,7 +125,7 @@ func TestForeignValues(t *testing.T) {
 func TestKeysThatCannotStandInACommand(t *testing.T) {
 	c := open(t, settings(given(t)))
 	for _, key := range []string{"", "a b", "a\r\nflush_all", "a\x00", "a\x7f", "ä", strings.Repeat("k", counter.MaxKey+1)} {
-		if _, err := add(t, c, minutely(key)); !fault.Is(err, fault.Internal) {
+		if _, err := addHits(t, c, minutely(key)); !fault.Is(err, fault.Internal) {
 			t.Errorf("key %q: %v, want fault.Internal", key, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestGreatestGiveBack(t *testing.T) {
 	c, h := open(t, settings(given(t))), minutely(keys()("least"))
 	back := h
 	back.Addend = math.MinInt64
-	if after, err := add(t, c, h, back, h); err != nil || fmt.Sprint(after) != "[1 0 1]" {
+	if after, err := addHits(t, c, h, back, h); err != nil || fmt.Sprint(after) != "[1 0 1]" {
 		t.Errorf("%v, %v, want [1 0 1]", after, err)
 	}
 }
@@ -173,7 +173,7 @@ func TestUnlessOverAtRest(t *testing.T) {
 			}
 			all.Wait()
 			look := []counter.Hit{{Key: "beside", TTL: time.Minute}, {Key: "full", TTL: time.Minute}, {Key: "other", TTL: time.Minute}}
-			after, err := add(t, c, look...)
+			after, err := addHits(t, c, look...)
 			wanted := fmt.Sprint([]int{2 * limit, callers * 20, limit})
 			if err != nil || fmt.Sprint(after) != wanted || admitted.Load() != limit {
 				t.Errorf("counted %v, %v, want %s; %d admitted, want %d", after, err, wanted, admitted.Load(), limit)
@@ -199,7 +199,7 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 		t.Error("impatient callers broke the connection")
 	}
 	s.thaw()
-	if after, err := add(t, c, minutely("k")); err != nil || after[0] == 0 {
+	if after, err := addHits(t, c, minutely("k")); err != nil || after[0] == 0 {
 		t.Errorf("afterwards: %v, %v", after, err)
 	}
 }

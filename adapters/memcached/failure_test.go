@@ -78,12 +78,12 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 	cfg := settings(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
-	if _, err := add(t, c, minutely("k")); err != nil {
+	if _, err := addHits(t, c, minutely("k")); err != nil {
 		t.Fatal(err)
 	}
 	s.freeze()
 	for range 30 {
-		if _, err := add(t, c, minutely("k")); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, minutely("k")); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 	}
 	s.thaw()
 	eventually(t, "counting after it goes on", func() bool {
-		_, err := add(t, c, minutely("k"))
+		_, err := addHits(t, c, minutely("k"))
 		return err == nil && c.Connected()
 	})
 }
@@ -119,7 +119,7 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 	cfg := settings(s.address)
 	cfg.Timeout, cfg.MaxIdleConns = time.Second, 1
 	c := open(t, cfg)
-	if _, err := add(t, c, minutely("k")); err != nil {
+	if _, err := addHits(t, c, minutely("k")); err != nil {
 		t.Fatal(err)
 	}
 	s.freeze()
@@ -139,7 +139,7 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 	}
 	s.thaw()
 	eventually(t, "counting after it goes on", func() bool {
-		_, err := add(t, c, minutely("k"))
+		_, err := addHits(t, c, minutely("k"))
 		return err == nil
 	})
 }
@@ -158,7 +158,7 @@ func TestOneNodeAway(t *testing.T) {
 	byNode := map[bool]string{} // a key of the node that stays, and one of the other
 	for i := 0; len(byNode) < 2; i++ {
 		key := keys()(string(rune('a' + i)))
-		if _, err := add(t, c, minutely(key)); err != nil {
+		if _, err := addHits(t, c, minutely(key)); err != nil {
 			t.Fatal(err)
 		}
 		_, there := remaining(stays.address)(t, key)
@@ -166,13 +166,13 @@ func TestOneNodeAway(t *testing.T) {
 	}
 	goes.kill()
 	for range 50 {
-		if _, err := add(t, c, minutely(byNode[true])); err != nil {
+		if _, err := addHits(t, c, minutely(byNode[true])); err != nil {
 			t.Fatalf("a key of the node that stays: %v", err)
 		}
-		if _, err := add(t, c, minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("a key of the node that went: %v, want fault.Unavailable", err)
 		}
-		if _, err := add(t, c, minutely(byNode[true]), minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, minutely(byNode[true]), minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("both keys: %v, want fault.Unavailable", err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestRestartedServerIsFoundAtOnce(t *testing.T) {
 	s := newServer(t).start()
 	c := open(t, settings(s.address))
 	for range 5 {
-		if _, err := add(t, c, minutely("k")); err != nil {
+		if _, err := addHits(t, c, minutely("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.kill()

@@ -184,7 +184,7 @@ func keys() func(string) string {
 	return func(name string) string { return run + name }
 }
 
-func add(t testing.TB, c *memcached.Client, hits ...counter.Hit) ([]uint64, error) {
+func addHits(t testing.TB, c *memcached.Client, hits ...counter.Hit) ([]uint64, error) {
 	t.Helper()
 	after := make([]uint64, len(hits))
 	err := c.Add(t.Context(), hits, after)

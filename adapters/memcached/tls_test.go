@@ -145,13 +145,13 @@ func TestTLSVerification(t *testing.T) {
 	} {
 		cfg := secured(c.server, c.trust)
 		cfg.TLSSkipVerification = c.skip
-		if _, err := add(t, open(t, cfg), minutely("k")); (err == nil) != c.want {
+		if _, err := addHits(t, open(t, cfg), minutely("k")); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	plain := settings(right.address)
 	plain.Timeout = 200 * time.Millisecond
-	if _, err := add(t, open(t, plain), minutely("k")); !fault.Is(err, fault.Unavailable) {
+	if _, err := addHits(t, open(t, plain), minutely("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without TLS: %v, want fault.Unavailable", err)
 	}
 }
@@ -160,11 +160,11 @@ func TestClientCertificate(t *testing.T) {
 	ours, clients := newAuthority(t), newAuthority(t)
 	s := secureServer(t, ours, "127.0.0.1", &clients)
 	cfg := secured(s, ours)
-	if _, err := add(t, open(t, cfg), minutely("k")); !fault.Is(err, fault.Unavailable) {
+	if _, err := addHits(t, open(t, cfg), minutely("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without a certificate: %v, want fault.Unavailable", err)
 	}
 	cfg.TLSClientCert, cfg.TLSClientKey = clients.issue(t, "tollgate")
-	if _, err := add(t, open(t, cfg), minutely("k")); err != nil {
+	if _, err := addHits(t, open(t, cfg), minutely("k")); err != nil {
 		t.Errorf("with a certificate: %v", err)
 	}
 }

@@ -120,7 +120,7 @@ func TestUnavailableWhenTheProcessEnds(t *testing.T) {
 			answer := make(chan error, 1)
 			go func() { answer <- c.Deliver(context.Background(), couriertest.Code(courier.Email, code)) }()
 			if code == "HANG" {
-				kill(t, pid)
+				killPID(t, pid)
 			}
 			if err := <-answer; !fault.Is(err, fault.Unavailable) {
 				t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)

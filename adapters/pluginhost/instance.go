@@ -48,7 +48,7 @@ func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClient
 		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(around))
 	}
 	i := &instance{process: p, client: plugin.NewClient(config), doubts: make(chan struct{}, 1)}
-	abort := context.AfterFunc(limited, p.kill)
+	abort := context.AfterFunc(limited, p.killGroupOnce)
 	err := i.connect(limited, s.kind)
 	if !abort() && err == nil {
 		err = context.Cause(limited) // it came up, and was killed in the same moment
@@ -57,7 +57,7 @@ func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClient
 		return i, nil
 	}
 	late := context.Cause(limited)
-	i.kill()
+	i.killProcess()
 	if late != nil {
 		return nil, late
 	}
@@ -175,14 +175,14 @@ func (i *instance) count(overrun bool) {
 
 // stop lets the plugin end by itself, and kills it if it does not.
 func (i *instance) stop() {
-	timer := time.AfterFunc(stopGrace, i.process.kill)
+	timer := time.AfterFunc(stopGrace, i.process.killGroupOnce)
 	defer timer.Stop()
 	i.end()
 }
 
-// kill ends the plugin at once. The process goes first: go-plugin would otherwise ask it to end, and wait for an answer.
-func (i *instance) kill() {
-	i.process.kill()
+// killProcess ends the plugin at once. The process goes first: go-plugin would otherwise ask it to end, and wait for an answer.
+func (i *instance) killProcess() {
+	i.process.killGroupOnce()
 	i.end()
 }
 

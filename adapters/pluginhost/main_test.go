@@ -184,7 +184,7 @@ func freeze(t *testing.T, pid int) {
 	})
 }
 
-func kill(t *testing.T, pid int) {
+func killPID(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

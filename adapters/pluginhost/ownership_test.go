@@ -81,7 +81,7 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 	if err := checker.Check(t.Context(), claim("npm", "weather")); err != nil {
 		t.Fatal(err)
 	}
-	kill(t, only(t, host).PID)
+	killPID(t, only(t, host).PID)
 	within(t, "failure", func() bool { return only(t, host).State == pluginhost.Failed })
 	if err := checker.Check(t.Context(), claim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)

@@ -114,8 +114,8 @@ func (p *process) release(held bool) {
 	p.reaped = true
 }
 
-// kill ends the process and what it has started; also before it starts, and more than once.
-func (p *process) kill() {
+// killGroupOnce ends the process and what it has started; also before it starts, and more than once.
+func (p *process) killGroupOnce() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.killed = true
@@ -174,7 +174,7 @@ func (p *process) Wait(context.Context) error {
 
 // Kill is kill.
 func (p *process) Kill(context.Context) error {
-	p.kill()
+	p.killGroupOnce()
 	return nil
 }
 

@@ -99,7 +99,7 @@ func (s *supervisor) runOnce(ctx context.Context) error {
 		return nil
 	}
 	s.lost(err)
-	i.kill()
+	i.killProcess()
 	return err
 }
 

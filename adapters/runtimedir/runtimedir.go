@@ -43,7 +43,7 @@ func (d *Directory) Missing() bool {
 // Load implements rulesource.Source: every .yaml and .yml file, also in folders
 // below, in the order of their paths.
 func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
-	found, err := d.load(ctx)
+	found, err := d.readDirectory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (d *Directory) Load(ctx context.Context) ([]ruleset.Source, error) {
 // of their names, and of what is taken in a file, but looks wrong. Its error is
 // fault.NotFound where no file has the name of a rule file.
 func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error) {
-	found, err := d.load(ctx)
+	found, err := d.readDirectory(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,8 +68,8 @@ func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error
 	return found.sources, found.warnings(), nil
 }
 
-// load reads the directory.
-func (d *Directory) load(ctx context.Context) (*walker, error) {
+// readDirectory reads the directory.
+func (d *Directory) readDirectory(ctx context.Context) (*walker, error) {
 	path := d.config.Path()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)

@@ -74,7 +74,7 @@ type reader struct {
 // same as before applies nothing, so that each refused configuration is reported
 // once. It reports whether something may become readable by itself.
 func (r *reader) read(ctx context.Context) (again bool, err error) {
-	found, err := r.directory.load(ctx)
+	found, err := r.directory.readDirectory(ctx)
 	switch {
 	case err == nil:
 		r.missing = false

@@ -109,7 +109,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.run(ctx)
+		s.sendUntilDone(ctx)
 	}()
 	<-ctx.Done()
 	select {
@@ -120,7 +120,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sink) run(ctx context.Context) {
+func (s *Sink) sendUntilDone(ctx context.Context) {
 	ticker := time.NewTicker(s.interval)
 	defer ticker.Stop()
 	for {

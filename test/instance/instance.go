@@ -31,7 +31,7 @@ func Build(root, dir string, race bool, packages ...string) error {
 		if filepath.Dir(pkg) == "plugins" {
 			target = filepath.Join(dir, pkg)
 		}
-		if err := build(root, race, "-o", target, "./"+pkg); err != nil {
+		if err := runBuild(root, race, "-o", target, "./"+pkg); err != nil {
 			return err
 		}
 	}
@@ -61,10 +61,10 @@ func BuildChanged(root, dir string, race bool, pkg string, files map[string]stri
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		return fmt.Errorf("write the overlay: %w", err)
 	}
-	return build(root, race, "-overlay", list, "-o", filepath.Join(dir, filepath.Base(pkg)), "./"+pkg)
+	return runBuild(root, race, "-overlay", list, "-o", filepath.Join(dir, filepath.Base(pkg)), "./"+pkg)
 }
 
-func build(root string, race bool, args ...string) error {
+func runBuild(root string, race bool, args ...string) error {
 	if race {
 		args = append([]string{"-race"}, args...)
 	}

@@ -98,7 +98,7 @@ func (l *Connections) CloseUnused(finished <-chan struct{}) {
 	ticker := time.NewTicker(unusedInterval)
 	defer ticker.Stop()
 	for {
-		l.closeUnused()
+		l.closeUnusedNow()
 		select {
 		case <-finished:
 			return
@@ -107,7 +107,7 @@ func (l *Connections) CloseUnused(finished <-chan struct{}) {
 	}
 }
 
-func (l *Connections) closeUnused() {
+func (l *Connections) closeUnusedNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {

@@ -59,7 +59,7 @@ func TestCloseUnused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l.closeUnused()
+			l.closeUnusedNow()
 			if _, err := io.WriteString(server, "x"); errors.Is(err, net.ErrClosed) != c.closed {
 				t.Errorf("writing to the connection: %v, want it closed: %t", err, c.closed)
 			}

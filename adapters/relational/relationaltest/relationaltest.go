@@ -36,7 +36,7 @@ func Databases(t *testing.T) map[string]func(t *testing.T) *relational.DB {
 		migrateTemplate(t, address, template)
 		all[string(relational.PostgreSQL)] = func(t *testing.T) *relational.DB {
 			t.Helper()
-			return openPostgres(t, within(t, address, createDatabase(t, address, template)))
+			return openPostgresAt(t, within(t, address, createDatabase(t, address, template)))
 		}
 	}
 	return all
@@ -73,7 +73,7 @@ func Postgres(t testing.TB) (address string) {
 // OpenPostgres opens the database at the URL until the test ends.
 func OpenPostgres(t testing.TB, address string) *relational.DB {
 	t.Helper()
-	return openPostgres(t, address)
+	return openPostgresAt(t, address)
 }
 
 // PostgresConfig returns the settings of tests.
@@ -84,7 +84,7 @@ func PostgresConfig(address string) postgres.Config {
 	}
 }
 
-func openPostgres(t testing.TB, address string) *relational.DB {
+func openPostgresAt(t testing.TB, address string) *relational.DB {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
 	if err != nil {

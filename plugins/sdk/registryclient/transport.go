@@ -202,11 +202,11 @@ func (b *Base) refusedBy(response *http.Response) error {
 // RetryAfter returns how long a registry asks to wait in the header of its answer, at most a day; 0 where it does not say. It is
 // for plugins that make requests of their own; the errors of [Base] have it already.
 func RetryAfter(header http.Header) time.Duration {
-	return retryAfter(header.Get("Retry-After"), time.Now())
+	return parseRetryAfter(header.Get("Retry-After"), time.Now())
 }
 
-// retryAfter reads the header of that name, in both forms of RFC 9110; 0 for what is neither, or past.
-func retryAfter(value string, now time.Time) time.Duration {
+// parseRetryAfter reads the header of that name, in both forms of RFC 9110; 0 for what is neither, or past.
+func parseRetryAfter(value string, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, most)

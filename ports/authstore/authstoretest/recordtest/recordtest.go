@@ -62,10 +62,10 @@ func Address() *rapid.Generator[netip.Addr] {
 // stored or the suite fails.
 func Whole(t *testing.T, sample any) {
 	t.Helper()
-	whole(t, reflect.ValueOf(sample))
+	requireNonZero(t, reflect.ValueOf(sample))
 }
 
-func whole(t *testing.T, v reflect.Value) {
+func requireNonZero(t *testing.T, v reflect.Value) {
 	t.Helper()
 	for i := range v.NumField() {
 		field, name := v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name
@@ -73,7 +73,7 @@ func whole(t *testing.T, v reflect.Value) {
 		case field.IsZero():
 			t.Errorf("the sample has no %s", name)
 		case field.Kind() == reflect.Struct && field.Type().NumField() > 0 && field.Type().Field(0).IsExported():
-			whole(t, field)
+			requireNonZero(t, field)
 		}
 	}
 }
