@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -130,6 +131,10 @@ func (r *reader) write(name, content string, mode os.FileMode) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
+	// Another test may start a process meanwhile. The child would have the file open for writing until its
+	// exec, and a program that is open for writing cannot be run ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(content), mode); err != nil {
 		r.t.Fatal(err)
 	}
