@@ -275,7 +275,7 @@ func TestReadyWithRules(t *testing.T) {
 		write(t, file, rules)
 		await(t, "readiness", func() bool { return call(t, "GET", s.api+"/ready", nil).status == http.StatusOK })
 		write(t, file, "domain: broken\ndescriptors: [{}]\n")
-		await(t, "a refusal", func() bool { return strings.Contains(s.process.Log(), "the one before stays in force") })
+		await(t, "a refusal", func() bool { return strings.Contains(s.process.Log(), "the previous one stays in force") })
 		call(t, "GET", s.api+"/ready", nil).want(t, http.StatusOK)
 
 		if err := os.RemoveAll(e.rules); err != nil {

@@ -79,7 +79,7 @@ func TestConditions(t *testing.T) {
 		if got, err := w.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
 			t.Errorf("%s: the version is %+v (%v)", name, got, err)
 		}
-		if n := len(w.authority.acts); n != 1 || !strings.Contains(w.authority.acts[0].Reason, "condition of If-Match") {
+		if n := len(w.authority.acts); n != 1 || !strings.Contains(w.authority.acts[0].Reason, "precondition in If-Match") {
 			t.Errorf("%s: the audit log holds %+v, want the refusal", name, w.authority.acts)
 		}
 		wantKind := map[string]fault.Kind{"publish": fault.Conflict}

@@ -302,7 +302,7 @@ func errWritesOff(what string) error {
 }
 
 func errStale() error {
-	return fault.New(fault.Stale, "", "the condition of If-Match or If-None-Match is not met: the version or list in the registry is another one; read it again")
+	return fault.New(fault.Stale, "", "the precondition in If-Match or If-None-Match failed: the version or list in the registry has changed; read it again")
 }
 
 func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }
