@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
-	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
@@ -26,16 +26,16 @@ import (
 // Operator is what operator commands work with: the records of the service,
 // which may run meanwhile.
 type Operator struct {
-	People   *people.Service
-	Devices  *devices.Operator
-	Trail    *audit.Trail
-	Accounts authstore.Accounts
-	Grants   registrystore.Grants
-	Permit   *permit.Operator
-	Methods  methodstore.Store
-	Curate   *curate.Operator
-	Transfer *transfer.Mover
-	Issuer   auth.Issuer // of authenticators
+	People        *people.Service
+	Devices       *devices.Operator
+	Trail         *audit.Trail
+	Accounts      authstore.Accounts
+	Grants        registrystore.Grants
+	GrantChanges  *grants.Operator
+	Methods       methodstore.Store
+	MethodChanges *manage.Operator
+	Transfer      *transfer.Mover
+	Issuer        auth.Issuer // of authenticators
 }
 
 // OpenOperator opens the records that there are, and brings their schema up to

@@ -30,15 +30,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
-	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/plugins/setup"
@@ -59,7 +58,7 @@ var settingsSet = wire.NewSet(
 // operationsSet provides the use cases of operators.
 var operationsSet = wire.NewSet(
 	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"),
-	permit.New, wire.Struct(new(permit.Ports), "*"), curate.New, wire.Struct(new(curate.Ports), "*"),
+	grants.New, wire.Struct(new(grants.Ports), "*"), manage.New, wire.Struct(new(manage.Ports), "*"),
 	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.RecorderSet,
 )
 
@@ -114,11 +113,10 @@ func packageChecks(p settings.Packages, parts Parts, host *pluginhost.Host, r me
 }
 
 // recordSet provides the stores.
-var recordSet = wire.NewSet(relational.Set, wire.Bind(new(listing.Methods), new(*relational.Methods)))
+var recordSet = wire.NewSet(relational.Set, wire.Bind(new(methodsapi.Lister), new(*relational.Methods)))
 
 // methodsSet gives the methods listing.
 var methodsSet = wire.NewSet(
-	listing.New, wire.Bind(new(methodsapi.Lister), new(*listing.Lister)),
 	usageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)),
 	methodsapi.New,
 )

@@ -30,13 +30,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
-	"github.com/tollgate-dev/tollgate/core/catalogue/listing"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
@@ -374,9 +373,8 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
-	lister := listing.New(methods)
 	counter := usageCounter(wiringApiStore, clock, rateLimit)
-	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
+	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
 	retentionPorts := retention.Ports{
@@ -814,9 +812,8 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
-	lister := listing.New(methods)
 	counter := usageCounter(wiringApiStore, clock, rateLimit)
-	methodsapiAPI := methodsapi.New(methodsapiConfig, lister, counter, clock, log)
+	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	settingsRetention := s.Retention
 	config5 := retentionConfig(settingsRetention, auth)
 	retentionPorts := retention.Ports{
@@ -1058,21 +1055,21 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
-	grants := relational.NewGrants(db)
+	relationalGrants := relational.NewGrants(db)
 	recorder := inprocess.NewRecorder(trail)
-	permitPorts := permit.Ports{
+	grantsPorts := grants.Ports{
 		Transactions: runner,
-		Grants:       grants,
+		Grants:       relationalGrants,
 		Recorder:     recorder,
 	}
-	permitOperator := permit.New(permitPorts)
+	grantsOperator := grants.New(grantsPorts)
 	methods := relational.NewMethods(db)
-	curatePorts := curate.Ports{
+	managePorts := manage.Ports{
 		Transactions: runner,
 		Methods:      methods,
 		Recorder:     recorder,
 	}
-	curateOperator := curate.New(curatePorts)
+	manageOperator := manage.New(managePorts)
 	relationalConfig := s.Servers
 	servers := relational.NewServers(db, relationalConfig)
 	transferPorts := transfer.Ports{
@@ -1086,16 +1083,16 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
-		People:   peopleService,
-		Devices:  operator,
-		Trail:    trail,
-		Accounts: accounts,
-		Grants:   grants,
-		Permit:   permitOperator,
-		Methods:  methods,
-		Curate:   curateOperator,
-		Transfer: mover,
-		Issuer:   issuer,
+		People:        peopleService,
+		Devices:       operator,
+		Trail:         trail,
+		Accounts:      accounts,
+		Grants:        relationalGrants,
+		GrantChanges:  grantsOperator,
+		Methods:       methods,
+		MethodChanges: manageOperator,
+		Transfer:      mover,
+		Issuer:        issuer,
 	}
 	return wiringOperator, func() {
 		cleanup()

@@ -59,13 +59,13 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 
 func newGrantAdd(p process) *cobra.Command {
 	return newGrantChange(p, "add", "Allow a person to publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return op.Permit.Give(c.Context(), g)
+		return op.GrantChanges.Add(c.Context(), g)
 	})
 }
 
 func newGrantRemove(p process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return notFound(op.Permit.TakeBack(c.Context(), g), "there is no such grant")
+		return notFound(op.GrantChanges.Remove(c.Context(), g), "there is no such grant")
 	})
 }
 

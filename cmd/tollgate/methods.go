@@ -66,7 +66,7 @@ func newMethodsAdd(p process) *cobra.Command {
 			return err
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			if err := op.Curate.Add(c.Context(), checked); err != nil {
+			if err := op.MethodChanges.Add(c.Context(), checked); err != nil {
 				return err
 			}
 			return o.print(p.stdout, methodTable([]catalogue.Method{checked}))
@@ -92,7 +92,7 @@ func newMethodsRemove(p process) *cobra.Command {
 				return fmt.Errorf("ID %q is not a whole number", args[0])
 			}
 			return withOperator(c, p, func(op *wiring.Operator) error {
-				return notFound(op.Curate.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
+				return notFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
 			})
 		},
 	}
@@ -130,7 +130,7 @@ func newMethodsImport(p process) *cobra.Command {
 			return fmt.Errorf("%s: %s", args[0], sentence(err))
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			if err := op.Curate.Import(c.Context(), methods, replace); err != nil {
+			if err := op.MethodChanges.Import(c.Context(), methods, replace); err != nil {
 				return err
 			}
 			return o.print(p.stdout, methodTable(methods))

@@ -42,7 +42,7 @@ func ParsePattern(s string) (Pattern, error) {
 		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
 	case strings.Contains(prefix, "*"):
 		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a \"*\" that is not at the end", quote(s))
-	case strings.ContainsFunc(prefix, neverInName):
+	case strings.ContainsFunc(prefix, notInFullName):
 		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a character that no server name has", quote(s))
 	case !wild && !isNamespaced(s):
 		return Pattern{}, fault.Newf(fault.Invalid, "",
@@ -67,9 +67,4 @@ type Grant struct {
 	Holder  Holder
 	Action  Action
 	Pattern Pattern
-}
-
-// neverInName reports whether no server name contains the character.
-func neverInName(r rune) bool {
-	return notIdentifier(r) && r != '.' && r != '_' && r != '/'
 }

@@ -71,16 +71,23 @@ func nameProblem(s string) *problem {
 func isNamespaced(s string) bool {
 	namespace, name, _ := strings.Cut(s, "/")
 	return namespace != "" && name != "" &&
-		!strings.ContainsFunc(namespace, func(r rune) bool { return notIdentifier(r) && r != '.' }) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return notIdentifier(r) && r != '.' && r != '_' })
+		!strings.ContainsFunc(namespace, func(r rune) bool { return r == '_' || notInName(r) }) &&
+		!strings.ContainsFunc(name, notInName)
 }
 
-// InNames reports whether a name can contain the text s. It checks the characters, the length and
-// the number of slashes. The empty text is accepted.
-func InNames(s string) bool {
-	return len(s) <= MaxName && strings.Count(s, "/") <= 1 &&
-		!strings.ContainsFunc(s, neverInName)
+// CanBeInName reports whether a name can contain the text s. It checks the characters, the length
+// and the number of slashes. The empty text is accepted.
+func CanBeInName(s string) bool {
+	return len(s) <= MaxName && strings.Count(s, "/") <= 1 && !strings.ContainsFunc(s, notInFullName)
 }
+
+// notInName reports whether the part of a name after its slash must not contain r.
+func notInName(r rune) bool {
+	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '.' && r != '_' && r != '-'
+}
+
+// notInFullName reports whether a name must not contain r.
+func notInFullName(r rune) bool { return r != '/' && notInName(r) }
 
 // versionProblem is the rule of versions (contract ).
 func versionProblem(s string) *problem {

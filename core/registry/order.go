@@ -1,5 +1,7 @@
 package registry
 
+import "golang.org/x/mod/semver"
+
 // Outranks reports whether a, rather than b, is the latest of the two versions of one server
 // (contract R-22). A version that is not deleted ranks above a deleted one, and a semantic version
 // above another one. Two semantic versions compare by precedence; if that is equal, and for two
@@ -7,10 +9,10 @@ package registry
 // of a server are published at the same time.
 func Outranks(a, b Release) bool { return rankOf(a).ranksAbove(rankOf(b)) }
 
-// ranked is a release with its version split for comparison.
+// ranked is a release with its version in the form that is compared.
 type ranked struct {
 	release  Release
-	semver   semver
+	version  string
 	semantic bool
 }
 
@@ -27,7 +29,7 @@ func (a ranked) ranksAbove(b ranked) bool {
 		return a.semantic
 	}
 	if a.semantic {
-		if c := a.semver.compare(b.semver); c != 0 {
+		if c := semver.Compare(a.version, b.version); c != 0 {
 			return c > 0
 		}
 	}

@@ -67,7 +67,7 @@ func parseFilters(q Query) (filters, error) {
 // contains the search text, or the version is not valid.
 func (f filters) storeQuery() (registrystore.Query, bool) {
 	q := registrystore.Query{Search: f.search, UpdatedSince: f.since, Deleted: f.deleted}
-	if !registry.InNames(f.search) {
+	if !registry.CanBeInName(f.search) {
 		return q, false
 	}
 	switch f.version {

@@ -1,7 +1,7 @@
-// Package curate holds the use cases of operators that change the methods of the listing. Every
+// Package manage holds the use cases of operators that change the methods of the listing. Every
 // change is recorded in the audit log. Package catalogue has the rules of a method; the reader of a
 // file of methods is an adapter.
-package curate
+package manage
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package permit holds the use cases of operators for grants: who may change which servers. Every
+// Package grants holds the use cases of operators for grants: who may change which servers. Every
 // change is recorded in the audit log. Package publish enforces the grants.
-package permit
+package grants
 
 import (
 	"context"
@@ -26,10 +26,10 @@ type Operator struct{ ports Ports }
 // New returns an operator.
 func New(p Ports) *Operator { return &Operator{p} }
 
-// Give adds a grant, which applies from the next request on. An existing grant stays as it is,
+// Add adds a grant, which applies from the next request on. An existing grant stays as it is,
 // without an audit event; the store decides which of two concurrent calls adds it. It returns
 // fault.Unavailable when the database fails.
-func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
+func (o *Operator) Add(ctx context.Context, g registry.Grant) error {
 	held := false
 	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		err := o.ports.Grants.Add(ctx, g)
@@ -44,9 +44,9 @@ func (o *Operator) Give(ctx context.Context, g registry.Grant) error {
 	return err
 }
 
-// TakeBack removes a grant, from the next request on. It returns fault.NotFound when the holder
+// Remove removes a grant, from the next request on. It returns fault.NotFound when the holder
 // does not have the grant, fault.Unavailable when the database fails.
-func (o *Operator) TakeBack(ctx context.Context, g registry.Grant) error {
+func (o *Operator) Remove(ctx context.Context, g registry.Grant) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		if err := o.ports.Grants.Remove(ctx, g); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package curate_test
+package manage_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
-	"github.com/tollgate-dev/tollgate/core/catalogue/curate"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -42,14 +42,14 @@ func newRecord(action string, m catalogue.Method) authority.MethodChange {
 }
 
 // newOperator returns an operator of a listing with the given methods.
-func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method) (*curate.Operator, *records.Methods) {
+func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method) (*manage.Operator, *records.Methods) {
 	t.Helper()
 	db := records.New()
 	store := records.NewMethods(db)
 	if err := store.Put(t.Context(), methods, true); err != nil {
 		t.Fatal(err)
 	}
-	return curate.New(curate.Ports{Transactions: db, Methods: store, Recorder: trail}), store
+	return manage.New(manage.Ports{Transactions: db, Methods: store, Recorder: trail}), store
 }
 
 func TestEveryChangeIsRecorded(t *testing.T) {

@@ -1,4 +1,4 @@
-package permit_test
+package grants_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -38,21 +38,21 @@ func grant(t *testing.T) registry.Grant {
 
 func TestEveryChangeIsRecorded(t *testing.T) {
 	db, trail := records.New(), &fakeRecorder{}
-	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Recorder: trail})
+	store := records.NewGrants(db)
+	o := grants.New(grants.Ports{Transactions: db, Grants: store, Recorder: trail})
 	for range 2 { // the second time there is nothing to change
-		if err := o.Give(t.Context(), grant(t)); err != nil {
+		if err := o.Add(t.Context(), grant(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if held, err := grants.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
+	if held, err := store.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	if err := o.TakeBack(t.Context(), grant(t)); err != nil {
+	if err := o.Remove(t.Context(), grant(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.TakeBack(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
-		t.Errorf("taken back again: %v", err)
+	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("removed again: %v", err)
 	}
 	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
 	back := want
@@ -65,21 +65,21 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 // TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
 	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "", "away")}
-	grants := records.NewGrants(db)
-	o := permit.New(permit.Ports{Transactions: db, Grants: grants, Recorder: trail})
-	if err := o.Give(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Give = %v", err)
+	store := records.NewGrants(db)
+	o := grants.New(grants.Ports{Transactions: db, Grants: store, Recorder: trail})
+	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Add = %v", err)
 	}
-	if held, err := grants.Of(t.Context(), ada); err != nil || len(held) != 0 {
+	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 0 {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	if err := grants.Add(t.Context(), grant(t)); err != nil {
+	if err := store.Add(t.Context(), grant(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.TakeBack(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("TakeBack = %v", err)
+	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Remove = %v", err)
 	}
-	if held, err := grants.Of(t.Context(), ada); err != nil || len(held) != 1 {
+	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 1 {
 		t.Errorf("held are %v (%v)", held, err)
 	}
 }
