@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -20,7 +20,7 @@ import (
 // newNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
 // NOTICES is off or no courier is configured.
 func newNotifier(
-	a settings.Auth, b setup.Brand, c stepup.Couriers, p noticePorts,
+	a settings.Auth, b couriersettings.Brand, c stepup.Couriers, p noticePorts,
 ) *notices.Notifier {
 	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
 	var notifier *notices.Notifier

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -229,7 +229,7 @@ func (a api) probes(p Parts) []rest.Probe {
 		list = append(list, rest.Probe{
 			Name:    plugin.Name,
 			Check:   func(context.Context) error { return a.works(plugin.Name) },
-			Covered: plugin.Kind == string(wire.Ownership) && a.Packages.Level() != publish.ChecksEnforce,
+			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Packages.Level() != publish.ChecksEnforce,
 		})
 	}
 	return list

@@ -40,7 +40,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -85,7 +85,7 @@ func signInConfig(a settings.Auth) signin.Config { return a.SignIn() }
 
 func credentialsConfig(a settings.Auth) credentials.Config { return a.Credentials() }
 
-func brand(s settings.Settings) setup.Brand { return s.Email.Brand }
+func brand(s settings.Settings) couriersettings.Brand { return s.Email.Brand }
 
 func stepUpConfig(a settings.Auth) stepup.Config { return a.StepUp() }
 

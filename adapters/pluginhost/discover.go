@@ -13,7 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
 const (
@@ -27,7 +27,7 @@ var pluginName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 // spec is what is known of a plugin before it starts.
 type spec struct {
 	name   string
-	kind   wire.Kind
+	kind   pluginclient.Kind
 	path   string
 	sum    []byte   // SHA-256 that the binary must have; nil for any
 	env    []string // KEY=VALUE
@@ -82,12 +82,12 @@ func scan(cfg Config, log *logrus.Entry) ([]spec, error) {
 }
 
 // kindOf tells a plugin's kind by its name.
-func kindOf(name string) (wire.Kind, bool) {
+func kindOf(name string) (pluginclient.Kind, bool) {
 	switch {
 	case strings.HasPrefix(name, "otp-"):
-		return wire.Courier, true
+		return pluginclient.Courier, true
 	case strings.HasPrefix(name, "pkg-"):
-		return wire.Ownership, true
+		return pluginclient.Ownership, true
 	}
 	return "", false
 }

@@ -34,7 +34,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
 // Fields of the host's log lines about a plugin.
@@ -131,7 +131,7 @@ func (h *Host) start(ctx context.Context, v *supervisor) {
 func (h *Host) Courier(name string) (*Courier, error) {
 	var couriers []string
 	for _, v := range h.plugins {
-		if v.spec.kind != wire.Courier {
+		if v.spec.kind != pluginclient.Courier {
 			continue
 		}
 		if v.spec.name == name {
@@ -151,7 +151,7 @@ func (h *Host) Courier(name string) (*Courier, error) {
 func (h *Host) Ownership() *Checker {
 	c := &Checker{}
 	for _, v := range h.plugins {
-		if v.spec.kind == wire.Ownership {
+		if v.spec.kind == pluginclient.Ownership {
 			v.begin()
 			c.plugins = append(c.plugins, v)
 		}
@@ -195,7 +195,7 @@ func (h *Host) Close() {
 	}
 }
 
-// bareConn is the host's side of the protocol: package wire does the talking.
+// bareConn is the host's side of the protocol: package pluginclient does the talking.
 type bareConn struct{}
 
 // GRPCServer refuses: the host serves nothing to plugins.

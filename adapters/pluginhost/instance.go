@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
 const (
@@ -28,7 +28,7 @@ type instance struct {
 	process     *process
 	client      *plugin.Client
 	conn        *grpc.ClientConn
-	description wire.Description
+	description pluginclient.Description
 
 	doubts   chan struct{} // a call takes long: check the plugin now
 	overruns atomic.Int32
@@ -89,7 +89,7 @@ func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 }
 
 // connect has go-plugin start the process and shake hands, and asks the plugin what it is.
-func (i *instance) connect(ctx context.Context, kind wire.Kind) error {
+func (i *instance) connect(ctx context.Context, kind pluginclient.Kind) error {
 	protocol, err := i.client.Client()
 	if err != nil {
 		return fmt.Errorf("handshake: %w", err)
@@ -103,10 +103,10 @@ func (i *instance) connect(ctx context.Context, kind wire.Kind) error {
 		return fmt.Errorf("connection is a %T", open)
 	}
 	i.conn = conn
-	if err := wire.Healthy(ctx, conn); err != nil {
+	if err := pluginclient.Healthy(ctx, conn); err != nil {
 		return err
 	}
-	i.description, err = wire.Describe(ctx, conn)
+	i.description, err = pluginclient.Describe(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (i *instance) watch(ctx context.Context, interval, timeout time.Duration) e
 func (i *instance) probe(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return wire.Healthy(ctx, i.conn)
+	return pluginclient.Healthy(ctx, i.conn)
 }
 
 // cause prefers the end of the process, if it has ended, to what followed from it.

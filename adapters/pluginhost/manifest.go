@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
 const (
@@ -127,16 +127,16 @@ func (f pluginForm) spec(cfg Config) (spec, error) {
 	return s, errors.Join(wrong[:]...)
 }
 
-func (f pluginForm) kind() (wire.Kind, error) {
-	switch kind := wire.Kind(f.Kind); kind {
-	case wire.Courier, wire.Ownership:
+func (f pluginForm) kind() (pluginclient.Kind, error) {
+	switch kind := pluginclient.Kind(f.Kind); kind {
+	case pluginclient.Courier, pluginclient.Ownership:
 		return kind, nil
 	case "":
 		if kind, ok := kindOf(f.Name); ok {
 			return kind, nil
 		}
 	}
-	return "", fmt.Errorf("kind must be %s or %s; it may be left out for names that begin with otp- or pkg-", wire.Courier, wire.Ownership)
+	return "", fmt.Errorf("kind must be %s or %s; it may be left out for names that begin with otp- or pkg-", pluginclient.Courier, pluginclient.Ownership)
 }
 
 func (f pluginForm) path(dir string) (string, error) {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
@@ -26,10 +26,10 @@ func (c *Courier) Deliver(ctx context.Context, m courier.Message) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	err := c.plugin.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d wire.Description) error {
-		return wire.Deliver(ctx, conn, d, m)
+	err := c.plugin.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
+		return pluginclient.Deliver(ctx, conn, d, m)
 	})
-	return answered(ctx, err, wire.Undelivered)
+	return answered(ctx, err, pluginclient.Undelivered)
 }
 
 // Channels lists the channels that the plugin serves; empty until it has first run.
@@ -52,10 +52,10 @@ func (c *Checker) Check(ctx context.Context, claim ownership.Claim) error {
 	if err != nil {
 		return err
 	}
-	err = v.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d wire.Description) error {
-		return wire.Check(ctx, conn, d, claim)
+	err = v.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
+		return pluginclient.Check(ctx, conn, d, claim)
 	})
-	return answered(ctx, err, wire.Unchecked)
+	return answered(ctx, err, pluginclient.Unchecked)
 }
 
 // pick returns the plugin for a registry type. Plugins that are coming up for the first time are waited for; one that never came
@@ -63,14 +63,14 @@ func (c *Checker) Check(ctx context.Context, claim ownership.Claim) error {
 func (c *Checker) pick(ctx context.Context, registryType string) (*supervisor, error) {
 	for _, v := range c.plugins {
 		if err := c.settled(ctx, v); err != nil {
-			return nil, wire.Unchecked(err)
+			return nil, pluginclient.Unchecked(err)
 		}
 		d := v.described()
 		if d == nil && v.spec.name == "pkg-"+registryType || d != nil && slices.Contains(d.RegistryTypes, registryType) {
 			return v, nil
 		}
 	}
-	return nil, wire.UnsupportedType(registryType, c.Types())
+	return nil, pluginclient.UnsupportedType(registryType, c.Types())
 }
 
 func (c *Checker) settled(ctx context.Context, v *supervisor) error {
@@ -91,7 +91,7 @@ func (c *Checker) Types() []string {
 	return slices.Compact(types)
 }
 
-// answered makes a fault of every error: those of package wire are one already, the others mean that the plugin could not be
+// answered makes a fault of every error: those of package pluginclient are one already, the others mean that the plugin could not be
 // called. The end of the caller's context is kept findable.
 func answered(ctx context.Context, err error, unavailable func(error) *fault.Error) error {
 	if err == nil {

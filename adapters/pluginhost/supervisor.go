@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/adapters/pause"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
 // State is where a plugin stands.
@@ -55,7 +55,7 @@ type supervisor struct {
 	mu          sync.Mutex
 	state       State
 	current     *instance
-	description *wire.Description // of the last run, kept over restarts
+	description *pluginclient.Description // of the last run, kept over restarts
 	restarts    int
 	lastErr     error
 	retryAt     time.Time
@@ -104,14 +104,14 @@ func (s *supervisor) runOnce(ctx context.Context) error {
 }
 
 // use calls the plugin, bounded by the call deadline. The error is that of call, or why the plugin cannot be called.
-func (s *supervisor) use(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, wire.Description) error) error {
+func (s *supervisor) use(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
 	began := time.Now()
 	err := s.bounded(ctx, call)
 	s.calls.ended(ctx, began, err)
 	return err
 }
 
-func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, wire.Description) error) error {
+func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
 	began := time.Now()
 	limited, cancel := context.WithDeadline(ctx, began.Add(s.spec.limits.call))
 	defer cancel()
@@ -186,7 +186,7 @@ func (s *supervisor) settle(ctx context.Context) error {
 }
 
 // described returns what the plugin said of itself when it last ran; nil if it never did.
-func (s *supervisor) described() *wire.Description {
+func (s *supervisor) described() *pluginclient.Description {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.description

@@ -8,8 +8,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
 // version is set by the build.
@@ -25,7 +25,7 @@ func main() {
 }
 
 func open() (*post, error) {
-	settings, err := env.ParseAs[setup.Email]()
+	settings, err := env.ParseAs[couriersettings.Email]()
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
 // mechanisms are the ways to sign in, the best first. NTLM and the like are left out. The library sends a password in clear over
@@ -26,17 +26,17 @@ var mechanisms = []gomail.SMTPAuthType{
 // post hands messages to a mail server. Each has a connection of its own: codes are few, and a connection that is kept may be
 // dead when it is needed.
 type post struct {
-	settings setup.Email
+	settings couriersettings.Email
 	words    *wording
 	security *tls.Config
 }
 
 // newPost checks the settings and the templates; it does not connect.
-func newPost(settings setup.Email) (*post, error) {
+func newPost(settings couriersettings.Email) (*post, error) {
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	roots, err := setup.Roots(settings.CAFile)
+	roots, err := couriersettings.Roots(settings.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("SMTP_CA_FILE: %w", err)
 	}
@@ -79,7 +79,7 @@ func (p *post) letter(m sdk.Message) (*gomail.Msg, error) {
 		return nil, errors.New("the recipient is not an e-mail address")
 	}
 	w, err := p.words.of(content{
-		Product: p.settings.Brand.Name, Code: m.Code, Minutes: setup.Minutes(time.Until(m.ExpiresAt)), Subject: m.Subject, Text: m.Text,
+		Product: p.settings.Brand.Name, Code: m.Code, Minutes: couriersettings.Minutes(time.Until(m.ExpiresAt)), Subject: m.Subject, Text: m.Text,
 	}, m.Kind)
 	if err != nil {
 		return nil, err
@@ -126,9 +126,9 @@ func (p *post) options(ctx context.Context) []gomail.Option {
 		gomail.WithDialContextFunc(p.dialer(ctx)), gomail.WithoutNoop(),
 	}
 	switch p.settings.Security {
-	case setup.TLS:
+	case couriersettings.TLS:
 		options = append(options, gomail.WithSSL())
-	case setup.Plain:
+	case couriersettings.Plain:
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
 	default:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
@@ -144,7 +144,7 @@ func (p *post) options(ctx context.Context) []gomail.Option {
 func (p *post) dialer(delivery context.Context) gomail.DialContextFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		dial := (&net.Dialer{}).DialContext
-		if p.settings.Security == setup.TLS {
+		if p.settings.Security == couriersettings.TLS {
 			dial = (&tls.Dialer{Config: p.security}).DialContext
 		}
 		conn, err := dial(ctx, network, address)

@@ -15,14 +15,14 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/emersion/go-smtp"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
 // settingsOf are the settings for a server, read as the program reads them.
-func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) setup.Email {
+func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) couriersettings.Email {
 	t.Helper()
 	all := map[string]string{
 		"SMTP_HOST": "127.0.0.1", "SMTP_PORT": s.Port, "SMTP_CA_FILE": s.CAFile, "SMTP_FROM": "tollgate@example.com",
@@ -30,7 +30,7 @@ func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) s
 	for name, value := range environ {
 		all[name] = value
 	}
-	settings, err := env.ParseAsWithOptions[setup.Email](env.Options{Environment: all})
+	settings, err := env.ParseAsWithOptions[couriersettings.Email](env.Options{Environment: all})
 	if err != nil {
 		t.Fatal(err)
 	}

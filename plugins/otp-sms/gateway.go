@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
 const (
@@ -34,14 +34,14 @@ var number = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
 
 // gateway hands messages to an HTTP gateway.
 type gateway struct {
-	settings setup.SMS
+	settings couriersettings.SMS
 	url      *url.URL
 	header   http.Header
 	client   *http.Client
 }
 
 // newGateway checks the settings; it does not connect.
-func newGateway(settings setup.SMS) (*gateway, error) {
+func newGateway(settings couriersettings.SMS) (*gateway, error) {
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func newGateway(settings setup.SMS) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := setup.Roots(settings.CAFile)
+	roots, err := couriersettings.Roots(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func (g *gateway) Deliver(ctx context.Context, m sdk.Message) error {
 
 func (g *gateway) text(m sdk.Message) (string, error) {
 	if m.Kind == sdk.OTP {
-		return g.settings.Words(setup.Code{
-			Code: m.Code, Product: g.settings.Brand.Name, Minutes: setup.Minutes(time.Until(m.ExpiresAt)),
+		return g.settings.Words(couriersettings.Code{
+			Code: m.Code, Product: g.settings.Brand.Name, Minutes: couriersettings.Minutes(time.Until(m.ExpiresAt)),
 		})
 	}
 	if text := []rune(m.Text); len(text) > maxText {
@@ -116,7 +116,7 @@ func (g *gateway) request(ctx context.Context, to, text string) (*http.Request, 
 		return nil, fmt.Errorf("make request: %w", err)
 	}
 	contentType := "application/x-www-form-urlencoded"
-	if g.settings.Format == setup.JSON {
+	if g.settings.Format == couriersettings.JSON {
 		contentType = "application/json"
 	}
 	request.Header.Set("Content-Type", contentType)

@@ -21,9 +21,9 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
 )
 
 // request is what the far end got.
@@ -79,7 +79,7 @@ func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
 	for name, value := range environ {
 		all[name] = value
 	}
-	settings, err := env.ParseAsWithOptions[setup.SMS](env.Options{Environment: all})
+	settings, err := env.ParseAsWithOptions[couriersettings.SMS](env.Options{Environment: all})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -275,11 +275,11 @@ func TestTimeToRetryReachesTheHost(t *testing.T) {
 		_ = client.Close() // the server goes down with it
 		<-server.DoneCh
 	})
-	description := wire.Description{Kind: wire.Ownership, RegistryTypes: []string{"npm"}}
+	description := pluginclient.Description{Kind: pluginclient.Ownership, RegistryTypes: []string{"npm"}}
 	for asked, want := range map[string]time.Duration{
 		"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "24h": 24 * time.Hour, "2000h": 24 * time.Hour,
 	} {
-		err := wire.Check(t.Context(), client.Conn, description, ownership.Claim{
+		err := pluginclient.Check(t.Context(), client.Conn, description, ownership.Claim{
 			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: asked,
 		})
 		f, ok := fault.As(err)

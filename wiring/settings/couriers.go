@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
 // DevelopmentCourier is the plugin that writes codes into the log, for
@@ -26,15 +26,15 @@ func (s *Settings) tellCouriers() {
 	if s.Auth.NoticeLogFile != "" {
 		told[DevelopmentCourier] = append(told[DevelopmentCourier], "NOTICE_LOG_FILE="+s.Auth.NoticeLogFile)
 	}
-	if s.Auth.delivers(setup.EmailPlugin) {
-		told[setup.EmailPlugin] = s.Email.Environ()
+	if s.Auth.delivers(couriersettings.EmailPlugin) {
+		told[couriersettings.EmailPlugin] = s.Email.Environ()
 	} else if s.Email.Host != "" {
-		s.Warnings = append(s.Warnings, "SMTP_HOST is set, and nothing is sent there: OTP_EMAIL_PLUGIN is not "+setup.EmailPlugin)
+		s.Warnings = append(s.Warnings, "SMTP_HOST is set, and nothing is sent there: OTP_EMAIL_PLUGIN is not "+couriersettings.EmailPlugin)
 	}
-	if s.Auth.delivers(setup.SMSPlugin) {
-		told[setup.SMSPlugin] = s.SMS.Environ()
+	if s.Auth.delivers(couriersettings.SMSPlugin) {
+		told[couriersettings.SMSPlugin] = s.SMS.Environ()
 	} else if s.SMS.Token != "" {
-		s.Warnings = append(s.Warnings, "SMS_TOKEN is set, and nothing is sent by it: OTP_SMS_PLUGIN is not "+setup.SMSPlugin)
+		s.Warnings = append(s.Warnings, "SMS_TOKEN is set, and nothing is sent by it: OTP_SMS_PLUGIN is not "+couriersettings.SMSPlugin)
 	}
 	if s.Plugins.Env == nil {
 		s.Plugins.Env = map[string][]string{}
@@ -53,8 +53,8 @@ func (s *Settings) validateCouriers() error {
 		timeout time.Duration
 		name    string
 	}{
-		{setup.EmailPlugin, s.Email.Check, s.Email.Timeout, "SMTP_TIMEOUT"},
-		{setup.SMSPlugin, s.SMS.Check, s.SMS.Timeout, "SMS_TIMEOUT"},
+		{couriersettings.EmailPlugin, s.Email.Check, s.Email.Timeout, "SMTP_TIMEOUT"},
+		{couriersettings.SMSPlugin, s.SMS.Check, s.SMS.Timeout, "SMS_TIMEOUT"},
 	} {
 		if !s.Auth.delivers(courier.plugin) {
 			continue

@@ -32,7 +32,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
-	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
 // Settings are all settings of the service, each part's own. The reference lists
@@ -55,8 +55,8 @@ type Settings struct {
 	Passwords    argon.Config              `part:"Authentication" readBy:"api"`
 	Tokens       jwt.Config                `part:"Authentication" readBy:"api"`
 	Plugins      pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
-	Email        setup.Email               `part:"Delivery of codes" readBy:"auth"`
-	SMS          setup.SMS                 `part:"Delivery of codes" readBy:"auth"`
+	Email        couriersettings.Email     `part:"Delivery of codes" readBy:"auth"`
+	SMS          couriersettings.SMS       `part:"Delivery of codes" readBy:"auth"`
 	Postgres     postgres.Config           `part:"Database" readBy:"api"`
 	SQLite       sqlite.Config             `part:"Database" readBy:"api"`
 	Valkey       valkey.Config             `part:"Valkey"`

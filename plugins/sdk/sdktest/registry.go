@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -148,7 +148,7 @@ func fails(t *testing.T, p PackageRegistry, baseURL string, want fault.Kind) err
 		defer cancel()
 	}
 	conn, description := connect(t, sdk.OwnershipPlugin(plugin))
-	err = wire.Check(ctx, conn, description, ownership.Claim(p.Claim(baseURL)))
+	err = pluginclient.Check(ctx, conn, description, ownership.Claim(p.Claim(baseURL)))
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 		t.Error("Check found the claim borne out")
@@ -166,7 +166,7 @@ func notAllowed(t *testing.T, p PackageRegistry, baseURL string) {
 		t.Fatal(err)
 	}
 	conn, description := connect(t, sdk.OwnershipPlugin(plugin))
-	err = wire.Check(t.Context(), conn, description, ownership.Claim(p.Claim(baseURL)))
+	err = pluginclient.Check(t.Context(), conn, description, ownership.Claim(p.Claim(baseURL)))
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("Check = %v, want a refusal", err)
 	}

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
-	"github.com/tollgate-dev/tollgate/plugins/wire"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -49,7 +49,7 @@ func RunCourier(t *testing.T, open func(t *testing.T) Courier) {
 		t.Helper()
 		under := open(t)
 		conn, description := connect(t, sdk.CourierPlugin(under.Plugin))
-		if description.Kind != wire.Courier {
+		if description.Kind != pluginclient.Courier {
 			t.Fatalf("plugin describes itself as %q, want a courier", description.Kind)
 		}
 		subject := couriertest.Subject{Courier: courierClient{conn, description}, Channels: description.Channels}
@@ -80,7 +80,7 @@ func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 		t.Helper()
 		under := open(t)
 		conn, description := connect(t, sdk.OwnershipPlugin(under.Plugin))
-		if description.Kind != wire.Ownership {
+		if description.Kind != pluginclient.Ownership {
 			t.Fatalf("plugin describes itself as %q, want one for package ownership", description.Kind)
 		}
 		subject := ownershiptest.Subject{
@@ -102,17 +102,17 @@ func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 }
 
 // connect serves p in this process and returns an open connection to it.
-func connect(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, wire.Description) {
+func connect(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, pluginclient.Description) {
 	t.Helper()
 	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(p)[handshake.Version1])
 	t.Cleanup(func() {
 		_ = client.Close() // the server goes down with it, and may do so before it answers
 		<-server.DoneCh
 	})
-	if err := wire.Healthy(t.Context(), client.Conn); err != nil {
+	if err := pluginclient.Healthy(t.Context(), client.Conn); err != nil {
 		t.Fatalf("plugin is not healthy: %v", err)
 	}
-	description, err := wire.Describe(t.Context(), client.Conn)
+	description, err := pluginclient.Describe(t.Context(), client.Conn)
 	if err != nil {
 		t.Fatalf("plugin does not describe itself: %v", err)
 	}
@@ -121,20 +121,20 @@ func connect(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, wire.
 
 type courierClient struct {
 	conn        grpc.ClientConnInterface
-	description wire.Description
+	description pluginclient.Description
 }
 
 func (c courierClient) Deliver(ctx context.Context, m courier.Message) error {
-	return wire.Deliver(ctx, c.conn, c.description, m)
+	return pluginclient.Deliver(ctx, c.conn, c.description, m)
 }
 
 type checkerClient struct {
 	conn        grpc.ClientConnInterface
-	description wire.Description
+	description pluginclient.Description
 }
 
 func (c checkerClient) Check(ctx context.Context, claim ownership.Claim) error {
-	return wire.Check(ctx, c.conn, c.description, claim)
+	return pluginclient.Check(ctx, c.conn, c.description, claim)
 }
 
 func (c checkerClient) Types() []string { return c.description.RegistryTypes }

@@ -1,6 +1,6 @@
-// Package wire calls a plugin over an open connection and turns port values into protocol messages and statuses into faults.
+// Package pluginclient calls a plugin over an open connection and turns port values into protocol messages and statuses into faults.
 // The host and the SDK's contract runner share it. It starts no process and watches none: package pluginhost does.
-package wire
+package pluginclient
 
 import (
 	"context"

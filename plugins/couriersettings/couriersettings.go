@@ -1,6 +1,6 @@
-// Package setup holds the settings of the couriers that come with Tollgate, in the one form in which the host checks and shows
+// Package couriersettings holds the settings of the couriers that come with Tollgate, in the one form in which the host checks and shows
 // them and the plugin reads them again: environment variables. It delivers nothing, and knows no courier of others.
-package setup
+package couriersettings
 
 import (
 	"crypto/x509"

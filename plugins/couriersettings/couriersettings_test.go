@@ -1,4 +1,4 @@
-package setup_test
+package couriersettings_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/tollgate-dev/tollgate/plugins/setup"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
 // told parses an environment as a plugin does.
@@ -25,12 +25,12 @@ func told[T any](t *testing.T, environ []string) T {
 // host has it.
 func TestWhatIsToldIsUnderstood(t *testing.T) {
 	t.Parallel()
-	email := told[setup.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
-	if again := told[setup.Email](t, email.Environ()); again != email {
+	email := told[couriersettings.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
+	if again := told[couriersettings.Email](t, email.Environ()); again != email {
 		t.Errorf("%+v became %+v", email, again)
 	}
-	sms := told[setup.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
-	if again := told[setup.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
+	sms := told[couriersettings.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
+	if again := told[couriersettings.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
 		t.Errorf("%+v became %+v", sms, again)
 	}
 }
@@ -38,11 +38,11 @@ func TestWhatIsToldIsUnderstood(t *testing.T) {
 func TestPortOfEachWay(t *testing.T) {
 	t.Parallel()
 	for security, want := range map[string]int{"starttls": 587, "tls": 465, "none": 25} {
-		if got := (setup.Email{Security: security}).ServerPort(); got != want {
+		if got := (couriersettings.Email{Security: security}).ServerPort(); got != want {
 			t.Errorf("port with %s is %d, want %d", security, got, want)
 		}
 	}
-	if got := (setup.Email{Security: "tls", Port: 1465}).ServerPort(); got != 1465 {
+	if got := (couriersettings.Email{Security: "tls", Port: 1465}).ServerPort(); got != 1465 {
 		t.Errorf("port that is set is %d", got)
 	}
 }
@@ -53,14 +53,14 @@ func FuzzContent(f *testing.F) {
 	f.Add("+15550100", "a&To=b\r\n{from}{to}%41")
 	f.Add("{text}", "")
 	f.Fuzz(func(t *testing.T, to, text string) {
-		for format, wants := range map[string]int{setup.Form: 3, setup.JSON: 3} {
-			s := setup.SMS{Format: format, From: "f"}
+		for format, wants := range map[string]int{couriersettings.Form: 3, couriersettings.JSON: 3} {
+			s := couriersettings.SMS{Format: format, From: "f"}
 			body, err := s.Content(to, text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			fields := strings.Count(string(body), "&") + 1
-			if format == setup.JSON {
+			if format == couriersettings.JSON {
 				fields = len(members(t, body))
 			}
 			if fields != wants {
