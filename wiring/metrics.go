@@ -24,7 +24,7 @@ var countedSet = wire.NewSet(
 	countedTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
 	countedAuditLog, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
 	countedHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
-	countedPublisher, prometheus.NewRetention,
+	countedPublisher,
 )
 
 // partMetrics is where the metrics of parts are shown. Those of a part that does

@@ -1,18 +1,15 @@
 package wiring
 
 import (
-	"context"
-	"time"
-
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
-	"github.com/tollgate-dev/tollgate/adapters/pause"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -27,7 +24,7 @@ func newNotifier(
 	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
 		notifier = notices.New(b.Name, notices.Ports{
 			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle, Reporter: reporter,
-			Wait: func(ctx context.Context, d time.Duration) { pause.For(ctx, d) },
+			Waiter: p.Waiter,
 		})
 	}
 	prometheus.WatchNotices(notifier, p.Metrics.Auth)
@@ -39,6 +36,7 @@ type noticePorts struct {
 	Accounts authstore.Accounts
 	Devices  authstore.Devices
 	Throttle throttle.Throttle
+	Waiter   clock.Waiter
 	Metrics  partMetrics
 	Log      *logrus.Entry
 }

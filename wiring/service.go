@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -75,7 +76,7 @@ type api struct {
 	Limits   settings.RateLimit
 	Packages settings.Packages
 	Plugins  *pluginhost.Host
-	Sweeping sweeping
+	Sweeping *retention.Runner
 	Notices  *notices.Notifier
 	Tracing  otlp.Tracing
 	Metrics  *prometheus.Registry
@@ -197,9 +198,14 @@ func (s *Service) addAPI(ctx context.Context, parts Parts, a api, probes []rest.
 		func() error { return app.Serve(listener) },
 		app.Shutdown,
 	})
-	s.background = append(s.background, a.Sweeping.run, func(ctx context.Context) error { a.Notices.Run(ctx); return nil })
+	s.background = append(s.background, untilEnd(a.Sweeping.Run), untilEnd(a.Notices.Run))
 	s.drains = append(s.drains, health.Drain)
 	return func() { _ = listener.Close() }, nil // closed already when it was served
+}
+
+// untilEnd returns background work that never fails.
+func untilEnd(run func(context.Context)) func(context.Context) error {
+	return func(ctx context.Context) error { run(ctx); return nil }
 }
 
 func (a api) parts(p Parts) []rest.Part {

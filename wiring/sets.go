@@ -11,7 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
@@ -27,7 +29,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
-	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
@@ -68,8 +69,8 @@ var authSet = wire.NewSet(
 	access.NewChecker,
 	devices.New, wire.Struct(new(devices.Ports), "*"),
 	signInConfig, signin.New, wire.Struct(new(signin.Ports), "*"),
-	openSignals, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"), wire.FieldsOf(new(addressSignals), "Geography", "Reputation"),
-	retentionConfig, retention.New, wire.Struct(new(retention.Ports), "*"), newSweeping,
+	maxmind.Set, iplists.Set, wire.FieldsOf(new(settings.Settings), "Places", "IPLists"),
+	retentionSet,
 	credentialsConfig, credentials.New, wire.Struct(new(credentials.Ports), "*"),
 	brand, newNotifier, wire.Struct(new(noticePorts), "*"),
 	stepUpConfig, stepup.New, wire.Struct(new(stepup.Ports), "*"),

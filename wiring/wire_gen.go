@@ -14,7 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
@@ -216,8 +218,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	maxmindConfig := s.Places
-	iplistsConfig := s.IPLists
-	wiringAddressSignals, cleanup6, err := openSignals(ctx, maxmindConfig, iplistsConfig, log)
+	geography, cleanup6, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -226,11 +227,21 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		cleanup()
 		return nil, nil, err
 	}
-	geography := wiringAddressSignals.Geography
-	reputation := wiringAddressSignals.Reputation
+	iplistsConfig := s.IPLists
+	reputation, cleanup7, err := iplists.OpenWatched(iplistsConfig, log)
+	if err != nil {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	setupBrand := brand(s)
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -249,6 +260,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -261,6 +273,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Accounts: accounts,
 		Devices:  relationalDevices,
 		Throttle: throttle,
+		Waiter:   clock,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
@@ -288,6 +301,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -314,6 +328,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	credentialsService, err := credentials.New(config4, credentialsPorts)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -341,6 +356,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -387,8 +403,14 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Devices:       relationalDevices,
 	}
 	sweeper := retention.New(config5, retentionPorts, clock)
-	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
-	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
+	reporter := retentionReporter(log, prometheusRegisterer)
+	runnerPorts := retention.RunnerPorts{
+		Sweeper:  sweeper,
+		Waiter:   clock,
+		Entropy:  entropy,
+		Reporter: reporter,
+	}
+	runner := retention.NewRunner(config5, runnerPorts)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -401,13 +423,14 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Limits:   rateLimit,
 		Packages: packages,
 		Plugins:  host,
-		Sweeping: wiringSweeping,
+		Sweeping: runner,
 		Notices:  notifier,
 		Tracing:  tracing,
 		Metrics:  r,
 	}
-	wiringService, cleanup7, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup8, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -417,6 +440,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -643,8 +667,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	maxmindConfig := s.Places
-	iplistsConfig := s.IPLists
-	wiringAddressSignals, cleanup8, err := openSignals(ctx, maxmindConfig, iplistsConfig, log)
+	geography, cleanup8, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
 		cleanup7()
 		cleanup6()
@@ -655,11 +678,23 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	geography := wiringAddressSignals.Geography
-	reputation := wiringAddressSignals.Reputation
+	iplistsConfig := s.IPLists
+	reputation, cleanup9, err := iplists.OpenWatched(iplistsConfig, log)
+	if err != nil {
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	setupBrand := brand(s)
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -680,6 +715,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -694,6 +730,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Accounts: accounts,
 		Devices:  relationalDevices,
 		Throttle: throttle,
+		Waiter:   clock,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
@@ -721,6 +758,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -749,6 +787,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	credentialsService, err := credentials.New(config4, credentialsPorts)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -778,6 +817,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -826,8 +866,14 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Devices:       relationalDevices,
 	}
 	sweeper := retention.New(config5, retentionPorts, clock)
-	prometheusRetention := prometheus.NewRetention(prometheusRegisterer)
-	wiringSweeping := newSweeping(sweeper, settingsRetention, prometheusRetention, log)
+	reporter := retentionReporter(log, prometheusRegisterer)
+	runnerPorts := retention.RunnerPorts{
+		Sweeper:  sweeper,
+		Waiter:   clock,
+		Entropy:  entropy,
+		Reporter: reporter,
+	}
+	runner := retention.NewRunner(config5, runnerPorts)
 	wiringApi := api{
 		Config:   restConfig,
 		Registry: registryapiAPI,
@@ -840,13 +886,14 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Limits:   rateLimit,
 		Packages: packages,
 		Plugins:  host,
-		Sweeping: wiringSweeping,
+		Sweeping: runner,
 		Notices:  notifier,
 		Tracing:  tracing,
 		Metrics:  r,
 	}
-	wiringService, cleanup9, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	wiringService, cleanup10, err := newService(ctx, parts, wiringLimiter, wiringApi)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -858,6 +905,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	return wiringService, func() {
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()

@@ -1,5 +1,5 @@
 // Package eventlog writes what happens inside the service to its log: rate limit configurations that are
-// loaded or refused, and notices that cannot be delivered.
+// loaded or refused, notices that cannot be delivered, and old records that are removed.
 package eventlog
 
 import (
@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 )
 
 // manyRules is the number of rules from which on the memory that parsing needed is returned to the system
@@ -63,4 +64,27 @@ func (n Notices) Failed(kind notices.Kind, err error) {
 // Dropped logs how many notices were dropped because the queue was full or the service ended.
 func (n Notices) Dropped(count uint64) {
 	n.log.WithField("notices", count).Warn("notices were dropped")
+}
+
+// Retention logs what sweeps remove. It implements retention.Reporter.
+type Retention struct{ log *logrus.Entry }
+
+// NewRetention returns a Retention that writes to log.
+func NewRetention(log *logrus.Entry) Retention { return Retention{log} }
+
+// Removed logs how many records of each kind were removed, if any.
+func (r Retention) Removed(removed []retention.Removed) {
+	if len(removed) == 0 {
+		return
+	}
+	line := r.log
+	for _, of := range removed {
+		line = line.WithField(string(of.Kind), of.Count)
+	}
+	line.Info("old records were removed")
+}
+
+// Failed logs the error of a sweep.
+func (r Retention) Failed(err error) {
+	r.log.WithError(err).Warn("old records could not be removed")
 }

@@ -10,12 +10,15 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 )
 
 var (
 	_ reload.Reporter  = (*Rules)(nil)
 	_ notices.Reporter = Notices{}
+
+	_ retention.Reporter = Retention{}
 )
 
 // logged returns the lines that do writes, with their level, error and fields.
@@ -62,6 +65,22 @@ func TestNotices(t *testing.T) {
 	want := []string{
 		`level=warning msg="a notice could not be delivered" error=refused kind=` + string(notices.Replay),
 		`level=warning msg="notices were dropped" notices=3`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestRetention(t *testing.T) {
+	got := logged(t, func(log *logrus.Entry) {
+		r := NewRetention(log)
+		r.Removed(nil)
+		r.Removed([]retention.Removed{{Kind: retention.Devices, Count: 2}, {Kind: retention.Sessions, Count: 3}})
+		r.Failed(errors.New("refused"))
+	})
+	want := []string{
+		`level=info msg="old records were removed" devices=2 sessions=3`,
+		`level=warning msg="old records could not be removed" error=refused`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

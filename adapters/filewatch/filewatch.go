@@ -5,6 +5,7 @@ package filewatch
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -44,6 +45,15 @@ func New(log *logrus.Entry, files ...File) *Watcher {
 		w.files = append(w.files, &watched{File: f, read: now, seen: now})
 	}
 	return w
+}
+
+// Start watches in a goroutine of its own until stop is called. stop returns when a reload that is
+// under way has ended.
+func (w *Watcher) Start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { w.Run(ctx) })
+	return func() { cancel(); done.Wait() }
 }
 
 // Run watches until the context ends.

@@ -184,9 +184,16 @@ func TestQueuedNotices(t *testing.T) {
 	want(t, none, map[string]float64{})
 }
 
+// ignoredSweeps ignores what sweeps report.
+type ignoredSweeps struct{}
+
+func (ignoredSweeps) Removed([]retention.Removed) {}
+
+func (ignoredSweeps) Failed(error) {}
+
 func TestRemovedRecords(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	r := NewRetention(registry)
+	r := NewRetention(ignoredSweeps{}, registry)
 	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}})
 	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 2}})
 	want(t, registry, map[string]float64{
@@ -202,7 +209,7 @@ func TestZeros(t *testing.T) {
 	NewOwnership(registries{}, registry)
 	NewSessionCache(nil, registry)
 	NewNotices(nil, registry)
-	NewRetention(registry)
+	NewRetention(nil, registry)
 	NewAudit(registry)
 	series := map[string]int{}
 	for name := range samples(t, registry) {

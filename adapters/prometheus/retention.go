@@ -6,24 +6,31 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 )
 
-// Retention counts records that were removed because their time was over.
-type Retention struct{ kinds counts }
+// Retention counts removed records and passes the reports on. It implements retention.Reporter.
+type Retention struct {
+	reporter retention.Reporter
+	kinds    counts
+}
 
-// NewRetention returns a counter of removed records.
-func NewRetention(r prometheus.Registerer) *Retention {
+// NewRetention returns a Retention that passes reports on to a reporter.
+func NewRetention(to retention.Reporter, r prometheus.Registerer) *Retention {
 	var names []string
 	for _, kind := range retention.Kinds() {
 		names = append(names, string(kind))
 	}
-	return &Retention{newCounts(r, prometheus.CounterOpts{
+	return &Retention{to, newCounts(r, prometheus.CounterOpts{
 		Name: "tollgate_records_removed_total",
 		Help: "Old records that were removed, by kind.",
 	}, "kind", names...)}
 }
 
-// Removed counts what a sweep removed.
+// Removed counts the records that a sweep removed.
 func (k *Retention) Removed(removed []retention.Removed) {
 	for _, r := range removed {
 		k.kinds.add(string(r.Kind), r.Count)
 	}
+	k.reporter.Removed(removed)
 }
+
+// Failed passes the error on.
+func (k *Retention) Failed(err error) { k.reporter.Failed(err) }

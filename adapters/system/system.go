@@ -2,8 +2,11 @@
 package system
 
 import (
+	"context"
 	"crypto/rand"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
 )
 
 // Clock tells the operating system's time.
@@ -11,6 +14,9 @@ type Clock struct{}
 
 // Now returns the present time.
 func (Clock) Now() time.Time { return time.Now() }
+
+// Wait returns after d, or as soon as the context ends. It reports whether d has passed.
+func (Clock) Wait(ctx context.Context, d time.Duration) bool { return pause.For(ctx, d) }
 
 // Entropy gives the operating system's random bytes.
 type Entropy struct{}

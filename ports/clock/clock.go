@@ -1,12 +1,20 @@
-// Package clock is the port through which the core learns the time. Nobody
-// waits by it.
+// Package clock is the port through which the core reads the time and waits.
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// Clock tells the time.
+// Clock returns the time.
 type Clock interface {
 	// Now returns the present time. It never goes back within a process by
 	// more than the operating system's clock does.
 	Now() time.Time
+}
+
+// Waiter waits. It is safe for concurrent use.
+type Waiter interface {
+	// Wait returns after d, or as soon as the context ends. It reports whether d has passed.
+	Wait(ctx context.Context, d time.Duration) bool
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -71,8 +72,7 @@ type Ports struct {
 	Couriers Couriers
 	Throttle throttle.Throttle
 	Reporter Reporter
-	// Wait returns after d, or when the context ends.
-	Wait func(ctx context.Context, d time.Duration)
+	Waiter   clock.Waiter
 }
 
 // Reporter receives the outcome of each notice. Its methods must be safe for concurrent use.
@@ -179,7 +179,7 @@ func (n *Notifier) deliverEvent(ctx context.Context, event Event) {
 		if err == nil || !isTransient(err) {
 			break
 		}
-		n.ports.Wait(ctx, pause)
+		n.ports.Waiter.Wait(ctx, pause)
 		if ctx.Err() != nil {
 			break
 		}

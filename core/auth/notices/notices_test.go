@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -145,12 +146,7 @@ func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixtur
 	}
 	f.notifier = notices.New("Example Tools", notices.Ports{
 		Accounts: accounts, Devices: devices, Couriers: couriers, Throttle: f.throttle, Reporter: f.reporter,
-		Wait: func(ctx context.Context, d time.Duration) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(d):
-			}
-		},
+		Waiter: system.Clock{},
 	})
 	return f
 }

@@ -1,4 +1,5 @@
-// Package retention removes expired records of authentication. The caller decides when it runs.
+// Package retention removes expired records of authentication. A
+// Sweeper sweeps once, a Runner at intervals.
 package retention
 
 import (
@@ -32,6 +33,8 @@ type Config struct {
 	// Lockout is how long a count of failures may matter: the greater of the
 	// lockout's window and duration.
 	Lockout time.Duration
+	// Interval is how often a Runner sweeps; 0 = never.
+	Interval time.Duration
 }
 
 // Ports are the stores that are swept.
