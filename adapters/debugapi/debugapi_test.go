@@ -178,7 +178,7 @@ func TestStatistics(t *testing.T) {
 	}
 	b.decisions.stats.StoreErrors.Add(4)
 	b.decisions.stats.GlobalShadow.Add(5)
-	b.statistics.Answered(60 * time.Microsecond)
+	b.statistics.RecordCall(60 * time.Microsecond)
 
 	contains(t, b.get(t, "/stats", http.StatusOK),
 		"ratelimit.service.config_load_success: 1",

@@ -34,7 +34,7 @@ func TestMapping(t *testing.T) {
 	b.decisions.stats.FailedOpen.Add(1)
 	b.decisions.stats.GlobalShadow.Add(5)
 	for range 2 {
-		b.statistics.Answered(60 * time.Millisecond)
+		b.statistics.RecordCall(60 * time.Millisecond)
 	}
 	want := []string{
 		`# HELP limits_hits All hits.`,
@@ -89,7 +89,7 @@ func TestMappingOfTimes(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := mappedBench(t, path)
-			b.statistics.Answered(60 * time.Millisecond)
+			b.statistics.RecordCall(60 * time.Millisecond)
 			contains(t, b.get(t, "/metrics", http.StatusOK), test.want)
 		})
 	}
@@ -111,7 +111,7 @@ func TestMappingIsRefused(t *testing.T) {
 
 func TestResponseTimesInMilliseconds(t *testing.T) {
 	b := openWith(t, debugapi.PrometheusConfig{Milliseconds: true})
-	b.statistics.Answered(60 * time.Microsecond)
+	b.statistics.RecordCall(60 * time.Microsecond)
 	contains(t, b.get(t, "/metrics", http.StatusOK),
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.05"} 0`,
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.1"} 1`,

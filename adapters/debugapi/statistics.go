@@ -63,9 +63,9 @@ func statisticsWithoutMapping(c PrometheusConfig, s *statistics.Statistics) *Sta
 // Measure adds the statistics to the metrics of r.
 func (s *Statistics) Measure(r prometheus.Registerer) { r.MustRegister(s) }
 
-// Answered counts a call of ShouldRateLimit.
-func (s *Statistics) Answered(took time.Duration) {
-	s.statistics.Answered(took)
+// RecordCall counts a call of ShouldRateLimit.
+func (s *Statistics) RecordCall(took time.Duration) {
+	s.statistics.RecordCall(took)
 	s.took.Observe(float64(took) / float64(s.unit))
 }
 

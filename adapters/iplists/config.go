@@ -15,7 +15,7 @@ type Config struct {
 
 // list is one file and the class of what stands in it.
 type list struct {
-	class risk.Class
+	class risk.AddressClass
 	path  string
 }
 
@@ -43,7 +43,7 @@ func (c Config) lists() ([]list, error) {
 	for _, entry := range c.Lists {
 		l := list{class: risk.Listed, path: strings.TrimSpace(entry)}
 		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
-			if l.class, ok = risk.ParseClass(name); !ok || l.class == risk.Clean {
+			if l.class, ok = risk.ParseAddressClass(name); !ok || l.class == risk.Clean {
 				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is not listed, tor, proxy or hosting", name)
 			}
 			l.path = strings.TrimSpace(path)

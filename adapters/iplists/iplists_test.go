@@ -30,7 +30,7 @@ func rewrite(t testing.TB, path string, lines ...string) {
 func TestContract(t *testing.T) {
 	signalstest.Reputation(t, func(t *testing.T, ratings signalstest.Ratings) signals.Reputation {
 		var c Config
-		for name, class := range map[string]risk.Class{"hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed} {
+		for name, class := range map[string]risk.AddressClass{"hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed} {
 			c.Lists = append(c.Lists, name+"="+file(t, ratings[class]...))
 		}
 		return open(t, c)
@@ -67,7 +67,7 @@ func TestByteOrderMark(t *testing.T) {
 func TestLines(t *testing.T) {
 	r := open(t, Config{Lists: []string{file(t,
 		"# a comment", "", "  203.0.113.7 # another\r", "198.51.100.9/24", "::ffff:192.0.2.0/120", "::ffff:192.0.3.1", "2001:DB8::/32")}})
-	for address, want := range map[string]risk.Class{
+	for address, want := range map[string]risk.AddressClass{
 		"203.0.113.7": risk.Listed, "203.0.113.8": risk.Clean, "198.51.100.1": risk.Listed,
 		"192.0.2.255": risk.Listed, "192.0.3.1": risk.Listed, "192.0.3.2": risk.Clean, "2001:db8::7": risk.Listed,
 	} {

@@ -70,7 +70,7 @@ func (f *fields) text(field string, raw json.RawMessage) (s string) {
 }
 
 // told reads a bool that may be missing.
-func (f *fields) told(field string, raw json.RawMessage) replay.Answer {
+func (f *fields) told(field string, raw json.RawMessage) replay.RecordedBool {
 	var yes bool
 	switch {
 	case missing(raw):
@@ -196,7 +196,7 @@ func (f *fields) reputation(raw json.RawMessage) *risk.Reputation {
 	if missing(raw) {
 		return &risk.Reputation{State: risk.Unanswered}
 	}
-	class, ok := risk.ParseClass(f.text("ipReputation", raw))
+	class, ok := risk.ParseAddressClass(f.text("ipReputation", raw))
 	if !ok {
 		f.fail("ipReputation", "must be clean, hosting, proxy, tor or listed")
 	}

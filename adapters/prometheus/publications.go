@@ -81,7 +81,7 @@ func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.
 }
 
 // SetStatusAll counts a change of the status of all versions of a server, once.
-func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.Room) (browse.History, error) {
+func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error) {
 	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
 	p.count(opStatus, err)
 	return changed, err

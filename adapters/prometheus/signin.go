@@ -52,7 +52,7 @@ func (s *SignIn) Login(ctx context.Context, in signin.Login) (signin.Result, err
 }
 
 // VerifyMFA counts the second step of a login.
-func (s *SignIn) VerifyMFA(ctx context.Context, in signin.Answer) (signin.Result, error) {
+func (s *SignIn) VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	r, err := s.Service.VerifyMFA(ctx, in)
 	s.logins.inc(loginOutcome(r, err))
 	return r, err

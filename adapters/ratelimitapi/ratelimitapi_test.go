@@ -51,7 +51,7 @@ func (silent) Refused(error)   {}
 
 type meter struct{ calls atomic.Int64 }
 
-func (m *meter) Answered(time.Duration) { m.calls.Add(1) }
+func (m *meter) RecordCall(time.Duration) { m.calls.Add(1) }
 
 // decider is a function that decides.
 type decider func(context.Context, *ratelimit.Request) (ratelimit.Decision, error)

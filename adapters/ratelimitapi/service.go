@@ -20,9 +20,9 @@ type Decider interface {
 
 // Meter hears of every call. It is safe for concurrent use.
 type Meter interface {
-	// Answered tells that a call of ShouldRateLimit, by gRPC or by /json, took
-	// that long.
-	Answered(took time.Duration)
+	// RecordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how
+	// long it took.
+	RecordCall(took time.Duration)
 }
 
 // service answers calls of either transport.
@@ -45,7 +45,7 @@ func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (
 	q := s.questions.ask(m)
 	d, err := s.decider.Decide(ctx, &q.request)
 	s.questions.giveBack(q)
-	s.meter.Answered(time.Since(began))
+	s.meter.RecordCall(time.Since(began))
 	return d, err
 }
 

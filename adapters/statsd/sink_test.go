@@ -297,7 +297,7 @@ func TestForms(t *testing.T) {
 
 func TestResponseTimes(t *testing.T) {
 	d, counts := newDaemon(t), newCounts()
-	counts.Answered(1500 * time.Microsecond)
+	counts.RecordCall(1500 * time.Microsecond)
 	c := d.config()
 	c.ExtraTags = []string{"zone:eu"}
 	start(t, toDaemon(t, c, counts))()
@@ -314,7 +314,7 @@ func TestResponseTimes(t *testing.T) {
 func TestSampledResponseTimes(t *testing.T) {
 	d, counts := newDaemon(t), newCounts()
 	for range 2000 {
-		counts.Answered(time.Millisecond)
+		counts.RecordCall(time.Millisecond)
 	}
 	start(t, toDaemon(t, d.config(), counts))()
 	times := 0
@@ -385,7 +385,7 @@ func TestNobodyListens(t *testing.T) {
 func TestToWriter(t *testing.T) {
 	counts := newCounts("k")
 	counts.series[0].Hits.Total.Add(4)
-	counts.Answered(time.Second)
+	counts.RecordCall(time.Second)
 	var out bytes.Buffer
 	c := statsd.Config{FlushInterval: time.Minute, Tagged: true, ExtraTags: []string{"zone:eu"}}
 	s, err := statsd.ToWriter(c, counts.NewChanges(), &out, silent())

@@ -24,7 +24,7 @@ func newDeviceList(p process) *cobra.Command {
 		Example: "  tollgate device list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
-		list, err := op.Devices.Devices(ctx, a.ID)
+		list, err := op.Devices.ListDevices(ctx, a.ID)
 		return deviceTable(list), err
 	})
 }

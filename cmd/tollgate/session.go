@@ -25,7 +25,7 @@ func newSessionList(p process) *cobra.Command {
 		Example: "  tollgate session list --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
-		list, err := op.Devices.Sessions(ctx, a.ID)
+		list, err := op.Devices.ListSessions(ctx, a.ID)
 		return livingTable(list), err
 	})
 }
@@ -98,7 +98,7 @@ func newSessionEnd(p process) *cobra.Command {
 // endSessions ends one session of a person, or all where the id is empty.
 func endSessions(ctx context.Context, op *wiring.Operator, of auth.UserID, id auth.SessionID) (int, error) {
 	if id == "" {
-		return op.Devices.EndAll(ctx, of)
+		return op.Devices.EndAllSessions(ctx, of)
 	}
-	return 1, op.Devices.End(ctx, of, id)
+	return 1, op.Devices.EndSession(ctx, of, id)
 }

@@ -35,10 +35,10 @@ type dossier struct {
 
 func readDossier(ctx context.Context, op *wiring.Operator, a auth.Account) (d dossier, err error) {
 	d.account = a
-	if d.devices, err = op.Devices.Devices(ctx, a.ID); err != nil {
+	if d.devices, err = op.Devices.ListDevices(ctx, a.ID); err != nil {
 		return d, err
 	}
-	if d.sessions, err = op.Devices.Sessions(ctx, a.ID); err != nil {
+	if d.sessions, err = op.Devices.ListSessions(ctx, a.ID); err != nil {
 		return d, err
 	}
 	d.grants, err = op.Grants.Of(ctx, registry.Holder(a.ID))

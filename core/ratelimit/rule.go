@@ -26,11 +26,11 @@ type Rule struct {
 	// Shared is nil, or has for each level the pattern whose values share one counter; empty where
 	// each value has its own (share_threshold).
 	Shared []string
-	// Valued is nil, or reports for each level whether statistics contain the value of the request
+	// ShowValue is nil, or reports for each level whether statistics contain the value of the request
 	// (detailed_metric, value_to_metric).
-	Valued   []bool
-	Replaces []Name // contains neither an empty name nor Name
-	Name     Name   // empty without a name
+	ShowValue []bool
+	Replaces  []Name // contains neither an empty name nor Name
+	Name      Name   // empty without a name
 
 	Domain Domain
 	// Path is the name of the rule in statistics: key_value of each level, joined by dots

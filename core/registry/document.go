@@ -50,10 +50,10 @@ func (d Draft) Document() (Document, error) {
 	return d.asDocument()
 }
 
-// Tolerated returns the document of a draft from another registry, which may break rules. Only the
-// rules of name and version apply, and no object may have a property twice. Tolerated ignores all
+// ImportedDocument returns the document of a draft from another registry, which may break rules. Only the
+// rules of name and version apply, and no object may have a property twice. ImportedDocument ignores all
 // other mistakes; for these it returns fault.Invalid as Document does.
-func (d Draft) Tolerated() (Document, error) {
+func (d Draft) ImportedDocument() (Document, error) {
 	r := d.checkRules()
 	if r.more == 0 { // with more than maxIssues, no mistake is ignored
 		r.found = slices.DeleteFunc(r.found, func(l locatedIssue) bool { return l.Type != IssueJSON })
@@ -86,7 +86,7 @@ func (d Draft) checkRules() *report {
 }
 
 // Document is a server document. Draft.Document makes one that keeps all rules of documents
-// (contract ), Draft.Tolerated one that may break some.
+// (contract ), Draft.ImportedDocument one that may break some.
 type Document struct {
 	name     Name
 	version  Version

@@ -210,7 +210,7 @@ func TestTolerated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			doc, err := draft.Tolerated()
+			doc, err := draft.ImportedDocument()
 			if (err == nil) != c.ok || err == nil && string(doc.Bytes()) != c.body {
 				t.Errorf("Tolerated = %s, %v", doc.Bytes(), err)
 			}

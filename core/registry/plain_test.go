@@ -99,7 +99,7 @@ func TestStoredVersionsStayReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doc, err := draft.Tolerated(); err != nil || doc.Version().String() != version {
+		if doc, err := draft.ImportedDocument(); err != nil || doc.Version().String() != version {
 			t.Errorf("%s: Tolerated = %v, %v", defect, doc.Version(), err)
 		}
 	}

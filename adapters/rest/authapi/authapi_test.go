@@ -50,7 +50,7 @@ type useCases struct {
 
 	calls    []string
 	login    signin.Login
-	answer   signin.Answer
+	answer   signin.MFAAnswer
 	pending  bool // Login waits for its second factor
 	words    [2]auth.Password
 	secret   auth.RefreshSecret
@@ -98,7 +98,7 @@ func (u *useCases) Login(_ context.Context, in signin.Login) (signin.Result, err
 	return result(), u.called("login")
 }
 
-func (u *useCases) VerifyMFA(_ context.Context, in signin.Answer) (signin.Result, error) {
+func (u *useCases) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	u.answer = in
 	r := result()
 	r.DeviceToken = "device-token"
@@ -155,17 +155,17 @@ func (u *useCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pendin
 	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.called("resend")
 }
 
-func (u *useCases) Devices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
+func (u *useCases) ListDevices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
 	u.user, u.page = s.UserID, page
 	return u.devices, page.Offset + len(u.devices), u.called("devices")
 }
 
-func (u *useCases) Sessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
+func (u *useCases) ListSessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
 	u.user, u.page = s.UserID, page
 	return u.sessions, page.Offset + len(u.sessions), u.called("sessions")
 }
 
-func (u *useCases) Mark(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
+func (u *useCases) SetTrust(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
 	u.user, u.id, u.mark = s.UserID, string(id), status
 	return auth.Device{ID: id, TrustStatus: status}, u.called("mark")
 }

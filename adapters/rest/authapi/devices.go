@@ -12,9 +12,9 @@ import (
 // Devices are a person's devices and sessions. *devices.Service is one; the
 // errors are documented there.
 type Devices interface {
-	Devices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
-	Sessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
-	Mark(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
+	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
+	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
+	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
 	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (ended int, err error)
 }
 
@@ -52,7 +52,7 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := a.devices.Devices(c.UserContext(), caller, page)
+	found, total, err := a.devices.ListDevices(c.UserContext(), caller, page)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err := b.err(badID, badStatus); err != nil {
 		return err
 	}
-	d, err := a.devices.Mark(c.UserContext(), caller, id, status)
+	d, err := a.devices.SetTrust(c.UserContext(), caller, id, status)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := a.devices.Sessions(c.UserContext(), caller, page)
+	found, total, err := a.devices.ListSessions(c.UserContext(), caller, page)
 	if err != nil {
 		return err
 	}

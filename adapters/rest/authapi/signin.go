@@ -16,7 +16,7 @@ import (
 // are documented there.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
-	VerifyMFA(ctx context.Context, in signin.Answer) (signin.Result, error)
+	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
 	Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error)
 	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
 	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error
@@ -92,7 +92,7 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var in signin.Answer
+	var in signin.MFAAnswer
 	var user, device error
 	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.text("userId"))
 	in.Code = auth.OTP(b.text("mfaCode"))

@@ -89,7 +89,7 @@ func (s *registryStub) SetStatus(_ context.Context, r publish.Request, t publish
 	return s.one("status")
 }
 
-func (s *registryStub) SetStatusAll(_ context.Context, r publish.Request, name string, _ publish.Room) (browse.History, error) {
+func (s *registryStub) SetStatusAll(_ context.Context, r publish.Request, name string, _ publish.SizeCheck) (browse.History, error) {
 	s.request, s.target = r, publish.Target{Name: name}
 	records, err := s.called("all")
 	return browse.History{Records: records}, err

@@ -20,7 +20,7 @@ type Writer interface {
 	Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.Room) (browse.History, error)
+	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error)
 }
 
 func (a *API) publish(c *fiber.Ctx) error {

@@ -34,7 +34,7 @@ type SignInHistory interface {
 	SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 	// Stays returns where the person's last HistorySessions sessions at LIMITED_TRUST or above were
 	// begun, newest first. Of several sessions at one address, the newest suffices.
-	SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.Stay, error)
+	SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.SignInPlace, error)
 }
 
 // Scorer returns the score of signals; it may leave the reasons empty. The service uses risk.Assess
@@ -113,7 +113,7 @@ func (a *Assessor) Assess(ctx context.Context, v SignIn) (Verdict, error) {
 		if err != nil {
 			return Verdict{}, err
 		}
-		s.History = risk.Learn(stays)
+		s.History = risk.BuildHistory(stays)
 	}
 	return a.newVerdict(s, v.Confirmed), nil
 }

@@ -19,7 +19,7 @@ var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 // fixture is the history of one person and the geographic data.
 type fixture struct {
 	places         map[netip.Addr]risk.Location
-	stays          []risk.Stay
+	stays          []risk.SignInPlace
 	failed         map[time.Duration]int // by the time before now
 	sessions       map[time.Duration]int
 	err            error
@@ -36,7 +36,7 @@ func (f *fixture) SessionsSince(_ context.Context, _ auth.UserID, t time.Time) (
 	return f.sessions[now.Sub(t)], f.err
 }
 
-func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.Stay, error) {
+func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.SignInPlace, error) {
 	f.historyWasRead = true
 	return f.stays, f.err
 }
@@ -44,7 +44,7 @@ func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.Stay, error
 func (f *fixture) assess(address string, d trust.Device) (assess.Verdict, error) {
 	a := assess.New(
 		assess.Config{
-			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.Defaults(), s) },
+			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.DefaultConfig(), s) },
 			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
 		},
 		assess.Ports{History: f, Geography: f, Reputation: signals.None{}})
@@ -54,7 +54,7 @@ func (f *fixture) assess(address string, d trust.Device) (assess.Verdict, error)
 func TestSignalsAreGathered(t *testing.T) {
 	f := &fixture{
 		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
-		stays:    []risk.Stay{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
+		stays:    []risk.SignInPlace{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
 		failed:   map[time.Duration]int{15 * time.Minute: 3},
 		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven in the future
 	}
@@ -85,7 +85,7 @@ func TestPrivateAddressesNeverTravel(t *testing.T) {
 	} {
 		f := &fixture{
 			places: map[netip.Addr]risk.Location{netip.MustParseAddr(address): far},
-			stays:  []risk.Stay{{At: now.Add(-time.Hour), Location: near}},
+			stays:  []risk.SignInPlace{{At: now.Add(-time.Hour), Location: near}},
 		}
 		v, err := f.assess(address, trust.Device{})
 		if err != nil || v.Factors.GeographicAnomaly != want {

@@ -32,12 +32,12 @@ func (r RecordedHistory) SessionsSince(ctx context.Context, user auth.UserID, t 
 }
 
 // SignInPlaces implements SignInHistory. It locates each address once, for its newest session.
-func (r RecordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.Stay, error) {
+func (r RecordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.SignInPlace, error) {
 	sessions, err := r.History.Trusted(ctx, user, HistorySessions)
 	if err != nil {
 		return nil, err
 	}
-	stays := make([]risk.Stay, 0, len(sessions))
+	stays := make([]risk.SignInPlace, 0, len(sessions))
 	seen := make(map[netip.Addr]bool, len(sessions))
 	for i := range sessions {
 		address := sessions[i].IPAddress
@@ -45,7 +45,7 @@ func (r RecordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]
 			continue
 		}
 		seen[address] = true
-		stays = append(stays, risk.Stay{At: sessions[i].CreatedAt, Location: Locate(ctx, r.Geography, address)})
+		stays = append(stays, risk.SignInPlace{At: sessions[i].CreatedAt, Location: Locate(ctx, r.Geography, address)})
 	}
 	return stays, nil
 }

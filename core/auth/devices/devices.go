@@ -41,9 +41,9 @@ type Service struct {
 // New returns a service.
 func New(p Ports) *Service { return &Service{ports: p} }
 
-// Devices returns one page of the caller's devices, including revoked ones, last seen first, and
+// ListDevices returns one page of the caller's devices, including revoked ones, last seen first, and
 // the total number. It returns the error of auth.PageRequest.Validate for a page out of range.
-func (s *Service) Devices(
+func (s *Service) ListDevices(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (devices []auth.Device, total int, err error) {
 	if err := requireListing(caller, page); err != nil {
@@ -52,9 +52,9 @@ func (s *Service) Devices(
 	return s.ports.Devices.List(ctx, caller.UserID, page)
 }
 
-// Sessions returns one page of the caller's active sessions, newest first, and the total number. It
+// ListSessions returns one page of the caller's active sessions, newest first, and the total number. It
 // returns the error of auth.PageRequest.Validate for a page out of range.
-func (s *Service) Sessions(
+func (s *Service) ListSessions(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (sessions []auth.Session, total int, err error) {
 	if err := requireListing(caller, page); err != nil {
@@ -71,12 +71,12 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 	return page.Validate()
 }
 
-// Mark sets the trust status of a device of the caller. TRUSTED raises no session: it counts at the
+// SetTrust sets the trust status of a device of the caller. TRUSTED raises no session: it counts at the
 // next login on the device, if the device is confirmed and has its token. UNTRUSTED lowers the
 // active sessions on the device to LIMITED_TRUST at once, including the caller's. The error is
 // fault.Forbidden with code access_denied for a device of another person, and fault.NotFound if the
 // device does not exist.
-func (s *Service) Mark(
+func (s *Service) SetTrust(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {

@@ -82,9 +82,9 @@ func (fx *fixture) findChanges(t *testing.T) []auth.Event {
 
 func TestHighRiskIsRefused(t *testing.T) {
 	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.HighRisk)
-	_, _, list := fx.service.Devices(ctx, s, firstPage)
-	_, _, sessions := fx.service.Sessions(ctx, s, firstPage)
-	_, mark := fx.service.Mark(ctx, s, "anna", auth.DeviceTrusted)
+	_, _, list := fx.service.ListDevices(ctx, s, firstPage)
+	_, _, sessions := fx.service.ListSessions(ctx, s, firstPage)
+	_, mark := fx.service.SetTrust(ctx, s, "anna", auth.DeviceTrusted)
 	_, revoke := fx.service.Revoke(ctx, s, "anna")
 	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke} {
 		if f, ok := fault.As(err); !ok || f.Code != auth.CodeInsufficientTrust {
@@ -98,8 +98,8 @@ var firstPage = auth.PageRequest{Limit: auth.MaxPage}
 func TestPagesOutOfRangeAreRefused(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	for _, page := range []auth.PageRequest{{}, {Limit: -1}, {Limit: auth.MaxPage + 1}, {Limit: 1, Offset: -1}} {
-		_, _, devices := fx.service.Devices(ctx, annaSession(auth.Unverified), page)
-		_, _, sessions := fx.service.Sessions(ctx, annaSession(auth.Unverified), page)
+		_, _, devices := fx.service.ListDevices(ctx, annaSession(auth.Unverified), page)
+		_, _, sessions := fx.service.ListSessions(ctx, annaSession(auth.Unverified), page)
 		for _, err := range []error{devices, sessions} {
 			if f, ok := fault.As(err); !ok || f.Code != auth.CodeValidation {
 				t.Errorf("page %+v: %v, want validation_error", page, err)
@@ -110,11 +110,11 @@ func TestPagesOutOfRangeAreRefused(t *testing.T) {
 
 func TestPeopleSeeTheirOwn(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
-	list, total, err := fx.service.Devices(ctx, annaSession(auth.Unverified), firstPage)
+	list, total, err := fx.service.ListDevices(ctx, annaSession(auth.Unverified), firstPage)
 	if err != nil || total != 1 || len(list) != 1 || list[0].ID != "anna" {
 		t.Errorf("devices %v, error %v", list, err)
 	}
-	sessions, total, err := fx.service.Sessions(ctx, annaSession(auth.Unverified), firstPage)
+	sessions, total, err := fx.service.ListSessions(ctx, annaSession(auth.Unverified), firstPage)
 	if err != nil || total != 1 || len(sessions) != 1 || sessions[0].ID != "anna" {
 		t.Errorf("sessions %v, error %v", sessions, err)
 	}
@@ -123,7 +123,7 @@ func TestPeopleSeeTheirOwn(t *testing.T) {
 func TestOthersDevices(t *testing.T) {
 	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.FullTrust)
 	for id, code := range map[auth.DeviceID]fault.Code{"bert": auth.CodeAccessDenied, "nobody": auth.CodeNotFound} {
-		_, mark := fx.service.Mark(ctx, s, id, auth.DeviceTrusted)
+		_, mark := fx.service.SetTrust(ctx, s, id, auth.DeviceTrusted)
 		_, revoke := fx.service.Revoke(ctx, s, id)
 		for _, err := range []error{mark, revoke} {
 			if f, ok := fault.As(err); !ok || f.Code != code {
@@ -138,7 +138,7 @@ func TestOthersDevices(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
-	d, err := fx.service.Mark(ctx, annaSession(auth.Unverified), "anna", auth.DeviceTrusted)
+	d, err := fx.service.SetTrust(ctx, annaSession(auth.Unverified), "anna", auth.DeviceTrusted)
 	if err != nil || d.TrustStatus != auth.DeviceTrusted || d.Confirmed {
 		t.Errorf("device %+v, error %v", d, err)
 	}
@@ -166,7 +166,7 @@ func TestRevoke(t *testing.T) {
 	if _, err := fx.ports.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("device token: %v, want it gone", err)
 	}
-	if list, _, err := fx.service.Devices(ctx, annaSession(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
+	if list, _, err := fx.service.ListDevices(ctx, annaSession(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
 		t.Errorf("devices %v, error %v; want the revoked one listed", list, err)
 	}
 	if n := len(fx.findChanges(t)); n != 1 {
@@ -204,7 +204,7 @@ func (fx *fixture) runAsOperator(t *testing.T, event auth.EventType, action stri
 func TestOperatorRevokes(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, auth.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
-		if list, err := o.Devices(ctx, "anna"); err != nil || len(list) != 1 {
+		if list, err := o.ListDevices(ctx, "anna"); err != nil || len(list) != 1 {
 			t.Errorf("devices %v, error %v", list, err)
 		}
 		return o.Revoke(ctx, "anna", "anna")
@@ -214,7 +214,7 @@ func TestOperatorRevokes(t *testing.T) {
 func TestOperatorEndsAllSessions(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
-		return o.EndAll(ctx, "anna")
+		return o.EndAllSessions(ctx, "anna")
 	})
 	if s, err := fx.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
@@ -224,18 +224,18 @@ func TestOperatorEndsAllSessions(t *testing.T) {
 func TestOperatorEndsOneSession(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
-		return 1, o.End(ctx, "anna", "anna")
+		return 1, o.EndSession(ctx, "anna", "anna")
 	})
 	ctx, o := context.Background(), devices.NewOperator(fx.service)
 	if s, err := fx.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
 		t.Errorf("session %+v, error %v", s, err)
 	}
 	for id, kind := range map[auth.SessionID]fault.Kind{"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden} {
-		if err := o.End(ctx, "anna", id); !fault.Is(err, kind) {
+		if err := o.EndSession(ctx, "anna", id); !fault.Is(err, kind) {
 			t.Errorf("%s: %v, want kind %v", id, err, kind)
 		}
 	}
-	if list, err := o.Sessions(ctx, "anna"); err != nil || len(list) != 0 {
+	if list, err := o.ListSessions(ctx, "anna"); err != nil || len(list) != 0 {
 		t.Errorf("sessions %v, error %v", list, err)
 	}
 }
@@ -268,7 +268,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	caller := session("full")
 	for _, mark := range []auth.TrustStatus{auth.DeviceTrusted, auth.DevicePending, auth.DeviceUntrusted} {
 		fx.clock.now = fx.clock.now.Add(time.Millisecond) // events are ordered by time
-		if _, err := fx.service.Mark(ctx, caller, "anna", mark); err != nil {
+		if _, err := fx.service.SetTrust(ctx, caller, "anna", mark); err != nil {
 			t.Fatal(err)
 		}
 		want := auth.FullTrust
@@ -292,7 +292,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	if d := fx.findChanges(t)[0].Details; d["sessionsLowered"] != 1.0 {
 		t.Errorf("the event has %v", d)
 	}
-	if _, err := fx.service.Mark(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
+	if _, err := fx.service.SetTrust(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("another person's device: %v", err)
 	}
 }

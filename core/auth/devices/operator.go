@@ -17,15 +17,15 @@ type Operator struct{ service *Service }
 // NewOperator returns an Operator that uses the ports of s.
 func NewOperator(s *Service) *Operator { return &Operator{s} }
 
-// Devices returns all devices of a person, including revoked ones, last seen first.
-func (o *Operator) Devices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
+// ListDevices returns all devices of a person, including revoked ones, last seen first.
+func (o *Operator) ListDevices(ctx context.Context, of auth.UserID) ([]auth.Device, error) {
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
 		return o.service.ports.Devices.List(ctx, of, page)
 	})
 }
 
-// Sessions returns all active sessions of a person, newest first.
-func (o *Operator) Sessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
+// ListSessions returns all active sessions of a person, newest first.
+func (o *Operator) ListSessions(ctx context.Context, of auth.UserID) ([]auth.Session, error) {
 	now := o.service.ports.Clock.Now()
 	return auth.AllPages(func(page auth.PageRequest) ([]auth.Session, int, error) {
 		return o.service.ports.Sessions.Active(ctx, of, now, page)
@@ -38,9 +38,9 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 	return ended, err
 }
 
-// End ends one session of a person. The error is fault.Forbidden with code access_denied for a
+// EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for a
 // session of another person, and fault.NotFound if it does not exist or has ended.
-func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) error {
+func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.SessionID) error {
 	_, err := o.endSessions(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
 		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
 			return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
@@ -53,8 +53,8 @@ func (o *Operator) End(ctx context.Context, of auth.UserID, id auth.SessionID) e
 	return err
 }
 
-// EndAll ends every session of a person and returns their number.
-func (o *Operator) EndAll(ctx context.Context, of auth.UserID) (int, error) {
+// EndAllSessions ends every session of a person and returns their number.
+func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, error) {
 	return o.endSessions(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
 		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(), auth.EndOperator)
 	})

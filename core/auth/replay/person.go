@@ -17,10 +17,10 @@ const (
 
 // personHistory is the history of one person, oldest first.
 type personHistory struct {
-	attempts []attempt     // of the last assess.FailureSpan
-	sessions []time.Time   // of the last assess.LongSpan
-	stays    []risk.Stay   // where trusted sessions were begun, the last assess.HistorySessions
-	devices  []knownDevice // that are confirmed or marked
+	attempts []attempt          // of the last assess.FailureSpan
+	sessions []time.Time        // of the last assess.LongSpan
+	stays    []risk.SignInPlace // where trusted sessions were begun, the last assess.HistorySessions
+	devices  []knownDevice      // that are confirmed or marked
 }
 
 type attempt struct {
@@ -59,11 +59,11 @@ func (p *personHistory) addSession(at time.Time) {
 
 func (p *personHistory) addStay(at time.Time, l risk.Location) {
 	l.Network = risk.Network{} // nothing is learnt from it
-	p.stays = keepNewest(append(p.stays, risk.Stay{At: at, Location: l}), assess.HistorySessions)
+	p.stays = keepNewest(append(p.stays, risk.SignInPlace{At: at, Location: l}), assess.HistorySessions)
 }
 
 // markDevice records that a device is confirmed, and the mark of its owner.
-func (p *personHistory) markDevice(identity auth.DeviceIdentity, confirmed bool, trusted Answer) {
+func (p *personHistory) markDevice(identity auth.DeviceIdentity, confirmed bool, trusted RecordedBool) {
 	d := p.findDevice(identity)
 	d.confirmed = d.confirmed || confirmed
 	if trusted != Unrecorded {

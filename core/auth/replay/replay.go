@@ -17,12 +17,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// Answer is a yes or no of a record, if it has one.
-type Answer uint8
+// RecordedBool is a yes or no in a record, or Unrecorded.
+type RecordedBool uint8
 
-// The answers of a record.
+// The values of a RecordedBool.
 const (
-	Unrecorded Answer = iota
+	Unrecorded RecordedBool = iota
 	No
 	Yes
 )
@@ -36,9 +36,9 @@ type Event struct {
 	Location         *risk.Location   // nil: the configured source is used
 	Reputation       *risk.Reputation // likewise
 	PasswordCorrect  bool
-	StepUpPassed     Answer // the session passed step-up or MFA; Untold: Config.StepUp decides
-	DeviceTrusted    Answer // the owner marked the device after this sign-in; Untold: the mark stays
-	DeviceTokenShown Answer // Untold: a confirmed device shows its token
+	StepUpPassed     RecordedBool // the session passed step-up or MFA; Unrecorded: Config.StepUp decides
+	DeviceTrusted    RecordedBool // the owner marked the device after this sign-in; Unrecorded: the mark stays
+	DeviceTokenShown RecordedBool // Unrecorded: a confirmed device shows its token
 }
 
 // Assumption decides which sessions passed step-up if the records do not contain it.
@@ -124,7 +124,7 @@ func (r *Replayer) findPerson(id auth.UserID) *personHistory {
 	return p
 }
 
-func (r *Replayer) deviceTrust(d knownDevice, token Answer) trust.Device {
+func (r *Replayer) deviceTrust(d knownDevice, token RecordedBool) trust.Device {
 	return trust.Device{
 		Confirmed: d.confirmed, Trusted: d.trusted,
 		Proven: r.config.Assess.Binding == trust.BindingOff || d.confirmed && token != No,

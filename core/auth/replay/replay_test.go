@@ -102,7 +102,7 @@ func TestFirstDevice(t *testing.T) {
 func TestStepUpAssumptions(t *testing.T) {
 	unknown := step{want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified}
 	confirmed := step{want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust}
-	other := func(s step, device string, told replay.Answer) step {
+	other := func(s step, device string, told replay.RecordedBool) step {
 		s.device, s.change = device, func(e *replay.Event) { e.StepUpPassed = told }
 		return s
 	}
@@ -186,7 +186,7 @@ func TestUnknownDevicesStayUnverified(t *testing.T) {
 			thief := i > 0 && rapid.Bool().Draw(t, "thief")
 			e := replay.Event{
 				At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), PasswordCorrect: rapid.Bool().Draw(t, "correct") || i == 0,
-				DeviceTrusted: replay.Answer(rapid.IntRange(0, 2).Draw(t, "trusted")),
+				DeviceTrusted: replay.RecordedBool(rapid.IntRange(0, 2).Draw(t, "trusted")),
 				Location:      &risk.Location{State: risk.Known, Country: rapid.SampledFrom([]string{"DE", "FR", "XX"}).Draw(t, "country")},
 			}
 			d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("thief ", thief)})

@@ -36,7 +36,7 @@ func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t ti
 }
 
 // SignInPlaces implements assess.SignInHistory.
-func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.Stay, error) {
+func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.SignInPlace, error) {
 	stays := slices.Clone(p.r.findPerson(user).stays)
 	slices.Reverse(stays)
 	return stays, nil

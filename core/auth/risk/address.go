@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// State is the state of the answer of a source of signals.
-type State uint8
+// SourceState is the state of the answer of a source of signals.
+type SourceState uint8
 
 // The states of an answer. A source that is not configured counts nothing; one that is configured
 // and does not answer counts a little (contract A-30).
 const (
-	NotConfigured State = iota
-	Unanswered          // configured, but failed or without data
+	NotConfigured SourceState = iota
+	Unanswered                // configured, but failed or without data
 	Known
 )
 
 // Location is where an address is.
 type Location struct {
-	State       State
+	State       SourceState
 	Country     string       // ISO 3166 alpha-2, upper case; empty when only the coordinates are known
 	Coordinates *Coordinates // nil if they are not known; always nil for a private address
 	Network     Network      // for the audit log only; may be set although State is not Known
@@ -55,24 +55,24 @@ func (c Coordinates) DistanceKM(d Coordinates) float64 {
 // History is what was learnt from earlier sessions at FULL_TRUST or LIMITED_TRUST, or after
 // step-up.
 type History struct {
-	Countries []string // the usual countries; empty without a history
-	Last      *Visit   // the last sign-in with coordinates, or nil
+	Countries []string    // the usual countries; empty without a history
+	Last      *LastSignIn // the last sign-in with coordinates, or nil
 }
 
-// Visit is a sign-in at a place.
-type Visit struct {
+// LastSignIn is a sign-in at a place.
+type LastSignIn struct {
 	At          time.Time
 	Coordinates Coordinates
 }
 
-// Stay is the time and location of the sign-in of a session that is part of the history.
-type Stay struct {
+// SignInPlace is the time and location of the sign-in of a session that is part of the history.
+type SignInPlace struct {
 	At       time.Time
 	Location Location
 }
 
-// Learn returns the history of stays, which must be sorted newest first.
-func Learn(stays []Stay) History {
+// BuildHistory returns the history of stays, which must be sorted newest first.
+func BuildHistory(stays []SignInPlace) History {
 	var h History
 	for i := range stays {
 		l := &stays[i].Location
@@ -83,27 +83,27 @@ func Learn(stays []Stay) History {
 			h.Countries = append(h.Countries, l.Country)
 		}
 		if h.Last == nil && l.Coordinates != nil {
-			h.Last = &Visit{At: stays[i].At, Coordinates: *l.Coordinates}
+			h.Last = &LastSignIn{At: stays[i].At, Coordinates: *l.Coordinates}
 		}
 	}
 	return h
 }
 
-// Class is the reputation of an address.
-type Class uint8
+// AddressClass is the reputation of an address.
+type AddressClass uint8
 
 // The classes of addresses, from good to bad.
 const (
-	Clean Class = iota
+	Clean AddressClass = iota
 	Hosting
 	Proxy
 	Tor
 	Listed
 )
 
-// ParseClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another
+// ParseAddressClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another
 // one.
-func ParseClass(name string) (Class, bool) {
+func ParseAddressClass(name string) (AddressClass, bool) {
 	switch name {
 	case "clean":
 		return Clean, true
@@ -127,6 +127,6 @@ func IsCountry(code string) bool {
 
 // Reputation is what the lists say of an address.
 type Reputation struct {
-	State State
-	Class Class
+	State SourceState
+	Class AddressClass
 }

@@ -31,8 +31,8 @@ type Config struct {
 	ManyFailures int
 }
 
-// Defaults returns the default weights and bounds (contract ).
-func Defaults() Config {
+// DefaultConfig returns the default weights and bounds (contract ).
+func DefaultConfig() Config {
 	return Config{
 		DeviceConfirmed: 15, DeviceUnknown: 30,
 		OtherCountry: 20, HighRiskCountry: 30, ImpossibleTravel: 40, TravelMaxKMH: 900, TravelMinKM: 100,

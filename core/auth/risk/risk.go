@@ -52,21 +52,21 @@ type Reasons struct {
 	FailedAttempts    string
 }
 
-// Silent names a source that is configured and returned no data.
-type Silent string
+// SilentSource names a source that is configured and returned no data.
+type SilentSource string
 
 // The sources that may be silent.
 const (
-	SilentGeography  Silent = "geographicAnomaly"
-	SilentReputation Silent = "ipReputation"
+	SilentGeography  SilentSource = "geographicAnomaly"
+	SilentReputation SilentSource = "ipReputation"
 )
 
 // Assessment is the result of scoring.
 type Assessment struct {
-	Factors Factors
-	Reasons Reasons
-	Score   int // 0 to 100
-	Silent  []Silent
+	Factors       Factors
+	Reasons       Reasons
+	Score         int // 0 to 100
+	SilentSources []SilentSource
 }
 
 // finding is the points of one factor with the reason.
@@ -91,10 +91,10 @@ func Assess(c Config, s Signals) Assessment {
 	}
 	a.Score = min(max(a.Factors.Sum(), 0), MaxScore)
 	if s.Location.countrySilent() {
-		a.Silent = append(a.Silent, SilentGeography)
+		a.SilentSources = append(a.SilentSources, SilentGeography)
 	}
 	if s.Reputation.State == Unanswered {
-		a.Silent = append(a.Silent, SilentReputation)
+		a.SilentSources = append(a.SilentSources, SilentReputation)
 	}
 	return a
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func testConfig() risk.Config {
-	c := risk.Defaults()
+	c := risk.DefaultConfig()
 	c.HighRiskCountries = []string{"XX"}
 	return c
 }
@@ -31,7 +31,7 @@ func TestFactors(t *testing.T) {
 		return risk.Location{State: risk.Known, Country: country, Coordinates: c}
 	}
 	since := func(d time.Duration) risk.History {
-		return risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-d), Coordinates: *berlin}}
+		return risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-d), Coordinates: *berlin}}
 	}
 	for name, c := range map[string]struct {
 		signals risk.Signals
@@ -111,7 +111,7 @@ func assuredSignals(s risk.Signals) risk.Signals {
 	return s
 }
 
-func ratedSignals(c risk.Class) risk.Signals {
+func ratedSignals(c risk.AddressClass) risk.Signals {
 	return risk.Signals{Reputation: risk.Reputation{State: risk.Known, Class: c}}
 }
 
@@ -133,7 +133,7 @@ func TestDistance(t *testing.T) {
 }
 
 func drawSignals(t *rapid.T) risk.Signals {
-	state := rapid.SampledFrom([]risk.State{risk.NotConfigured, risk.Unanswered, risk.Known})
+	state := rapid.SampledFrom([]risk.SourceState{risk.NotConfigured, risk.Unanswered, risk.Known})
 	return risk.Signals{
 		At: now,
 		Device: trust.Device{
@@ -143,8 +143,8 @@ func drawSignals(t *rapid.T) risk.Signals {
 			State: state.Draw(t, "location"), Country: rapid.SampledFrom([]string{"DE", "FR", "XX", ""}).Draw(t, "country"),
 			Coordinates: coordinatesAt(rapid.Float64Range(-90, 90).Draw(t, "latitude"), rapid.Float64Range(-180, 180).Draw(t, "longitude")),
 		},
-		History:        risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-time.Hour)}},
-		Reputation:     risk.Reputation{State: state.Draw(t, "reputation"), Class: risk.Class(rapid.IntRange(0, 4).Draw(t, "class"))},
+		History:        risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-time.Hour)}},
+		Reputation:     risk.Reputation{State: state.Draw(t, "reputation"), Class: risk.AddressClass(rapid.IntRange(0, 4).Draw(t, "class"))},
 		Sessions:       risk.Velocity{LastMinute: rapid.IntRange(0, 9).Draw(t, "minute"), LastFiveMinutes: rapid.IntRange(0, 9).Draw(t, "five")},
 		FailedAttempts: rapid.IntRange(0, 1000).Draw(t, "failures"),
 	}
@@ -163,9 +163,9 @@ func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 			}
 		}
 		silent := s.Location.State == risk.Unanswered || s.Location.State == risk.Known && s.Location.Country == ""
-		if slices.Contains(a.Silent, risk.SilentGeography) != silent ||
-			slices.Contains(a.Silent, risk.SilentReputation) != (s.Reputation.State == risk.Unanswered) {
-			t.Fatalf("silent %v for %+v", a.Silent, s)
+		if slices.Contains(a.SilentSources, risk.SilentGeography) != silent ||
+			slices.Contains(a.SilentSources, risk.SilentReputation) != (s.Reputation.State == risk.Unanswered) {
+			t.Fatalf("silent %v for %+v", a.SilentSources, s)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestReasons(t *testing.T) {
 	a := risk.Assess(testConfig(), risk.Signals{
 		At:             now,
 		Location:       risk.Location{State: risk.Known, Country: "JP", Coordinates: coordinatesAt(35.7, 139.7)},
-		History:        risk.History{Countries: []string{"DE"}, Last: &risk.Visit{At: now.Add(-90 * time.Minute), Coordinates: berlin}},
+		History:        risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-90 * time.Minute), Coordinates: berlin}},
 		Reputation:     risk.Reputation{State: risk.Known, Class: risk.Tor},
 		Sessions:       risk.Velocity{LastMinute: 3, LastFiveMinutes: 3},
 		FailedAttempts: 4,
@@ -205,7 +205,7 @@ func TestLearn(t *testing.T) {
 	known := func(country string, c *risk.Coordinates) risk.Location {
 		return risk.Location{State: risk.Known, Country: country, Coordinates: c}
 	}
-	h := risk.Learn([]risk.Stay{
+	h := risk.BuildHistory([]risk.SignInPlace{
 		{At: now, Location: risk.Location{State: risk.Unanswered, Country: "XX", Coordinates: coordinatesAt(9, 9)}},
 		{At: now.Add(-1 * time.Hour), Location: known("DE", nil)},
 		{At: now.Add(-2 * time.Hour), Location: known("", coordinatesAt(1, 1))},
@@ -216,7 +216,7 @@ func TestLearn(t *testing.T) {
 		!h.Last.At.Equal(now.Add(-2*time.Hour)) {
 		t.Errorf("history is %+v", h)
 	}
-	if h := risk.Learn(nil); h.Countries != nil || h.Last != nil {
+	if h := risk.BuildHistory(nil); h.Countries != nil || h.Last != nil {
 		t.Errorf("without stays: %+v", h)
 	}
 }
@@ -237,7 +237,7 @@ func worseSignals(t *rapid.T, s risk.Signals) risk.Signals {
 		s.Device.Trusted = false
 	case 5:
 		if s.Reputation.State == risk.Known {
-			s.Reputation.Class = min(s.Reputation.Class+risk.Class(more), risk.Listed)
+			s.Reputation.Class = min(s.Reputation.Class+risk.AddressClass(more), risk.Listed)
 		} else {
 			s.Reputation.State, s.Reputation.Class = risk.Known, risk.Listed
 		}
@@ -310,7 +310,7 @@ func drawWeights(t *rapid.T) risk.Config {
 }
 
 func TestConfig(t *testing.T) {
-	if err := risk.Defaults().Validate(); err != nil {
+	if err := risk.DefaultConfig().Validate(); err != nil {
 		t.Errorf("defaults: %v", err)
 	}
 	for name, spoil := range map[string]func(*risk.Config){
@@ -325,7 +325,7 @@ func TestConfig(t *testing.T) {
 		"no sessions":     func(c *risk.Config) { c.VelocitySessions = 0 },
 		"no speed":        func(c *risk.Config) { c.TravelMaxKMH = 0 },
 	} {
-		c := risk.Defaults()
+		c := risk.DefaultConfig()
 		spoil(&c)
 		if c.Validate() == nil {
 			t.Errorf("%s: no error", name)
@@ -334,15 +334,15 @@ func TestConfig(t *testing.T) {
 }
 
 func TestParseClass(t *testing.T) {
-	for name, want := range map[string]risk.Class{
+	for name, want := range map[string]risk.AddressClass{
 		"clean": risk.Clean, "hosting": risk.Hosting, "proxy": risk.Proxy, "tor": risk.Tor, "listed": risk.Listed,
 	} {
-		if got, ok := risk.ParseClass(name); !ok || got != want {
+		if got, ok := risk.ParseAddressClass(name); !ok || got != want {
 			t.Errorf("%s is class %d, %v", name, got, ok)
 		}
 	}
 	for _, name := range []string{"", "Tor", "bad"} {
-		if got, ok := risk.ParseClass(name); ok {
+		if got, ok := risk.ParseAddressClass(name); ok {
 			t.Errorf("%q is class %d", name, got)
 		}
 	}

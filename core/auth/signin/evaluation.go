@@ -21,8 +21,8 @@ func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 			"ipReputation": why.IPReputation, "loginVelocity": why.LoginVelocity, "failedAttempts": why.FailedAttempts,
 		},
 	}
-	if len(v.Silent) > 0 {
-		details["unanswered"] = v.Silent
+	if len(v.SilentSources) > 0 {
+		details["unanswered"] = v.SilentSources
 	}
 	if l := v.Signals.Location; l.Country != "" {
 		details["country"] = l.Country

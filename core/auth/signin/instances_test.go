@@ -144,13 +144,13 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 		}
 	})
 	list := fx.newInstances(len(codes))
-	answers := make([]signin.Answer, len(list))
+	answers := make([]signin.MFAAnswer, len(list))
 	for i := range answers {
 		device, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("device ", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers[i] = signin.Answer{UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress}}
+		answers[i] = signin.MFAAnswer{UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress}}
 		fx.mustLogin(func(in *signin.Login) { in.Device = device })
 	}
 	got := callEach(list, func(i int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), answers[i]); return err })
@@ -167,7 +167,7 @@ func TestSameCodeTwiceAtOnce(t *testing.T) {
 	for range 10 {
 		fx.clock.advance(time.Minute)
 		fx.mustLogin()
-		in := signin.Answer{UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress}}
+		in := signin.MFAAnswer{UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress}}
 		got := callEach(fx.newInstances(2), func(_ int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), in); return err })
 		if got[""] != 1 || got[auth.CodeInvalidMFA] != 1 {
 			t.Fatalf("answers %v, want one success", got)

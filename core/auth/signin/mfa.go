@@ -22,8 +22,8 @@ const (
 	MFARisk   MFAPolicy = "risk" // when the risk score is above the bound of FULL_TRUST
 )
 
-// Answer is what a person sends at the second step of a login.
-type Answer struct {
+// MFAAnswer is what a person sends at the second step of a login.
+type MFAAnswer struct {
 	UserID auth.UserID
 	Code   auth.OTP // of the authenticator, or a recovery code
 	Origin
@@ -36,7 +36,7 @@ type Answer struct {
 // MFAPendingTTL. Without one it returns fault.Unauthenticated with code invalid_mfa, as for an
 // unknown person and for a wrong code, and counts no failure. A wrong code is counted together with
 // wrong passwords. The other errors are those of Login. A code is valid once across all instances.
-func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
+func (s *Service) VerifyMFA(ctx context.Context, in MFAAnswer) (Result, error) {
 	attempt := loginAttempt{account: auth.Account{ID: in.UserID}, identity: s.deviceIdentity(in.Device, in.UserID), secondStep: true}
 	leave, err := s.queues.waitTurn(ctx, auth.LockoutKey("mfa:"+string(attempt.identity)))
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) VerifyMFA(ctx context.Context, in Answer) (Result, error) {
 // forgetCompletedLogin returns wrong. If the pending login is gone, it clears the account and the
 // subject of the attempt, so that the failure is not counted: of two simultaneous requests with the
 // right code, the second finds the login or the code taken and is not a guess.
-func (s *Service) forgetCompletedLogin(ctx context.Context, in Answer, attempt *loginAttempt, wrong error) error {
+func (s *Service) forgetCompletedLogin(ctx context.Context, in MFAAnswer, attempt *loginAttempt, wrong error) error {
 	_, err := s.ports.Pending.Find(ctx, in.UserID, attempt.identity)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -71,7 +71,7 @@ func (s *Service) forgetCompletedLogin(ctx context.Context, in Answer, attempt *
 
 // resumeLogin loads the pending login of an attempt. If it does not exist, it returns errWrongCode
 // and leaves the account unknown, so that the attempt is not recorded or counted for any account.
-func (s *Service) resumeLogin(ctx context.Context, in Answer, attempt *loginAttempt) error {
+func (s *Service) resumeLogin(ctx context.Context, in MFAAnswer, attempt *loginAttempt) error {
 	p, err := s.ports.Pending.Find(ctx, in.UserID, attempt.identity)
 	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.ports.Clock.Now()) {
 		return errWrongCode()
@@ -90,7 +90,7 @@ func (s *Service) resumeLogin(ctx context.Context, in Answer, attempt *loginAtte
 }
 
 // completeMFA uses up the code, begins the session and confirms the device, in one transaction.
-func (s *Service) completeMFA(ctx context.Context, in Answer, attempt *loginAttempt) (Result, error) {
+func (s *Service) completeMFA(ctx context.Context, in MFAAnswer, attempt *loginAttempt) (Result, error) {
 	var r Result
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		now := s.ports.Clock.Now()

@@ -44,8 +44,8 @@ func (fx *fixture) enrolAuthenticator() auth.UserID {
 func (fx *fixture) currentCode() auth.OTP { return authenticator.Code(auth.TOTPStep(fx.clock.Now())) }
 
 // tryCode sends a code from the laptop at home.
-func (fx *fixture) tryCode(user auth.UserID, code auth.OTP, changes ...func(*signin.Answer)) (signin.Result, error) {
-	in := signin.Answer{UserID: user, Code: code, Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
+func (fx *fixture) tryCode(user auth.UserID, code auth.OTP, changes ...func(*signin.MFAAnswer)) (signin.Result, error) {
+	in := signin.MFAAnswer{UserID: user, Code: code, Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
 	for _, change := range changes {
 		change(&in)
 	}
@@ -112,7 +112,7 @@ func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 			r, err = fx.tryCode(user, fx.currentCode())
 		case "second":
 			fx.mustLogin()
-			r, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.DeviceToken = token })
+			r, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.DeviceToken = token })
 		default:
 			fx.mustLogin()
 			r, err = fx.tryCode(user, fx.currentCode())
@@ -183,13 +183,13 @@ func TestMFAWithoutALogin(t *testing.T) {
 	_, err = fx.tryCode("66666666-7777-4888-8999-aaaaaaaaaaaa", fx.currentCode())
 	refused("nobody", err)
 	fx.mustLogin()
-	_, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.Device = other })
+	_, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.Device = other })
 	refused("another device", err)
 	fx.clock.advance(5 * time.Minute)
 	_, err = fx.tryCode(user, fx.currentCode())
 	refused("too late", err)
 	fx.mustLogin()
-	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.Answer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
+	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
 		t.Errorf("from another address: %v", err)
 	}
 	fx.clock.advance(time.Minute)

@@ -44,7 +44,7 @@ func Defaults() Config {
 		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,
 		MFAPolicy: MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
-		DeviceBinding: trust.BindingPreferred, Risk: risk.Defaults(), Bounds: trust.DefaultBounds(),
+		DeviceBinding: trust.BindingPreferred, Risk: risk.DefaultConfig(), Bounds: trust.DefaultBounds(),
 	}
 }
 

@@ -58,14 +58,14 @@ func (s *seriesTable) allSeries() iter.Seq[*Series] {
 // hitsOfRule returns where hits on a rule are counted: on the series of the requested values if the
 // rule has such series, else on the rule.
 func (s *seriesTable) hitsOfRule(r *ratelimit.Rule, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
-	if r.Valued == nil {
+	if r.ShowValue == nil {
 		return r.Hits
 	}
 	var key [256]byte
 	var ends [8]int
 	name := newSeriesName(r.Domain, key[:0], ends[:0])
 	for i := range entries {
-		if r.Valued[i] {
+		if r.ShowValue[i] {
 			name.addLevel(entries[i].Key, entries[i].Value)
 		} else {
 			name.addLevel(r.Levels[i], "")

@@ -122,8 +122,8 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 	if r.Path != "a_x.b.c_v" || r.Limit != (ratelimit.Limit{RequestsPerUnit: 4, Unit: ratelimit.Week}) || !r.Quota || !r.Shadow {
 		t.Errorf("got %+v", r)
 	}
-	if !slices.Equal(r.Shared, []string{"x*y", "", ""}) || !slices.Equal(r.Valued, []bool{false, true, false}) {
-		t.Errorf("shared %q, valued %v", r.Shared, r.Valued)
+	if !slices.Equal(r.Shared, []string{"x*y", "", ""}) || !slices.Equal(r.ShowValue, []bool{false, true, false}) {
+		t.Errorf("shared %q, valued %v", r.Shared, r.ShowValue)
 	}
 	if r.Name != "n" || !slices.Equal(r.Replaces, []ratelimit.Name{"m"}) {
 		t.Errorf("name %q replaces %q", r.Name, r.Replaces)

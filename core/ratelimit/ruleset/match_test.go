@@ -112,7 +112,7 @@ func landingOf(r *ratelimit.Rule) landing {
 	if r == nil {
 		return landing{}
 	}
-	return landing{r.Limit.RequestsPerUnit, r.Shared, r.Valued}
+	return landing{r.Limit.RequestsPerUnit, r.Shared, r.ShowValue}
 }
 
 // slowMatch finds the rule by comparing every descriptor of the source in turn.

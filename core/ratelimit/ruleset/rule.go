@@ -43,7 +43,7 @@ func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
 		Name:      d.Limit.Name,
 		Replaces:  c.compileReplaces(d.Limit),
 		Shared:    t.sharedPatterns(),
-		Valued:    t.valuedLevels(d),
+		ShowValue: t.valuedLevels(d),
 		Hits:      c.hitsOf(seriesKey{t.domain, path}),
 	}
 }

@@ -49,8 +49,8 @@ func New(r Rules, d Decider, o Options) *Statistics {
 	return &Statistics{rules: r, decider: d, options: o}
 }
 
-// Answered counts a call of ShouldRateLimit, by gRPC or by /json, and its response time.
-func (s *Statistics) Answered(took time.Duration) {
+// RecordCall counts a call of ShouldRateLimit, by gRPC or by /json, and its response time.
+func (s *Statistics) RecordCall(took time.Duration) {
 	s.times.addTime(s.calls.Add(1), took)
 }
 

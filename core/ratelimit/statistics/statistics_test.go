@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 	b.stats.FailedOpen.Add(10)
 	b.stats.FailedClosed.Add(11)
 	b.stats.CountedLocally.Add(12)
-	b.Answered(time.Millisecond)
+	b.RecordCall(time.Millisecond)
 	checkCounters(t, counterChanges(b.NewChanges()), map[string]uint64{
 		"ratelimit.service.rate_limit.shop.a_b_c_.total_hits":                  1,
 		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit":                  2,
@@ -346,7 +346,7 @@ func TestTimesAreASample(t *testing.T) {
 	b := newFixture(t, statistics.Options{})
 	c := b.NewChanges()
 	for i := range 100 {
-		b.Answered(time.Duration(i+1) * time.Microsecond)
+		b.RecordCall(time.Duration(i+1) * time.Microsecond)
 	}
 	sample, rate := c.Times()
 	if len(sample) != 100 || rate != 1 || slices.Max(sample) != 100*time.Microsecond {
@@ -357,7 +357,7 @@ func TestTimesAreASample(t *testing.T) {
 	}
 	for range 2 { // at the second time, the pace is known
 		for i := range 10_000 {
-			b.Answered(time.Duration(i + 1))
+			b.RecordCall(time.Duration(i + 1))
 		}
 		sample, rate = c.Times()
 	}

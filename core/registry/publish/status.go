@@ -42,15 +42,15 @@ func (p *Publisher) updateStatus(ctx context.Context, r Request, t Target, act *
 	})
 }
 
-// Room checks that the answer can be sent. It is called before the change is committed, and again
+// SizeCheck checks that the answer can be sent. It is called before the change is committed, and again
 // when the transaction is repeated; its error refuses the change.
-type Room func(changed browse.History) error
+type SizeCheck func(changed browse.History) error
 
 // SetStatusAll changes the status of all versions of a server together, and returns those that
 // changed, newest publication first. If their documents are too large to hold, they are read after
 // the commit, while the answer is sent. room is optional. Errors as of SetStatus; fault.Invalid
 // when no version changes.
-func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string, room Room) (browse.History, error) {
+func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string, room SizeCheck) (browse.History, error) {
 	act, err := p.identifyCaller(ctx, r, Target{Name: serverName}.newAct(actStatus))
 	if err != nil {
 		return browse.History{}, err
@@ -61,7 +61,7 @@ func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName stri
 
 // updateAllStatuses changes the status of all versions of a server.
 func (p *Publisher) updateAllStatuses(
-	ctx context.Context, r Request, serverName string, room Room, act *authority.Act,
+	ctx context.Context, r Request, serverName string, room SizeCheck, act *authority.Act,
 ) (browse.History, error) {
 	update, err := p.readUpdate(ctx, act.Caller, r.Body, serverName)
 	if err != nil {

@@ -147,7 +147,7 @@ func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 
 func (r *importRun) parseDocument(d registry.Draft) (registry.Document, error) {
 	if r.options.Lenient {
-		return d.Tolerated()
+		return d.ImportedDocument()
 	}
 	return d.Document()
 }

@@ -65,7 +65,7 @@ func sameLocation(a, b risk.Location) bool {
 }
 
 // Ratings are what a reputation is to know: the networks of each class.
-type Ratings map[risk.Class][]string
+type Ratings map[risk.AddressClass][]string
 
 // Reputation runs the suite. open returns a reputation that knows the ratings and nothing else.
 func Reputation(t *testing.T, open func(t *testing.T, r Ratings) signals.Reputation) {
@@ -75,7 +75,7 @@ func Reputation(t *testing.T, open func(t *testing.T, r Ratings) signals.Reputat
 		risk.Proxy:   {"198.51.100.0/25"},
 		risk.Hosting: {"198.51.100.0/24", "2001:db9::1"},
 	})
-	cases := map[string]risk.Class{
+	cases := map[string]risk.AddressClass{
 		"203.0.113.9":          risk.Listed,
 		"203.0.113.7":          risk.Listed, // the worst class, not that of the narrowest network
 		"::ffff:203.0.113.9":   risk.Listed,
