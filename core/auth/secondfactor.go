@@ -73,7 +73,7 @@ func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrol
 func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionID, now time.Time) error {
 	switch {
 	case a.MFA.Active:
-		return fault.New(fault.Conflict, "", "the authenticator is active already")
+		return fault.New(fault.Conflict, "", "the authenticator is already active")
 	case !a.MFA.Pending(now), a.MFA.Enrolment.SessionID != by:
 		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first, and activate it "+
 			"in the same session within 10 minutes")

@@ -121,11 +121,11 @@ func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
 		return nil, err
 	}
 	if len(sealed) < gcm.NonceSize() {
-		return nil, errors.New("a sealed secret is cut short")
+		return nil, errors.New("a sealed secret is too short")
 	}
 	secret, err := gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], []byte(about))
 	if err != nil {
-		return nil, errors.New("a sealed secret does not open: it was changed, or sealed with another root secret")
+		return nil, errors.New("a sealed secret cannot be decrypted: it was changed, or sealed with another root secret")
 	}
 	return secret, nil
 }

@@ -25,7 +25,7 @@ func NewLineage(name Name, releases []Release) *Lineage {
 // or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 	if l.findVersion(version) >= 0 {
-		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s was published before, and a version is published once", quote(version.value), l.name)
+		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
 	}
 	if len(l.now) >= MaxVersions {
 		return Release{}, errTooManyVersions(l.name)
@@ -183,11 +183,11 @@ func (l *Lineage) findVersion(version Version) int {
 }
 
 func errTooManyVersions(name Name) error {
-	return fault.Newf(fault.Conflict, "", "server %s has %d versions already, and no more are allowed", name, MaxVersions)
+	return fault.Newf(fault.Conflict, "", "server %s already has %d versions, the most that are allowed", name, MaxVersions)
 }
 
 func errNoVersion() error { return fault.New(fault.NotFound, "", "server version not found") }
 
 func errNoChange() error {
-	return fault.New(fault.Invalid, "", "no changes to apply: the status and its message are as requested already")
+	return fault.New(fault.Invalid, "", "no changes to apply: the version already has this status and message")
 }

@@ -59,7 +59,7 @@ func argumentRules(r *report, at location, v *node) {
 		if name == nil {
 			r.addProblem(v, at, schemaProblem("required", "is required"))
 		} else if name.kind == kindString && !argumentForm.MatchString(name.text) {
-			r.addProblem(name, at, semanticProblem("pattern", "must be the flag alone, without blanks, \"<\", \">\" or \"$\", what follows it goes into value or valueHint"))
+			r.addProblem(name, at, semanticProblem("pattern", "must be only the flag, without spaces, \"<\", \">\" or \"$\"; put its value into value or valueHint"))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 	case n > MaxStatusMessage:
 		return StatusUpdate{}, fault.Newf(fault.Invalid, "", "statusMessage must have at most %d characters, and has %d", MaxStatusMessage, n)
 	case n > 0 && status == StatusActive:
-		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage goes with deprecated or deleted only, not with active")
+		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage is allowed with deprecated and deleted only, not with active")
 	case strings.ContainsRune(message, 0):
 		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage must not contain a NUL")
 	}

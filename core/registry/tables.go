@@ -120,7 +120,7 @@ func repositoryCheck(r *report, at location, v *node) {
 		return
 	}
 	for _, name := range []string{"url", "source"} {
-		r.addProblem(v, at.key(name).withRule("Repository/"+name), schemaProblem("required", "is required, or leave repository out where there is none"))
+		r.addProblem(v, at.key(name).withRule("Repository/"+name), schemaProblem("required", "is required; leave repository out if there is none"))
 	}
 }
 
@@ -151,7 +151,7 @@ func metaCheck(r *report, at location, v *node) {
 			continue
 		}
 		if publisher != "" && publisher != m.name {
-			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is a second key that ends in %q after %s, only one is allowed", publisherMeta, quote(publisher)))
+			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is the second key that ends in %q, after %s; only one is allowed", publisherMeta, quote(publisher)))
 		}
 		publisher = m.name
 		if m.value.size > maxPublisher {

@@ -52,8 +52,8 @@ func checkPreconditions(t *testing.T, r *registry) {
 	first := wantTag(r.sendIf(t, "POST", "/publish", document(name, "1.0.0"), "If-None-Match", "*"), "active")
 	r.sendIf(t, "POST", "/publish", document(name, "1.0.0"), "If-None-Match", "*").wantFault(t, http.StatusPreconditionFailed, "precondition")
 	r.sendIf(t, "POST", "/publish", titled(""), "If-None-Match", "*").wantFault(t, http.StatusPreconditionFailed, "precondition")
-	r.sendIf(t, "POST", "/publish", document(name, "1.0.0"), "If-None-Match", `"another"`).wantFault(t, http.StatusConflict, "published before")
-	r.send(t, "POST", "/publish", document(name, "1.0.0")).wantFault(t, http.StatusConflict, "published before")
+	r.sendIf(t, "POST", "/publish", document(name, "1.0.0"), "If-None-Match", `"another"`).wantFault(t, http.StatusConflict, "published again")
+	r.send(t, "POST", "/publish", document(name, "1.0.0")).wantFault(t, http.StatusConflict, "published again")
 
 	second := wantTag(r.sendIf(t, "PUT", path, titled("Second"), "If-Match", first), "active")
 	for _, header := range [][]string{

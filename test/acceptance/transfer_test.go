@@ -212,7 +212,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 		other := document("org.example/alone", "1.0.0")
 		other["title"] = "Another"
 		out, _, code = e.ends(t, record(other), "registry", "import", "-")
-		if code != 1 || !strings.Contains(out, "published once") {
+		if code != 1 || !strings.Contains(out, "cannot be replaced") {
 			t.Errorf("exit %d of another document for a version, want 1: %s", code, out)
 		}
 		if _, told, code := e.ends(t, "", "registry", "import", filepath.Join(dir, "missing.json")); code != 1 || !strings.Contains(told, "missing.json") {

@@ -78,7 +78,7 @@ func (s *Service) verifyAndReplace(
 			return ended, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "", "the password is being changed, try again").After(time.Second)
+	return nil, fault.New(fault.Unavailable, "", "the password is being changed, try again in a second").After(time.Second)
 }
 
 // presentPasswordError returns the error for a present password that is wrong. Its cause is

@@ -57,7 +57,7 @@ func (c Config) Validate() error {
 	}
 	if c.DeviceConfirmed > c.DeviceUnknown || c.VelocityFiveMinutes > c.VelocityMinute ||
 		c.FailedFew > c.FailedSome || c.FailedSome > c.FailedMany || c.AddressHidden > c.AddressListed {
-		return errors.New("risk weights must be in order: what is worse has no fewer points")
+		return errors.New("risk weights must be in order: a worse signal must not have fewer points than a less bad one")
 	}
 	if c.SomeFailures < 1 || c.ManyFailures < c.SomeFailures || c.VelocitySessions < 1 {
 		return errors.New("the bounds of failed attempts and sessions must be 1 or more, and in order")

@@ -65,7 +65,7 @@ type Service struct {
 // short.
 func New(c Config, p Ports) (*Service, error) {
 	if c.CodeTTL <= 0 || c.Attempts < 1 {
-		return nil, errors.New("step-up needs a positive CodeTTL and one of Attempts or more")
+		return nil, errors.New("step-up requires a positive CodeTTL and at least one attempt")
 	}
 	codeKey, err := p.Root.Derive("one-time codes")
 	if err != nil {

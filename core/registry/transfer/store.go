@@ -65,7 +65,7 @@ func (m *Mover) compareStored(ctx context.Context, c candidate) (Outcome, error)
 func (c candidate) compareWith(document []byte, here registry.Release) Outcome {
 	switch {
 	case !bytes.Equal(document, c.document.Bytes()):
-		return c.newOutcome(Refused, "the version is here already with another document, and a version is published once")
+		return c.newOutcome(Refused, "the registry already has this version with another document, and a published version cannot be replaced")
 	case here.Status != c.release.Status:
 		return c.newOutcome(Skipped, "is "+string(here.Status)+" here and "+string(c.release.Status)+" in the import")
 	}

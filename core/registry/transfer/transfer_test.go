@@ -226,9 +226,9 @@ func TestImportRefuses(t *testing.T) {
 		"unreadable":       {change(func(e *recordsource.Entry) { e.Unreadable = errors.New("too large") }), "refused @ too large"},
 		"broken":           {change(func(e *recordsource.Entry) { e.Broken = errors.New("ends early") }), "refused @ ends early"},
 		"unknown status":   {recorded(func(r *recordsource.Recorded) { r.Status = "gone" }), `refused com.example/a@1.0.0 status must be active, deprecated or deleted, not "gone"`},
-		"message":          {recorded(func(r *recordsource.Recorded) { r.StatusMessage = "x" }), "refused com.example/a@1.0.0 statusMessage goes with deprecated or deleted only, not with active"},
-		"from the future":  {recorded(func(r *recordsource.Recorded) { r.UpdatedAt = now.AddDate(0, 0, 2) }), "refused com.example/a@1.0.0 updatedAt lies in the future"},
-		"from before time": {recorded(func(r *recordsource.Recorded) { r.PublishedAt = time.Unix(-1, 0) }), "refused com.example/a@1.0.0 publishedAt lies before 1970"},
+		"message":          {recorded(func(r *recordsource.Recorded) { r.StatusMessage = "x" }), "refused com.example/a@1.0.0 statusMessage is allowed with deprecated and deleted only, not with active"},
+		"from the future":  {recorded(func(r *recordsource.Recorded) { r.UpdatedAt = now.AddDate(0, 0, 2) }), "refused com.example/a@1.0.0 updatedAt is in the future"},
+		"from before time": {recorded(func(r *recordsource.Recorded) { r.PublishedAt = time.Unix(-1, 0) }), "refused com.example/a@1.0.0 publishedAt is before 1970"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -268,12 +268,12 @@ func TestImportConflicts(t *testing.T) {
 	)
 	want := []string{
 		"skipped com.example/a@1.0.0 is active here and deleted in the import",
-		"refused com.example/a@1.0.0 the version is here already with another document, and a version is published once",
+		"refused com.example/a@1.0.0 the registry already has this version with another document, and a published version cannot be replaced",
 		"refused com.example/b@2.0.0 the remote URL https://a.example/mcp belongs to another server",
 		"taken com.example/b@1.0.0",
 		"taken com.example/b@3.0.0",
 		"skipped com.example/b@3.0.0",
-		"refused com.example/b@3.0.0 the version is here already with another document, and a version is published once",
+		"refused com.example/b@3.0.0 the registry already has this version with another document, and a published version cannot be replaced",
 	}
 	slices.Sort(outcomes)
 	slices.Sort(want)
