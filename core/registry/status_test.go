@@ -43,7 +43,7 @@ func TestStatusUpdateBody(t *testing.T) {
 		`{"status":"deleted","statusMessage":1}`:               "statusMessage must be a string",
 		`{"status":"deleted","message":"x"}`:                   "message is not a property",
 		`{"status":"deleted","status":"active"}`:               "status occurs twice",
-		`{"status":"active","statusMessage":"x"}`:              "statusMessage goes with",
+		`{"status":"active","statusMessage":"x"}`:              "statusMessage is allowed with",
 		`{"status":"deleted","statusMessage":"` + long + `x"}`: "statusMessage must have at most 500",
 	}
 	for body, want := range bad {
