@@ -24,24 +24,24 @@ func kindWording(k Kind) wording {
 	case NewDevice:
 		return wording{
 			subject: "Sign-in from a new device",
-			event:   "Somebody signed in to your account from a device that was not seen before.",
-			advice: "If it was you, there is nothing to do. If it was not, change your password, then sign out of all sessions and " +
-				"revoke the device.",
+			event:   "Somebody signed in to your account from a new device.",
+			advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions " +
+				"and revoke the device.",
 			brief: "sign-in from a new device", briefAdvice: "Not you? Change your password and revoke the device.",
 		}
 	case SignInLocked:
 		return wording{
 			subject: "Sign-in is locked",
-			event:   "Signing in to your account failed too many times, and is locked for a while.",
-			advice: "The lock ends on its own; sessions that are open stay open. If it was not you, nobody has got in by this. Choose a " +
-				"password that you use nowhere else.",
-			brief: "sign-in is locked for a while, it failed too many times", briefAdvice: "Not you? Nobody has got in by this.",
+			event:   "There were too many failed attempts to sign in to your account, so sign-in is locked for a while.",
+			advice: "The lock ends by itself, and open sessions stay open. If this was not you: the attempts failed, and nobody got " +
+				"in. Use a password that you use nowhere else.",
+			brief: "sign-in is locked for a while after too many failed attempts", briefAdvice: "Not you? Nobody got in.",
 		}
 	case ChangesLocked:
 		return wording{
 			subject: "Changes to your account are locked",
-			event:   "Somebody who is signed in to your account failed too many times to confirm a change of it.",
-			advice:  "The lock ends on its own. If it was not you, sign out of all sessions and change your password.",
+			event:   "Somebody who is signed in to your account failed too many times to confirm a change to it, so changes are locked for a while.",
+			advice:  "The lock ends by itself. If this was not you, sign out of all sessions and change your password.",
 			brief:   "changes to your account are locked for a while", briefAdvice: "Not you? Sign out of all sessions, change your password.",
 		}
 	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
@@ -51,10 +51,10 @@ func kindWording(k Kind) wording {
 	default:
 		return wording{
 			subject: "All sessions were ended",
-			event: "A sign-in of yours was used a second time, as happens when it was copied. All your sessions were ended to keep " +
-				"strangers out.",
-			advice: "Sign in again. Then look through your devices and revoke those that are not yours, and change your password.",
-			brief:  "a sign-in was used twice, as if copied; all sessions were ended", briefAdvice: "Sign in again, change your password.",
+			event: "The token of one of your sessions was used twice, which happens when it was copied. All your sessions were " +
+				"ended to keep strangers out.",
+			advice: "Sign in again, change your password, then check your devices and revoke those that are not yours.",
+			brief:  "a session token was used twice and may be copied; all sessions were ended", briefAdvice: "Sign in again, change your password.",
 		}
 	}
 }
@@ -62,27 +62,27 @@ func kindWording(k Kind) wording {
 // credentialWording returns the text for a change of the password or the authenticator.
 func credentialWording(k Kind) wording {
 	const (
-		advice = "If it was you, there is nothing to do. If it was not, somebody else uses a session of yours: ask your operator to " +
-			"set a new password, which ends all sessions, and to remove authenticators that are not yours."
+		advice = "If this was you, you can ignore this message. If not, somebody else is using one of your sessions: ask your " +
+			"operator to set a new password, which ends all sessions, and to remove authenticators that are not yours."
 		counsel = "Not you? Call your operator at once."
 	)
 	switch k {
 	case AuthenticatorEnrolled:
 		return wording{
 			subject: "An authenticator was added", advice: advice, briefAdvice: counsel,
-			event: "An authenticator app was added to your account. It counts once it is activated, within 10 minutes.",
+			event: "An authenticator app was added to your account. It must be activated within 10 minutes; until then it is not used.",
 			brief: "an authenticator was added, not yet activated",
 		}
 	case AuthenticatorActivated:
 		return wording{
 			subject: "An authenticator was activated", advice: advice, briefAdvice: counsel,
-			event: "An authenticator app was activated for your account. From now on signing in takes a code of it.",
+			event: "An authenticator app was activated for your account. From now on you need a code from it to sign in.",
 			brief: "an authenticator was activated",
 		}
 	case AuthenticatorDisabled:
 		return wording{
 			subject: "The authenticator was disabled", advice: advice, briefAdvice: counsel,
-			event: "The authenticator app of your account was disabled. From now on the password suffices to sign in.",
+			event: "The authenticator app of your account was disabled. From now on your password is enough to sign in.",
 			brief: "the authenticator was disabled",
 		}
 	default:
@@ -98,30 +98,30 @@ func credentialWording(k Kind) wording {
 // has revoked, marked or ended.
 func lossWording(k Kind) wording {
 	const (
-		advice = "If it was you, there is nothing to do. If it was not, somebody knows your password: sign in again and change it, then " +
-			"look through your devices and sessions."
+		advice = "If this was you, you can ignore this message. If not, somebody knows your password: sign in again and change " +
+			"it, then check your devices and sessions."
 		counsel = "Not you? Change your password."
 	)
 	switch k {
 	case DeviceRevoked:
 		return wording{
 			subject: "A device was revoked", advice: advice, briefAdvice: counsel,
-			event: "A device of yours was revoked from a session that gave no more than your password. It is signed out, and is " +
-				"treated as a new one.",
-			brief: "a device was revoked with no more than your password",
+			event: "One of your devices was revoked from a session that had proved only your password. The device is signed out " +
+				"and counts as new from now on.",
+			brief: "a device was revoked with only your password",
 		}
 	case DeviceUntrusted:
 		return wording{
 			subject: "A device was marked as untrusted", advice: advice, briefAdvice: counsel,
-			event: "A device of yours was marked as untrusted from a session that gave no more than your password. Sessions on it " +
-				"need a code again for sensitive operations.",
-			brief: "a device was marked as untrusted with no more than your password",
+			event: "One of your devices was marked as untrusted from a session that had proved only your password. Sessions on " +
+				"the device need a code again for sensitive operations.",
+			brief: "a device was marked as untrusted with only your password",
 		}
 	default:
 		return wording{
 			subject: "A session was ended", advice: advice, briefAdvice: counsel,
-			event: "A session of yours was ended from another session that gave no more than your password.",
-			brief: "a session was ended with no more than your password",
+			event: "One of your sessions was ended from another session that had proved only your password.",
+			brief: "a session was ended with only your password",
 		}
 	}
 }
