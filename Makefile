@@ -51,9 +51,10 @@ check: check-format check-vet lint check-generated check-tidy ## fail unless for
 lint: tool-lint ## run the pinned golangci-lint
 	$(GOLANGCI_LINT) run --timeout=30m ./...
 
-generate: tools-protobuf ## renew what is generated: Wire injectors, the plugin protocol, the references in docs
+generate: tools-protobuf ## renew what is generated: Wire injectors, the plugin protocol, the API page, the references in docs
 	@if [ -d plugins/proto ]; then echo "buf generate"; cd plugins/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
+	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
 
 build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
@@ -88,7 +89,7 @@ check-vet:
 
 # Compares the files themselves, not the tree with its history, so that uncommitted work can be checked.
 check-generated:
-	@sums() { find $(SOURCES) -name '*.pb.go' -o -name 'wire_gen.go' | LC_ALL=C sort | xargs -r sha256sum; }; \
+	@sums() { find $(SOURCES) -name '*.pb.go' -o -name 'wire_gen.go' -o -path '*/apidocs/openapi.json' -o -path '*/apidocs/page.*' | LC_ALL=C sort | xargs -r sha256sum; }; \
 	before=$$(sums); \
 	$(MAKE) --no-print-directory generate; \
 	diff <(echo "$$before") <(sums) || { echo "generated code was not up to date: run 'make generate' and commit the files above" >&2; exit 1; }

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -214,6 +214,6 @@ func throttleConfig(l settings.Limits, r settings.RateLimit) inprocess.ThrottleC
 // apiSet gives those parts of the API that need more than one set.
 var apiSet = wire.NewSet(newRegistryAPI)
 
-func newRegistryAPI(r settings.Registry, answers representation.Config, log *logrus.Entry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
-	return registryapi.New(registryapi.Config{WritesOff: !r.WritesOn(), Answers: answers, Log: log}, b, p)
+func newRegistryAPI(bodies responsebody.Config, log *logrus.Entry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
+	return registryapi.New(registryapi.Config{Bodies: bodies, Log: log}, b, p)
 }

@@ -128,8 +128,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		Log:        log,
 	}
 	restConfig := s.REST
-	registry := s.Registry
-	representationConfig := s.Answers
+	responsebodyConfig := s.Answers
 	sqliteConfig := s.SQLite
 	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing, log)
 	if err != nil {
@@ -156,6 +155,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 		return nil, nil, err
 	}
 	browser := browse.New(servers, sealer)
+	registry := s.Registry
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
 	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
@@ -198,7 +198,7 @@ func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *pr
 	}
 	publisher := publish.New(config3, publishPorts)
 	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
-	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
+	registryapiAPI := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)
@@ -550,8 +550,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Log:        log,
 	}
 	restConfig := s.REST
-	registry := s.Registry
-	representationConfig := s.Answers
+	responsebodyConfig := s.Answers
 	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
 	wiringRecordSettings := recordSettings{
@@ -588,6 +587,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	browser := browse.New(servers, sealer)
+	registry := s.Registry
 	packages := s.Packages
 	config3 := publishConfig(registry, packages)
 	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
@@ -645,7 +645,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	publisher := publish.New(config3, publishPorts)
 	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
-	registryapiAPI := newRegistryAPI(registry, representationConfig, log, browser, prometheusPublisher)
+	registryapiAPI := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := signInConfig(auth)
 	accounts := relational.NewAccounts(db)

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
 // officialKey is the key of _meta under which a registry returns what it knows of a version
 // (contract R-2).
-const officialKey = "io.modelcontextprotocol.registry/official"
+const officialKey = registry.OfficialMeta
 
 // official is what stands there. isLatest is not read: each registry finds it
 // by its own rule.

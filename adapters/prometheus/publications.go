@@ -52,6 +52,9 @@ func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 	return &Publisher{publisher: p, outcomes: newTable(vector, []string{opPublish, opReplace, opDelete, opStatus}, outcomes)}
 }
 
+// WritesOff reports whether writes are switched off.
+func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
+
 // Publish counts a publication.
 func (p *Publisher) Publish(ctx context.Context, r publish.Request) (registry.Record, error) {
 	record, err := p.publisher.Publish(ctx, r)

@@ -5,13 +5,16 @@ import (
 	"strings"
 )
 
+// OfficialMeta is the key of _meta with the metadata that the registry adds to a document (contract
+//
+const OfficialMeta = "io.modelcontextprotocol.registry/official"
+
 // The tables of the rules of documents (contract ).
 
 const (
 	maxIconSource  = 255
 	maxPublisher   = 4096      // bytes of the data of the publisher
 	maxMeta        = 16 * 1024 // bytes of _meta in all
-	officialMeta   = "io.modelcontextprotocol.registry/official"
 	publisherMeta  = "/publisher-provided"
 	stdio          = "stdio"
 	streamableHTTP = "streamable-http"
@@ -162,7 +165,7 @@ func metaCheck(r *report, at location, v *node) {
 
 func metaKeyProblem(key string) *problem {
 	switch {
-	case key == officialMeta:
+	case key == OfficialMeta:
 		return semanticProblem("reserved", "is written by the registry itself, leave it out")
 	case !isNamespaced(key):
 		return schemaProblem("key", "must be a key of the form com.example/name, a reverse-DNS namespace, a \"/\" and a name")

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
@@ -42,7 +42,7 @@ import (
 type Settings struct {
 	Service      Service                   `part:"Service"`
 	REST         rest.Config               `part:"API" readBy:"api"`
-	Answers      representation.Config     `part:"API" readBy:"api"`
+	Answers      responsebody.Config       `part:"API" readBy:"api"`
 	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Registry     Registry                  `part:"Registry" readBy:"registry"`
 	Servers      relational.Config         `part:"Registry" readBy:"registry"`

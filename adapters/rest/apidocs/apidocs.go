@@ -1,22 +1,37 @@
-// Package apidocs serves the description of the API: the OpenAPI document of all routes, and a page
-// made from it that loads nothing from elsewhere (contract O-16). It checks no request.
+// Package apidocs serves the documentation of the API: the OpenAPI document of all routes as YAML
+// and as JSON, and an HTML page that loads nothing from other sites (contract O-16). It does not
+// check requests against the document. The JSON and the page are generated from openapi.yaml.
 package apidocs
 
 import (
 	_ "embed"
-	"fmt"
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
-	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 )
 
-//go:embed openapi.yaml
-var document []byte
+//go:generate go run ./internal/generate
 
-// The content types of the answers (RFC 9512 for YAML).
+var (
+	//go:embed openapi.yaml
+	documentYAML []byte
+
+	//go:embed openapi.json
+	documentJSON []byte
+
+	//go:embed page.html
+	pageHTML []byte
+
+	// pagePolicy is the Content-Security-Policy of the page: it may use its own style and nothing
+	// else.
+	//
+	//go:embed page.policy
+	pagePolicy string
+)
+
+// The content types of the responses (RFC 9512 for YAML).
 const (
 	typeYAML = "application/yaml"
 	typeHTML = "text/html; charset=utf-8"
@@ -26,72 +41,43 @@ const (
 const pagePath = "/docs"
 
 // Document returns the OpenAPI document of the API listener as YAML.
-func Document() []byte { return append([]byte(nil), document...) }
+func Document() []byte { return append([]byte(nil), documentYAML...) }
 
-// Docs are the description in its three forms. It is safe for concurrent use.
-type Docs struct{ forms func() (*forms, error) }
+// Docs is the documentation in its three formats. It is safe for concurrent use.
+type Docs struct{ bodies func() *bodies }
 
-// forms are made from the document when one is first asked for, so that no start of the service waits for them.
-type forms struct {
-	yaml, json, page *representation.Fixed
-	policy           string
-}
+type bodies struct{ yaml, json, page *responsebody.Fixed }
 
-// New returns the description of this program's API.
-func New() *Docs { return &Docs{sync.OnceValues(makeForms)} }
-
-// makeForms reads the document and makes its other forms. The error tells what is wrong with the document that this program was
-// built with.
-func makeForms() (*forms, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(document, &root); err != nil {
-		return nil, fmt.Errorf("read openapi.yaml: %w", err)
-	}
-	json, err := toJSON(&root)
-	if err != nil {
-		return nil, fmt.Errorf("write openapi.json: %w", err)
-	}
-	page, policy, err := renderPage(&root)
-	if err != nil {
-		return nil, fmt.Errorf("write page of openapi.yaml: %w", err)
-	}
-	return &forms{
-		yaml:   representation.NewFixed(typeYAML, document),
-		json:   representation.NewFixed(fiber.MIMEApplicationJSON, json),
-		page:   representation.NewFixed(typeHTML, page),
-		policy: policy,
-	}, nil
+// New returns the documentation of this program's API. The formats are compressed at the first
+// request, so that they do not delay the start of the service.
+func New() *Docs {
+	return &Docs{sync.OnceValue(func() *bodies {
+		return &bodies{
+			yaml: responsebody.NewFixed(typeYAML, documentYAML),
+			json: responsebody.NewFixed(fiber.MIMEApplicationJSON, documentJSON),
+			page: responsebody.NewFixed(typeHTML, pageHTML),
+		}
+	})}
 }
 
 // Mount adds the routes.
 func (d *Docs) Mount(r fiber.Router) {
-	r.Get("/openapi.yaml", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.yaml.Send(c) }))
-	r.Get("/openapi.json", forBrowsers, d.answer(func(c *fiber.Ctx, f *forms) error { return f.json.Send(c) }))
-	r.Get(pagePath, d.answer(read))
+	r.Get("/openapi.yaml", allowAnyOrigin, func(c *fiber.Ctx) error { return d.bodies().yaml.Send(c) })
+	r.Get("/openapi.json", allowAnyOrigin, func(c *fiber.Ctx) error { return d.bodies().json.Send(c) })
+	r.Get(pagePath, d.sendPage)
 }
 
-// Path returns where the page is.
+// Path implements rest.Pages.
 func (d *Docs) Path() string { return pagePath }
 
-func (d *Docs) answer(send func(*fiber.Ctx, *forms) error) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		f, err := d.forms()
-		if err != nil {
-			return err
-		}
-		return send(c, f)
-	}
-}
-
-// forBrowsers lets pages of any origin read the document, as tools that show
-// such documents do.
-func forBrowsers(c *fiber.Ctx) error {
+// allowAnyOrigin lets web pages of any origin read the document, for example tools that show
+// OpenAPI documents.
+func allowAnyOrigin(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	return c.Next()
 }
 
-// read answers the page. It may use its own style and nothing else.
-func read(c *fiber.Ctx, f *forms) error {
-	c.Set(fiber.HeaderContentSecurityPolicy, f.policy)
-	return f.page.Send(c)
+func (d *Docs) sendPage(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
+	return d.bodies().page.Send(c)
 }

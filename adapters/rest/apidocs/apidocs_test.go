@@ -22,25 +22,24 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 )
 
-// docs is the description, whose forms are made once.
+// docs is shared by the tests, so that its bodies are compressed only once.
 var docs = apidocs.New()
 
-// TestDocumentIsValid wants a library to find nothing wrong with the document,
-// its examples included.
+// TestDocumentIsValid validates the document and its examples with an OpenAPI library.
 func TestDocumentIsValid(t *testing.T) {
-	document := load(t)
+	document := loadDocument(t)
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
-		t.Errorf("version of OpenAPI is %s", document.OpenAPI)
+		t.Errorf("the OpenAPI version is %s, want 3.1", document.OpenAPI)
 	}
 	if _, err := time.Parse(time.DateOnly, document.Info.Version); err != nil { // contract O-16
-		t.Errorf("the version of the description is %q, want a date", document.Info.Version)
+		t.Errorf("the version of the document is %q, want a date", document.Info.Version)
 	}
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-func load(t *testing.T) *openapi3.T {
+func loadDocument(t *testing.T) *openapi3.T {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(apidocs.Document())
 	if err != nil {
@@ -49,8 +48,8 @@ func load(t *testing.T) *openapi3.T {
 	return document
 }
 
-// TestDocumentHasAllRoutes compares the document with the routes of the
-// listener, in both directions. HEAD answers as GET, and is not told apart.
+// TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
+// HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
 	server := rest.New(rest.Config{}, rest.Dependencies{
 		Parts: []rest.Part{
@@ -67,7 +66,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 	}
 	parameter := regexp.MustCompile(`\{([a-zA-Z]+)\}`)
 	described := map[string]bool{}
-	for path, item := range load(t).Paths.Map() {
+	for path, item := range loadDocument(t).Paths.Map() {
 		paths := []string{parameter.ReplaceAllString(path, ":$1")}
 		switch path {
 		case "/v2/{path}": // of any depth
@@ -83,18 +82,17 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 	}
 	for route := range served {
 		if !described[route] {
-			t.Errorf("%s is served and not described", route)
+			t.Errorf("%s is served but not in the document", route)
 		}
 	}
 	for route := range described {
 		if !served[route] {
-			t.Errorf("%s is described and not served", route)
+			t.Errorf("%s is in the document but not served", route)
 		}
 	}
 }
 
-// TestPrefixesAreTheSame wants each path below /v0 described as the one below
-// /v0.1.
+// TestPrefixesAreTheSame expects the same description for each path below /v0 and below /v0.1.
 func TestPrefixesAreTheSame(t *testing.T) {
 	var document struct{ Paths map[string]map[string]any }
 	if err := yaml.Unmarshal(apidocs.Document(), &document); err != nil {
@@ -112,49 +110,49 @@ func TestPrefixesAreTheSame(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(item, document.Paths["/v0.1/"+rest]) {
-			t.Errorf("%s and its likeness differ", path)
+			t.Errorf("%s and /v0.1/%s differ", path, rest)
 		}
 		compared++
 	}
 	if compared != 7 {
-		t.Errorf("compared %d paths", compared)
+		t.Errorf("compared %d paths, want 7", compared)
 	}
 }
 
-// TestEveryOperationIsWhole wants what readers and generators need of each.
-func TestEveryOperationIsWhole(t *testing.T) {
+// TestEveryOperationIsComplete checks the parts that readers and code generators need.
+func TestEveryOperationIsComplete(t *testing.T) {
 	ids := map[string]bool{}
-	for path, item := range load(t).Paths.Map() {
+	for path, item := range loadDocument(t).Paths.Map() {
 		for method, o := range item.Operations() {
 			if o.OperationID == "" || ids[o.OperationID] || o.Summary == "" || len(o.Tags) != 1 || o.Responses.Default() == nil {
-				t.Errorf("%s %s is incomplete or not alone", method, path)
+				t.Errorf("%s %s is incomplete, or its operation id is not unique", method, path)
 			}
 			ids[o.OperationID] = true
 			if (o.Security != nil) != (o.Responses.Status(401) != nil && !slices.Contains([]string{"login", "verifyMFA", "refresh", "verifyStepUp", "resendStepUp"}, o.OperationID)) {
-				t.Errorf("%s %s: 401 and the need of a token do not fit", method, path)
+				t.Errorf("%s %s: a 401 response and security do not match", method, path)
 			}
 		}
 	}
 }
 
-// TestEveryBodyHasAnExample wants one of each JSON that is sent or answered.
-// Whether it fits its schema is looked at by TestDocumentIsValid.
+// TestEveryBodyHasAnExample expects an example of each JSON request and response body.
+// TestDocumentIsValid validates the examples against their schemas.
 func TestEveryBodyHasAnExample(t *testing.T) {
-	wants := func(what string, content openapi3.Content) {
+	expectExample := func(what string, content openapi3.Content) {
 		if m := content["application/json"]; m != nil && m.Example == nil && len(m.Examples) == 0 {
 			t.Errorf("%s has no example", what)
 		}
 	}
-	for _, item := range load(t).Paths.Map() {
+	for _, item := range loadDocument(t).Paths.Map() {
 		for _, o := range item.Operations() {
-			if o.OperationID == "getDocumentJSON" { // it would be this document
+			if o.OperationID == "getDocumentJSON" { // its example would be this document
 				continue
 			}
 			if o.RequestBody != nil {
-				wants(o.OperationID, o.RequestBody.Value.Content)
+				expectExample(o.OperationID, o.RequestBody.Value.Content)
 			}
 			for status, r := range o.Responses.Map() {
-				wants(o.OperationID+" "+status, r.Value.Content)
+				expectExample(o.OperationID+" "+status, r.Value.Content)
 			}
 		}
 	}
@@ -180,7 +178,7 @@ func get(t *testing.T, path string, headers ...string) (status int, header func(
 	return response.StatusCode, response.Header.Get, string(text)
 }
 
-func TestForms(t *testing.T) {
+func TestFormats(t *testing.T) {
 	status, header, text := get(t, "/openapi.yaml")
 	if status != 200 || header("Content-Type") != "application/yaml" || text != string(apidocs.Document()) {
 		t.Errorf("YAML: %d %s", status, header("Content-Type"))
@@ -205,10 +203,10 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(again, fromJSON) {
-		t.Error("YAML and JSON say different things")
+		t.Error("YAML and JSON differ")
 	}
 	if !strings.HasPrefix(text, `{"openapi":"3.1.0","info":`) {
-		t.Errorf("members have lost their order: %.60s", text)
+		t.Errorf("the JSON does not begin like the YAML: %.60s", text)
 	}
 	for _, path := range []string{"/openapi.yaml", "/openapi.json", "/docs"} {
 		_, header, _ := get(t, path, "Accept-Encoding", "gzip")
@@ -216,7 +214,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is not compressed", path)
 		}
 		if status, _, body := get(t, path, "Accept-Encoding", "gzip", "If-None-Match", header("ETag")); status != 304 || body != "" {
-			t.Errorf("%s with its tag: %d", path, status)
+			t.Errorf("%s with its entity tag: status %d", path, status)
 		}
 	}
 }

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestPage wants a page that shows every operation and schema, all of whose
-// links lead somewhere, and that nothing from outside could change.
+// TestPage expects a page with every operation and schema, without dead links, that loads nothing.
 func TestPage(t *testing.T) {
 	status, header, text := get(t, "/docs")
 	if status != 200 || header("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("%d %s", status, header("Content-Type"))
 	}
 	ids, links := readPage(t, text)
-	document := load(t)
+	document := loadDocument(t)
 	for path, item := range document.Paths.Map() {
 		for method, o := range item.Operations() {
 			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids[id] || !strings.Contains(text, "<code>"+path+"</code>") {
@@ -36,13 +35,13 @@ func TestPage(t *testing.T) {
 	for _, link := range links {
 		target, inside := strings.CutPrefix(link, "#")
 		if inside && !ids[target] || !inside && link != "/openapi.yaml" && link != "/openapi.json" {
-			t.Errorf("link to %s leads nowhere", link)
+			t.Errorf("the link to %s is dead", link)
 		}
 	}
 }
 
-// readPage returns the ids and links of a page, and fails where it loads or
-// runs anything.
+// readPage returns the ids and links of a page. It fails the test for elements that load or run
+// something.
 func readPage(t *testing.T, text string) (ids map[string]bool, links []string) {
 	t.Helper()
 	ids = map[string]bool{}
@@ -64,7 +63,7 @@ func readPage(t *testing.T, text string) (ids map[string]bool, links []string) {
 		for _, a := range token.Attr {
 			switch {
 			case a.Key == "id" && ids[a.Val]:
-				t.Errorf("id %s is not alone", a.Val)
+				t.Errorf("id %s is not unique", a.Val)
 			case a.Key == "id":
 				ids[a.Val] = true
 			case a.Key == "href":
@@ -76,7 +75,7 @@ func readPage(t *testing.T, text string) (ids map[string]bool, links []string) {
 	}
 }
 
-// TestPolicy wants the page's style to be the only thing that it may use.
+// TestPolicy expects the policy to allow the style of the page and nothing else.
 func TestPolicy(t *testing.T) {
 	_, header, text := get(t, "/docs")
 	style := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(text)
@@ -91,8 +90,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPageSaysWhatIsInTheDocument looks at a row of each kind.
-func TestPageSaysWhatIsInTheDocument(t *testing.T) {
+// TestPageContainsTheDocument looks for a row of each kind.
+func TestPageContainsTheDocument(t *testing.T) {
 	_, _, text := get(t, "/docs")
 	text = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")
 	text = html.UnescapeString(strings.Join(strings.Fields(text), " "))
@@ -120,7 +119,7 @@ func TestPageSaysWhatIsInTheDocument(t *testing.T) {
 		"second factor due:",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
 
-// still answers reads from memory.
-type still struct {
+// fixedReader returns the same records for every read.
+type fixedReader struct {
 	registryStub
 	page browse.Page
 }
 
-func (s *still) List(context.Context, browse.Query) (browse.Page, error) { return s.page, nil }
-func (s *still) Version(context.Context, string, string, string) (registry.Record, error) {
+func (s *fixedReader) List(context.Context, browse.Query) (browse.Page, error) { return s.page, nil }
+func (s *fixedReader) Version(context.Context, string, string, string) (registry.Record, error) {
 	return s.page.Records[0], nil
 }
 
-// BenchmarkReads measures what the handlers add to a constant answer of the
-// same server: routing, reading the request and writing the records.
+// BenchmarkReads compares reads with a constant response of the same server. The difference is
+// routing, parsing the request and writing the records.
 func BenchmarkReads(b *testing.B) {
-	s := &still{}
+	s := &fixedReader{}
 	for i := range 100 {
 		s.page.Records = append(s.page.Records, record(b, fmt.Sprintf("com.example/server-%03d", i), "1.0.0"))
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
-// The use cases are what the handlers take them for.
+// The use cases implement the interfaces of the handlers.
 var (
 	_ registryapi.Reader = (*browse.Browser)(nil)
 	_ registryapi.Writer = (*publish.Publisher)(nil)

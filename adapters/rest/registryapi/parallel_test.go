@@ -14,31 +14,31 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
 
-// echo answers with what it was asked for, and keeps all of it.
+// echo returns the values of each request and records them.
 type echo struct {
 	registryStub
-	mu   sync.Mutex
-	kept []string
+	mu       sync.Mutex
+	recorded []string
 }
 
-func (e *echo) keep(s ...string) {
+func (e *echo) recordCall(s ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.kept = append(e.kept, strings.Join(s, " "))
+	e.recorded = append(e.recorded, strings.Join(s, " "))
 }
 
 func (e *echo) List(_ context.Context, q browse.Query) (browse.Page, error) {
-	e.keep(q.Search)
+	e.recordCall(q.Search)
 	return browse.Page{NextCursor: q.Search}, nil
 }
 
 func (e *echo) Version(_ context.Context, name, version, _ string) (registry.Record, error) {
-	e.keep(name, version)
+	e.recordCall(name, version)
 	return registry.Record{Document: []byte(`"` + name + " " + version + `"`)}, nil
 }
 
-// TestParallelRequestsDoNotMix guards against the server's use of one memory
-// for many requests.
+// TestParallelRequestsDoNotMix sends parallel requests. The server reuses the memory of a request,
+// so a handler that does not copy its values would mix them.
 func TestParallelRequestsDoNotMix(t *testing.T) {
 	const clients, requests = 8, 40
 	e := &echo{}
@@ -69,7 +69,7 @@ func TestParallelRequestsDoNotMix(t *testing.T) {
 	}
 	all.Wait()
 	seen := map[string]bool{}
-	for _, k := range e.kept {
+	for _, k := range e.recorded {
 		seen[k] = true
 	}
 	for client := range clients {
@@ -77,7 +77,7 @@ func TestParallelRequestsDoNotMix(t *testing.T) {
 			name := fmt.Sprintf("client-%d-%d", client, i)
 			for _, want := range []string{name, name + "/x " + name, "plain-" + name + " " + name + "-end"} {
 				if !seen[want] {
-					t.Errorf("%q was kept as something else", want)
+					t.Errorf("%q was not recorded unchanged", want)
 				}
 			}
 		}

@@ -10,59 +10,58 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
 
-// Reader reads the registry. *browse.Browser is one; the errors are documented
-// there.
+// Reader reads the registry. *browse.Browser implements it and documents the errors.
 type Reader interface {
 	List(ctx context.Context, q browse.Query) (browse.Page, error)
 	Versions(ctx context.Context, serverName, includeDeleted string) (browse.History, error)
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 }
 
-const includeDeleted = "include_deleted"
+const deletedParam = "include_deleted"
 
-func (a *API) list(c *fiber.Ctx) error {
+func (a *API) listServers(c *fiber.Ctx) error {
 	p, err := a.reader.List(c.UserContext(), browse.Query{
-		Cursor: query(c, "cursor"), Limit: query(c, "limit"), Search: query(c, "search"),
-		UpdatedSince: timeQuery(c, "updated_since"), Version: query(c, versionParam), IncludeDeleted: query(c, includeDeleted),
+		Cursor: queryParam(c, "cursor"), Limit: queryParam(c, "limit"), Search: queryParam(c, "search"),
+		UpdatedSince: timeParam(c, "updated_since"), Version: queryParam(c, versionParam), IncludeDeleted: queryParam(c, deletedParam),
 	})
 	if err != nil {
 		return err
 	}
-	return send(c, func(b []byte) []byte { return appendList(b, p.Records, p.NextCursor) })
+	return sendJSON(c, func(b []byte) []byte { return appendList(b, p.Records, p.NextCursor) })
 }
 
-func (a *API) versions(c *fiber.Ctx) error {
+func (a *API) listVersions(c *fiber.Ctx) error {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
 		return err
 	}
-	history, err := a.reader.Versions(c.UserContext(), name, query(c, includeDeleted))
+	history, err := a.reader.Versions(c.UserContext(), name, queryParam(c, deletedParam))
 	switch {
 	case err != nil:
 		return err
 	case history.Long != nil:
-		return a.sendLong(c, history.Long)
+		return a.streamVersions(c, history.Long)
 	}
-	return send(c, func(b []byte) []byte { return appendList(b, history.Records, "") })
+	return sendJSON(c, func(b []byte) []byte { return appendList(b, history.Records, "") })
 }
 
-func (a *API) version(c *fiber.Ctx) error {
-	t, err := target(c)
+func (a *API) getVersion(c *fiber.Ctx) error {
+	t, err := readTarget(c)
 	if err != nil {
 		return err
 	}
-	record, err := a.reader.Version(c.UserContext(), t.Name, t.Version, query(c, includeDeleted))
-	return answer(c, record, err)
+	record, err := a.reader.Version(c.UserContext(), t.Name, t.Version, queryParam(c, deletedParam))
+	return sendRecord(c, record, err)
 }
 
-// query returns a copy of a parameter of the query.
-func query(c *fiber.Ctx, name string) string { return strings.Clone(c.Query(name)) }
+// queryParam returns a copy of a query parameter.
+func queryParam(c *fiber.Ctx, name string) string { return strings.Clone(c.Query(name)) }
 
-// timeQuery returns a copy of a parameter that is a time. The plus of its
-// offset need not be escaped: a URL may hold it as it is (RFC 3986, 3.4), and
-// it has arrived as a blank then, where no time has one.
-func timeQuery(c *fiber.Ctx, name string) string {
-	s := query(c, name)
+// timeParam returns a copy of a query parameter that is a time. A client may send the plus of the
+// offset unescaped (RFC 3986, 3.4). The query parser turns it into a space, which a time never
+// contains; timeParam restores it.
+func timeParam(c *fiber.Ctx, name string) string {
+	s := queryParam(c, name)
 	if at := len(s) - len("+00:00"); at >= 0 && s[at] == ' ' {
 		return s[:at] + "+" + s[at+1:]
 	}

@@ -24,74 +24,77 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// registryStub notes what the handlers ask for and answers what it is told to.
+// registryStub records the calls of the handlers and returns fixed results.
 type registryStub struct {
 	query   browse.Query
 	request publish.Request
 	target  publish.Target
 	deleted string
 	calls   []string
+	off     bool // writes are off
 
 	page    browse.Page
 	records []registry.Record
 	err     error
 }
 
-func (s *registryStub) called(name string) ([]registry.Record, error) {
+func (s *registryStub) recordCall(name string) ([]registry.Record, error) {
 	s.calls = append(s.calls, name)
 	return s.records, s.err
 }
 
-func (s *registryStub) one(name string) (registry.Record, error) {
-	records, err := s.called(name)
+func (s *registryStub) firstRecord(name string) (registry.Record, error) {
+	records, err := s.recordCall(name)
 	if err != nil || len(records) == 0 {
 		return registry.Record{}, err
 	}
 	return records[0], nil
 }
 
+func (s *registryStub) WritesOff() bool { return s.off }
+
 func (s *registryStub) List(_ context.Context, q browse.Query) (browse.Page, error) {
 	s.query = q
-	_, err := s.called("list")
+	_, err := s.recordCall("list")
 	return s.page, err
 }
 
 func (s *registryStub) Versions(_ context.Context, name, deleted string) (browse.History, error) {
 	s.target, s.deleted = publish.Target{Name: name}, deleted
-	records, err := s.called("versions")
+	records, err := s.recordCall("versions")
 	return browse.History{Records: records}, err
 }
 
 func (s *registryStub) Version(_ context.Context, name, version, deleted string) (registry.Record, error) {
 	s.target, s.deleted = publish.Target{Name: name, Version: version}, deleted
-	return s.one("version")
+	return s.firstRecord("version")
 }
 
 func (s *registryStub) Publish(_ context.Context, r publish.Request) (registry.Record, error) {
 	s.request = r
-	return s.one("publish")
+	return s.firstRecord("publish")
 }
 
 func (s *registryStub) Replace(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	s.request, s.target = r, t
-	return s.one("replace")
+	return s.firstRecord("replace")
 }
 
 func (s *registryStub) Delete(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	s.request, s.target = r, t
-	return s.one("delete")
+	return s.firstRecord("delete")
 }
 
 func (s *registryStub) SetStatus(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	s.request, s.target = r, t
-	return s.one("status")
+	return s.firstRecord("status")
 }
 
 func (s *registryStub) SetStatusAll(_ context.Context, r publish.Request, name string, _ publish.SizeCheck) (browse.History, error) {
 	s.request, s.target = r, publish.Target{Name: name}
-	records, err := s.called("all")
+	records, err := s.recordCall("all")
 	return browse.History{Records: records}, err
 }
 
@@ -108,29 +111,29 @@ type stoppedClock struct{}
 
 func (stoppedClock) Now() time.Time { return time.Unix(1_800_000_000, 0) }
 
-func quiet() *logrus.Entry {
+func discardLog() *logrus.Entry {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	return logrus.NewEntry(logger)
 }
 
-// serve starts the listener with the registry alone and returns its URL.
+// serve starts a listener that has only the registry, and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
 	server := rest.New(resttest.Config(), rest.Dependencies{
-		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: stoppedClock{}, Log: quiet(),
+		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: stoppedClock{}, Log: discardLog(),
 	})
 	return resttest.Serve(t, server)
 }
 
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// call sends a request whose path is taken as it is; headers come in pairs.
-func call(t *testing.T, method, url, body string, headers ...string) answer {
+// call sends a request without changing the path. headers are names followed by values.
+func call(t *testing.T, method, url, body string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -139,33 +142,33 @@ func call(t *testing.T, method, url, body string, headers ...string) answer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, string(text)}
+	return response{got.StatusCode, got.Header, string(text)}
 }
 
 // expect checks status and body.
-func (a answer) expect(t *testing.T, status int, body string) {
+func (a response) expect(t *testing.T, status int, body string) {
 	t.Helper()
 	if a.status != status || a.body != body {
-		t.Errorf("answered %d %s, want %d %s", a.status, a.body, status, body)
+		t.Errorf("got %d %s, want %d %s", a.status, a.body, status, body)
 	}
 	if a.body != "" && a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("content type %q", a.header.Get("Content-Type"))
 	}
 	if a.header.Get("X-RateLimit-Limit") != "10000" {
-		t.Errorf("headers of the limit: %v", a.header)
+		t.Errorf("headers without the limit: %v", a.header)
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -181,7 +184,7 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 	}
 	if !json.Valid([]byte(got)) {
-		t.Errorf("%s is no JSON", name)
+		t.Errorf("%s is not valid JSON", name)
 	}
 }
 
@@ -205,26 +208,26 @@ func record(t testing.TB, name, version string) registry.Record {
 	}
 }
 
-// deprecated returns a record with a message that JSON must escape.
-func deprecated(t testing.TB) registry.Record {
+// deprecatedRecord returns a record with a message that JSON must escape.
+func deprecatedRecord(t testing.TB) registry.Record {
 	t.Helper()
 	r := record(t, "com.example/old", "0.9.0")
 	r.Latest, r.Status, r.StatusMessage = false, registry.StatusDeprecated, "use \"new\" \\ é\n"
 	return r
 }
 
-func TestListAnswers(t *testing.T) {
+func TestList(t *testing.T) {
 	s := &registryStub{page: browse.Page{
-		Records: []registry.Record{deprecated(t), record(t, "com.example/server", "1.0.0+build")}, NextCursor: "abc_-",
+		Records: []registry.Record{deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build")}, NextCursor: "abc_-",
 	}}
 	url := serve(t, registryapi.Config{}, s, s)
 	first := call(t, "GET", url+"/v0.1/servers", "")
-	golden(t, "list.golden.json", first.body)
+	compareGolden(t, "list.golden.json", first.body)
 	if first.status != 200 || first.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%d %v", first.status, first.header)
 	}
 	if again := call(t, "GET", url+"/v0/servers", ""); again.body != first.body {
-		t.Errorf("/v0 answers otherwise: %s", again.body)
+		t.Errorf("the response below /v0 differs: %s", again.body)
 	}
 	head := call(t, "HEAD", url+"/v0.1/servers", "")
 	if head.status != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {
@@ -234,7 +237,7 @@ func TestListAnswers(t *testing.T) {
 	call(t, "GET", url+"/v0.1/servers", "").expect(t, 200, `{"servers":[],"metadata":{"count":0}}`)
 }
 
-func TestListAsks(t *testing.T) {
+func TestListPassesParameters(t *testing.T) {
 	s := &registryStub{}
 	url := serve(t, registryapi.Config{}, s, s)
 	call(t, "GET", url+"/v0.1/servers?cursor=c&limit=7&search=a%25b%2Fc&updated_since=2026-01-01T00:00:00%2B01:00"+
@@ -243,15 +246,15 @@ func TestListAsks(t *testing.T) {
 		Cursor: "c", Limit: "7", Search: "a%b/c", UpdatedSince: "2026-01-01T00:00:00+01:00", Version: "latest", IncludeDeleted: "true",
 	}
 	if s.query != want {
-		t.Errorf("asked %+v, want %+v", s.query, want)
+		t.Errorf("the query is %+v, want %+v", s.query, want)
 	}
 	for sent, want := range map[string]string{
-		"2026-01-01T00:00:00+01:00": "2026-01-01T00:00:00+01:00", // not escaped, and so a blank on its way
+		"2026-01-01T00:00:00+01:00": "2026-01-01T00:00:00+01:00", // a plus that is not escaped arrives as a space
 		"2026-01-01+00:00:00Z":      "2026-01-01 00:00:00Z",
 		"+":                         " ",
 	} {
 		if call(t, "GET", url+"/v0.1/servers?updated_since="+sent, ""); s.query.UpdatedSince != want {
-			t.Errorf("updated_since=%s asks %q, want %q", sent, s.query.UpdatedSince, want)
+			t.Errorf("updated_since=%s is passed as %q, want %q", sent, s.query.UpdatedSince, want)
 		}
 	}
 	call(t, "GET", url+"/v0.1/servers?cursor=&limit=", "")
@@ -263,27 +266,27 @@ func TestListAsks(t *testing.T) {
 func TestReadsOfOneServer(t *testing.T) {
 	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
 	url := serve(t, registryapi.Config{}, s, s)
-	golden(t, "version.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0%2Bbuild?include_deleted=true", "").body)
+	compareGolden(t, "version.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0%2Bbuild?include_deleted=true", "").body)
 	if (s.target != publish.Target{Name: "com.example/server", Version: "1.0.0+build"}) || s.deleted != "true" {
-		t.Errorf("asked %+v, %q", s.target, s.deleted)
+		t.Errorf("the target is %+v, include_deleted %q", s.target, s.deleted)
 	}
-	golden(t, "versions.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions", "").body)
+	compareGolden(t, "versions.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions", "").body)
 	if s.target.Name != "com.example/server" || s.deleted != "" {
-		t.Errorf("asked %+v, %q", s.target, s.deleted)
+		t.Errorf("the target is %+v, include_deleted %q", s.target, s.deleted)
 	}
 	call(t, "GET", url+"/v0.1/servers/com.example%2fserver/versions/latest", "")
 	if s.target.Version != "latest" || s.target.Name != "com.example/server" {
-		t.Errorf("asked %+v", s.target)
+		t.Errorf("the target is %+v", s.target)
 	}
 }
 
-func TestPathsThatAreNoText(t *testing.T) {
+func TestPathsThatAreNotText(t *testing.T) {
 	s := &registryStub{}
 	url := serve(t, registryapi.Config{}, s, s)
 	for _, path := range []string{"/v0.1/servers/a%00b/versions", "/v0.1/servers/a%ffb/versions/1"} {
-		call(t, "GET", url+path, "").expect(t, 400, `{"error":"serverName in the path is not encoded text"}`)
+		call(t, "GET", url+path, "").expect(t, 400, `{"error":"serverName in the path is not valid percent-encoded UTF-8 text"}`)
 	}
-	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400, `{"error":"version in the path is not encoded text"}`)
+	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400, `{"error":"version in the path is not valid percent-encoded UTF-8 text"}`)
 	if len(s.calls) != 0 {
 		t.Errorf("called %v", s.calls)
 	}
@@ -308,7 +311,7 @@ func TestCORS(t *testing.T) {
 	}
 	a := call(t, "POST", url+"/v0.1/publish", `{}`)
 	if a.header.Get("Access-Control-Allow-Origin") != "" {
-		t.Error("a write may be read by any page")
+		t.Error("pages of other origins may read the response to a write")
 	}
 	if a := call(t, "OPTIONS", url+"/v0.1/publish", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
 		t.Errorf("OPTIONS publish: %d, Allow %q", a.status, a.header.Get("Allow"))

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// send answers with the JSON that write appends to a buffer. The buffer is the
-// response's own, which the server uses again for later answers.
-func send(c *fiber.Ctx, write func([]byte) []byte) error {
+// sendJSON sends the JSON that write appends to a buffer. It uses the buffer of the response, which
+// the server reuses for later responses.
+func sendJSON(c *fiber.Ctx, write func([]byte) []byte) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	response := c.Response()
 	response.SwapBody(write(response.SwapBody(nil)[:0]))
@@ -28,7 +28,7 @@ func appendList(b []byte, records []registry.Record, nextCursor string) []byte {
 	return appendListEnd(b, nextCursor, len(records))
 }
 
-// appendListEnd appends what follows the records of a ServerList.
+// appendListEnd appends the part of a ServerList after the records.
 func appendListEnd(b []byte, nextCursor string, count int) []byte {
 	b = append(b, `,"metadata":{`...)
 	if nextCursor != "" {
@@ -47,15 +47,14 @@ func appendChanged(b []byte, records []registry.Record) []byte {
 	return append(b, '}')
 }
 
-// appendChangedBegin appends what comes before the records of an
-// AllVersionsStatusResponse.
+// appendChangedBegin appends the part of an AllVersionsStatusResponse before the records.
 func appendChangedBegin(b []byte, count int) []byte {
 	b = append(b, `{"updatedCount":`...)
 	b = strconv.AppendInt(b, int64(count), 10)
 	return append(b, `,"servers":`...)
 }
 
-// metaSize is about what a record needs beside its document and message.
+// metaSize is the approximate size of a record without its document and message.
 const metaSize = 320
 
 func appendRecords(b []byte, records []registry.Record) []byte {
@@ -73,12 +72,11 @@ func appendRecords(b []byte, records []registry.Record) []byte {
 	return append(b, ']')
 }
 
-// appendRecord appends a ServerResponse: the document as it is stored, and what
-// the registry knows of the version.
+// appendRecord appends a ServerResponse: the stored document, and the metadata of the version.
 func appendRecord(b []byte, r *registry.Record) []byte {
 	b = append(b, `{"server":`...)
 	b = append(b, r.Document...)
-	b = append(b, `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":`...)
+	b = append(b, `,"_meta":{"`+registry.OfficialMeta+`":{"status":`...)
 	b = appendString(b, string(r.Status))
 	if r.StatusMessage != "" {
 		b = append(b, `,"statusMessage":`...)
@@ -87,50 +85,53 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 	b = append(b, `,"statusChangedAt":`...)
 	begin := len(b)
 	b = appendTime(b, r.StatusChangedAt)
-	written := b[begin:] // most versions have one time alone
-	b = appendTimeAgain(append(b, `,"publishedAt":`...), r.PublishedAt, r.StatusChangedAt, written)
-	b = appendTimeAgain(append(b, `,"updatedAt":`...), r.UpdatedAt, r.StatusChangedAt, written)
+	statusChangedAt := b[begin:] // of most versions all times are equal, and are formatted once
+	b = appendTimeOrCopy(append(b, `,"publishedAt":`...), r.PublishedAt, r.StatusChangedAt, statusChangedAt)
+	b = appendTimeOrCopy(append(b, `,"updatedAt":`...), r.UpdatedAt, r.StatusChangedAt, statusChangedAt)
 	b = append(b, `,"isLatest":`...)
 	b = strconv.AppendBool(b, r.Latest)
 	return append(b, "}}}"...)
 }
 
-// appendTimeAgain appends a time as appendTime does; known has been written
-// before.
-func appendTimeAgain(b []byte, t, known time.Time, written []byte) []byte {
+// appendTimeOrCopy appends t like appendTime. formatted is the result of appendTime for known.
+func appendTimeOrCopy(b []byte, t, known time.Time, formatted []byte) []byte {
 	if t.Equal(known) {
-		return append(b, written...)
+		return append(b, formatted...)
 	}
 	return appendTime(b, t)
 }
 
 // appendTime appends a time as RFC 3339 in UTC with six decimals (contract R-2). A list has
-// hundreds of them, so the digits are written here.
+// hundreds of times, and this is faster than time.Format.
 func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
 	micro := t.Nanosecond() / int(time.Microsecond)
-	text := [...]byte{
-		'"', tens(year / 100), ones(year / 100), tens(year), ones(year), '-', tens(int(month)), ones(int(month)), '-', tens(day), ones(day),
-		'T', tens(hour), ones(hour), ':', tens(minute), ones(minute), ':', tens(second), ones(second),
-		'.', tens(micro / 10_000), ones(micro / 10_000), tens(micro / 100), ones(micro / 100), tens(micro), ones(micro), 'Z', '"',
-	}
-	return append(b, text[:]...)
+	b = appendTwoDigits(append(b, '"'), year/100)
+	b = appendTwoDigits(b, year)
+	b = appendTwoDigits(append(b, '-'), int(month))
+	b = appendTwoDigits(append(b, '-'), day)
+	b = appendTwoDigits(append(b, 'T'), hour)
+	b = appendTwoDigits(append(b, ':'), minute)
+	b = appendTwoDigits(append(b, ':'), second)
+	b = appendTwoDigits(append(b, '.'), micro/10_000)
+	b = appendTwoDigits(b, micro/100)
+	b = appendTwoDigits(b, micro)
+	return append(b, 'Z', '"')
 }
 
-// tens returns the last digit but one of a number.
-func tens(n int) byte { return '0' + byte(n/10%10) }
-
-// ones returns the last digit of a number.
-func ones(n int) byte { return '0' + byte(n%10) }
+// appendTwoDigits appends the last two digits of a number.
+func appendTwoDigits(b []byte, n int) []byte {
+	return append(b, '0'+byte(n/10%10), '0'+byte(n%10))
+}
 
 // appendString appends a JSON string.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] == '"' || s[i] == '\\' || s[i] >= utf8.RuneSelf {
 			quoted, err := json.Marshal(s)
-			if err != nil { // not for a string
+			if err != nil { // a string always marshals
 				return append(b, `""`...)
 			}
 			return append(b, quoted...)

@@ -10,7 +10,7 @@ import (
 
 func TestTimesHaveSixDecimals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// From year 0 on, to the end of 9999.
+		// From the beginning of year 0 to the end of year 9999.
 		seconds := rapid.Int64Range(-62_167_219_200, 253_402_300_799).Draw(t, "seconds")
 		offset := rapid.IntRange(-12*3600, 12*3600).Draw(t, "offset")
 		at := time.Unix(seconds, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).In(time.FixedZone("", offset))
@@ -34,7 +34,7 @@ func FuzzStrings(f *testing.F) {
 		var plain string
 		_ = json.Unmarshal(want, &plain)
 		if back != plain {
-			t.Errorf("%q came back as %q", s, back)
+			t.Errorf("%q is decoded as %q", s, back)
 		}
 	})
 }

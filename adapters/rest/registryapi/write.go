@@ -7,15 +7,15 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
-// Writer changes the registry. *publish.Publisher is one; the errors are
-// documented there.
+// Writer changes the registry. *publish.Publisher implements it and documents the errors.
 type Writer interface {
+	WritesOff() bool
 	Publish(ctx context.Context, r publish.Request) (registry.Record, error)
 	Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
@@ -23,57 +23,57 @@ type Writer interface {
 	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error)
 }
 
-func (a *API) publish(c *fiber.Ctx) error {
-	r, err := a.optional(c)
+func (a *API) publishVersion(c *fiber.Ctx) error {
+	r, err := a.bodyUnlessWritesOff(c)
 	if err != nil {
 		return err
 	}
-	r.Condition = condition(representation.IfNoneMatch(c))
+	r.Condition = newCondition(responsebody.ReadIfNoneMatch(c))
 	record, err := a.writer.Publish(c.UserContext(), r)
-	return answerWrite(c, record, err)
+	return sendWritten(c, record, err)
 }
 
-func (a *API) replace(c *fiber.Ctx) error {
-	r, err := a.optional(c)
+func (a *API) replaceVersion(c *fiber.Ctx) error {
+	r, err := a.bodyUnlessWritesOff(c)
 	if err != nil {
 		return err
 	}
-	t, err := a.optionalTarget(c)
+	t, err := a.targetUnlessWritesOff(c)
 	if err != nil {
 		return err
 	}
-	r.Condition = condition(representation.IfMatch(c))
+	r.Condition = newCondition(responsebody.ReadConditions(c))
 	record, err := a.writer.Replace(c.UserContext(), r, t)
-	return answerWrite(c, record, err)
+	return sendWritten(c, record, err)
 }
 
-func (a *API) delete(c *fiber.Ctx) error {
-	t, err := a.optionalTarget(c)
+func (a *API) deleteVersion(c *fiber.Ctx) error {
+	t, err := a.targetUnlessWritesOff(c)
 	if err != nil {
 		return err
 	}
-	r := request(c)
-	r.Condition = condition(representation.IfMatch(c))
+	r := newRequest(c)
+	r.Condition = newCondition(responsebody.ReadConditions(c))
 	record, err := a.writer.Delete(c.UserContext(), r, t)
-	return answerWrite(c, record, err)
+	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatus(c *fiber.Ctx) error {
-	r, err := withBody(c)
+	r, err := readRequest(c)
 	if err != nil {
 		return err
 	}
-	t, err := target(c)
+	t, err := readTarget(c)
 	if err != nil {
 		return err
 	}
-	r.Condition = condition(representation.IfMatch(c))
+	r.Condition = newCondition(responsebody.ReadConditions(c))
 	record, err := a.writer.SetStatus(c.UserContext(), r, t)
-	return answerWrite(c, record, err)
+	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatusAll(c *fiber.Ctx) error {
-	r, err := withBody(c)
+	r, err := readRequest(c)
 	if err != nil {
 		return err
 	}
@@ -81,89 +81,89 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	r.Condition = condition(representation.IfMatch(c))
-	var room *representation.Room
+	r.Condition = newCondition(responsebody.ReadConditions(c))
+	var room *responsebody.StreamRoom
 	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name, func(changed browse.History) error {
 		if changed.Long == nil || room != nil {
 			return nil
 		}
-		taken, err := a.forms.Room()
+		reserved, err := a.bodies.ReserveStream()
 		if err == nil {
-			room = taken
+			room = reserved
 		}
 		return err
 	})
 	if err == nil && changed.Long != nil {
-		a.sendLongChange(c, room, changed.Long)
+		a.streamChanged(c, room, changed.Long)
 		return nil
 	}
-	room.Release() // a repeated transaction may have changed less than the first time
+	room.Release() // a repeated transaction may have changed fewer versions than the first attempt
 	if err != nil {
 		return err
 	}
-	return send(c, func(b []byte) []byte { return appendChanged(b, changed.Records) })
+	return sendJSON(c, func(b []byte) []byte { return appendChanged(b, changed.Records) })
 }
 
-// required is publish.Condition: the entity tags that a caller requires.
-type required struct{ representation.Condition }
+// condition implements publish.Condition for the entity tags of a request.
+type condition struct{ tags responsebody.Condition }
 
-// condition returns what the headers of a write require; nil = nothing.
-func condition(c representation.Condition, any bool) publish.Condition {
-	if !any {
+// newCondition returns the condition of a write; nil without a header that sets one.
+func newCondition(tags responsebody.Condition, ok bool) publish.Condition {
+	if !ok {
 		return nil
 	}
-	return required{c}
+	return condition{tags}
 }
 
 // HoldsFor implements publish.Condition.
-func (r required) HoldsFor(current registry.Record) bool {
-	return r.Holds(representation.Sum(appendRecord(nil, &current)))
+func (c condition) HoldsFor(current registry.Record) bool {
+	return c.tags.Holds(responsebody.Hash(appendRecord(nil, &current)))
 }
 
 // HoldsForAll implements publish.Condition.
-func (r required) HoldsForAll(histories ...browse.History) bool {
-	sums := make([]uint64, len(histories))
+func (c condition) HoldsForAll(histories ...browse.History) bool {
+	hashes := make([]uint64, len(histories))
 	for i, h := range histories {
 		if h.Long != nil {
-			sums[i], _ = outline(h.Long.Editions())
+			hashes[i], _ = summarize(h.Long.Editions())
 		} else {
-			sums[i] = representation.Sum(appendList(nil, h.Records, ""))
+			hashes[i] = responsebody.Hash(appendList(nil, h.Records, ""))
 		}
 	}
-	return r.Holds(sums...)
+	return c.tags.Holds(hashes...)
 }
 
-// optional reads a write that may be switched off: then 501 comes before all other checks
-// (contract R-6).
-func (a *API) optional(c *fiber.Ctx) (publish.Request, error) {
-	if a.config.WritesOff {
+// bodyUnlessWritesOff reads a request with its body. While writes are off it returns an empty
+// request, so that the writer responds with 501 before any other check (contract R-6).
+func (a *API) bodyUnlessWritesOff(c *fiber.Ctx) (publish.Request, error) {
+	if a.writer.WritesOff() {
 		return publish.Request{}, nil
 	}
-	return withBody(c)
+	return readRequest(c)
 }
 
-// optionalTarget is target for such a write.
-func (a *API) optionalTarget(c *fiber.Ctx) (publish.Target, error) {
-	if a.config.WritesOff {
+// targetUnlessWritesOff returns the version in the path, or an empty target while writes are off.
+func (a *API) targetUnlessWritesOff(c *fiber.Ctx) (publish.Target, error) {
+	if a.writer.WritesOff() {
 		return publish.Target{}, nil
 	}
-	return target(c)
+	return readTarget(c)
 }
 
-// withBody reads a request with its JSON body.
-func withBody(c *fiber.Ctx) (publish.Request, error) {
-	r := request(c)
+// readRequest returns a request with its JSON body.
+func readRequest(c *fiber.Ctx) (publish.Request, error) {
+	r := newRequest(c)
 	var err error
 	r.Body, err = rest.JSONBody(c)
 	return r, err
 }
 
-func request(c *fiber.Ctx) publish.Request {
+func newRequest(c *fiber.Ctx) publish.Request {
 	return publish.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
-// target returns the version that the path names.
-func target(c *fiber.Ctx) (publish.Target, error) {
+// readTarget returns the version in the path.
+func readTarget(c *fiber.Ctx) (publish.Target, error) {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
 		return publish.Target{}, err
@@ -172,24 +172,25 @@ func target(c *fiber.Ctx) (publish.Target, error) {
 	return publish.Target{Name: name, Version: version}, err
 }
 
-// answerWrite is answer with the tag that the next read of the version has.
-func answerWrite(c *fiber.Ctx, r registry.Record, err error) error {
-	if err := answer(c, r, err); err != nil {
+// sendWritten sends the record of a write with the entity tag of the next read, or returns err.
+func sendWritten(c *fiber.Ctx, r registry.Record, err error) error {
+	if err := sendRecord(c, r, err); err != nil {
 		return err
 	}
-	representation.SetTag(c)
+	responsebody.SetTag(c)
 	return nil
 }
 
-func answer(c *fiber.Ctx, r registry.Record, err error) error {
+// sendRecord sends a record, or returns err.
+func sendRecord(c *fiber.Ctx, r registry.Record, err error) error {
 	if err != nil {
 		return err
 	}
-	return send(c, func(b []byte) []byte { return appendRecord(b, &r) })
+	return sendJSON(c, func(b []byte) []byte { return appendRecord(b, &r) })
 }
 
-// validation is the answer of validate (contract R-55).
-type validation struct {
+// validationResult is the response of validate (contract R-55).
+type validationResult struct {
 	Valid  bool    `json:"valid"`
 	Issues []issue `json:"issues"`
 }
@@ -202,9 +203,9 @@ type issue struct {
 	Reference string             `json:"reference"`
 }
 
-// validate tells what publish would refuse, without a token and without
-// storing anything.
-func (a *API) validate(c *fiber.Ctx) error {
+// validateDocument reports the rules of publish that a document breaks. It needs no token and
+// stores nothing.
+func (a *API) validateDocument(c *fiber.Ctx) error {
 	body, err := rest.JSONBody(c)
 	if err != nil {
 		return err
@@ -213,7 +214,7 @@ func (a *API) validate(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	result := validation{Valid: true, Issues: []issue{}}
+	result := validationResult{Valid: true, Issues: []issue{}}
 	for _, i := range draft.Issues() {
 		result.Valid = result.Valid && i.Severity != registry.SeverityError
 		result.Issues = append(result.Issues, issue(i))

@@ -14,7 +14,7 @@ import (
 
 const onePath = "/servers/com.example%2Fserver/versions/1.0.0%2Bbuild"
 
-// writes are the write endpoints, with what the use case is called with.
+// writes returns the write endpoints and the calls that they make.
 func writes() map[string]struct{ method, path, call string } {
 	return map[string]struct{ method, path, call string }{
 		"publish": {"POST", "/publish", "publish"},
@@ -36,9 +36,9 @@ func TestWrites(t *testing.T) {
 					t.Fatalf("%d %s, called %v", a.status, a.body, s.calls)
 				}
 				if name == "all" {
-					golden(t, "changed.golden.json", a.body)
+					compareGolden(t, "changed.golden.json", a.body)
 				} else {
-					golden(t, "version.golden.json", a.body)
+					compareGolden(t, "version.golden.json", a.body)
 				}
 				if s.request.Token != "the.token" || s.request.Address != netip.MustParseAddr("127.0.0.1") {
 					t.Errorf("request %+v", s.request)
@@ -61,7 +61,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-func TestFaultsOfWrites(t *testing.T) {
+func TestErrorsOfWrites(t *testing.T) {
 	for want, f := range map[int]*fault.Error{
 		400: fault.New(fault.Invalid, "", "a sentence"),
 		401: fault.New(fault.Unauthenticated, "invalid_token", "a sentence"),
@@ -85,12 +85,12 @@ func TestFaultsOfWrites(t *testing.T) {
 	}
 }
 
-func TestSizeAndTypeComeBeforeTheToken(t *testing.T) {
+func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
 	s := &registryStub{err: fault.New(fault.Unauthenticated, "", "no token")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for name, w := range writes() {
 		if name == "delete" {
-			continue // takes no body
+			continue // it has no body
 		}
 		a := call(t, w.method, url+"/v0.1"+w.path, "<a/>", "Content-Type", "application/xml")
 		a.expect(t, 415, `{"error":"content type must be application/json"}`)
@@ -102,14 +102,14 @@ func TestSizeAndTypeComeBeforeTheToken(t *testing.T) {
 	}
 }
 
-func TestWritesOffComeFirst(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.Unsupported, "", "switched off")}
-	url := serve(t, registryapi.Config{WritesOff: true}, s, s)
+func TestWritesOffIsCheckedFirst(t *testing.T) {
+	s := &registryStub{off: true, err: fault.New(fault.Unsupported, "", "switched off")}
+	url := serve(t, registryapi.Config{}, s, s)
 	for name, w := range writes() {
-		optional := w.method != "PATCH"
+		switchable := w.method != "PATCH"
 		large := call(t, w.method, url+"/v0.1"+w.path, strings.Repeat(" ", rest.MaxBody+1))
 		wrongType := call(t, w.method, url+"/v0.1"+w.path, "a=b", "Content-Type", "text/plain")
-		if optional {
+		if switchable {
 			large.expect(t, 501, `{"error":"writing is switched off on this registry"}`)
 			wrongType.expect(t, 501, `{"error":"switched off"}`)
 			continue

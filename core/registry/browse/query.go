@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -41,9 +40,9 @@ type filters struct {
 func parseFilters(q Query) (filters, error) {
 	f := filters{search: q.Search, version: q.Version}
 	switch {
-	case !isText(q.Search):
+	case !registry.IsText(q.Search):
 		return filters{}, invalid("search", "must be text without NUL")
-	case !isText(q.Version):
+	case !registry.IsText(q.Version):
 		return filters{}, invalid("version", "must be text without NUL")
 	}
 	var err error
@@ -152,8 +151,6 @@ func clampTime(t, least, most time.Time) time.Time {
 	}
 	return t
 }
-
-func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 func invalid(parameter, problem string) error {
 	return fault.New(fault.Invalid, "", parameter+" "+problem)

@@ -49,6 +49,9 @@ type Publisher struct {
 // New returns a publisher.
 func New(c Config, p Ports) *Publisher { return &Publisher{c, p} }
 
+// WritesOff reports whether Publish, Replace and Delete are switched off.
+func (p *Publisher) WritesOff() bool { return p.config.WritesOff }
+
 // Request is the caller and the input of a change.
 type Request struct {
 	Token   string     // the access token as it was sent; empty without one

@@ -1,4 +1,4 @@
-package representation_test
+package responsebody_test
 
 import (
 	"bytes"
@@ -13,56 +13,56 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 var (
-	short = strings.Repeat("s", representation.MinSize)
-	long  = strings.Repeat("long ", representation.MinSize)
+	short = strings.Repeat("s", responsebody.MinSize)
+	long  = strings.Repeat("long ", responsebody.MinSize)
 	huge  = strings.Repeat("huge ", 1<<19)
 )
 
-type answer struct {
+type response struct {
 	status int
 	header map[string]string
 	body   string
 	raw    int
 }
 
-// reader answers what the tests ask for, by Negotiate and by Fixed.
-func reader() *fiber.App {
-	app, forms := fiber.New(), representation.New(representation.Config{})
+// newApp returns an app that serves bodies with Negotiate and with Fixed.
+func newApp() *fiber.App {
+	app, sender := fiber.New(), responsebody.New(responsebody.Config{})
 	for path, body := range map[string]string{"/short": short, "/long": long, "/huge": huge, "/empty": ""} {
-		app.Get(path, forms.Negotiate, func(c *fiber.Ctx) error {
+		app.Get(path, sender.Negotiate, func(c *fiber.Ctx) error {
 			c.Set("X-Other", "kept")
 			return c.SendString(body)
 		})
-		app.Get("/fixed"+path, representation.NewFixed("text/plain; charset=utf-8", []byte(body)).Send)
+		app.Get("/fixed"+path, responsebody.NewFixed("text/plain; charset=utf-8", []byte(body)).Send)
 	}
-	app.Get("/failing", forms.Negotiate, func(*fiber.Ctx) error { return errors.New("a failure") })
-	app.Get("/missing", forms.Negotiate, func(c *fiber.Ctx) error { return c.Status(404).SendString(long) })
+	app.Get("/failing", sender.Negotiate, func(*fiber.Ctx) error { return errors.New("a failure") })
+	app.Get("/missing", sender.Negotiate, func(c *fiber.Ctx) error { return c.Status(404).SendString(long) })
 	return app
 }
 
-func call(t *testing.T, method, path string, headers ...string) answer {
+func call(t *testing.T, method, path string, headers ...string) response {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := reader().Test(r, -1)
+	got, err := newApp().Test(r, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	raw, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := answer{status: response.StatusCode, header: map[string]string{}, body: string(raw), raw: len(raw)}
-	for name := range response.Header {
-		a.header[name] = response.Header.Get(name)
+	a := response{status: got.StatusCode, header: map[string]string{}, body: string(raw), raw: len(raw)}
+	for name := range got.Header {
+		a.header[name] = got.Header.Get(name)
 	}
 	if len(raw) > 0 && a.header["Content-Encoding"] == "gzip" {
 		z, err := gzip.NewReader(bytes.NewReader(raw))
@@ -94,7 +94,7 @@ func TestCodings(t *testing.T) {
 				t.Errorf("%q %s: %d, compressed %v, want %v", coding, path, a.status, got, want)
 			}
 			if body := map[bool]string{true: long, false: short}[strings.HasSuffix(path, "long")]; a.body != body || want && a.raw >= len(body)/2 {
-				t.Errorf("%q %s: another body, %d bytes", coding, path, a.raw)
+				t.Errorf("%q %s: the body differs, or its %d bytes are not compressed", coding, path, a.raw)
 			}
 			tag := a.header["Etag"]
 			if !tagForm.MatchString(tag) || strings.HasSuffix(tag, `-gzip"`) != want {
@@ -107,11 +107,11 @@ func TestCodings(t *testing.T) {
 	}
 }
 
-// TestHugeBody wants the form that is not made in the body's own buffer to be the same one.
+// TestHugeBody compresses a body that needs a buffer of its own.
 func TestHugeBody(t *testing.T) {
-	plain, packed := call(t, "GET", "/huge"), call(t, "GET", "/huge", "Accept-Encoding", "gzip")
-	if plain.body != huge || packed.body != huge || packed.raw >= len(huge)/100 {
-		t.Errorf("%d bytes, and %d in %d compressed ones, want %d", len(plain.body), len(packed.body), packed.raw, len(huge))
+	plain, compressed := call(t, "GET", "/huge"), call(t, "GET", "/huge", "Accept-Encoding", "gzip")
+	if plain.body != huge || compressed.body != huge || compressed.raw >= len(huge)/100 {
+		t.Errorf("%d bytes, and %d decompressed from %d bytes, want %d", len(plain.body), len(compressed.body), compressed.raw, len(huge))
 	}
 }
 
@@ -155,17 +155,17 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 }
 
-// TestOtherFormIsNotTheOne wants the tag of one coding not taken for another.
-func TestOtherFormIsNotTheOne(t *testing.T) {
-	plain, packed := call(t, "GET", "/long"), call(t, "GET", "/long", "Accept-Encoding", "gzip")
-	if plain.header["Etag"] == packed.header["Etag"] {
-		t.Error("two forms have one tag")
+// TestTagsOfCodingsDiffer sends the entity tag of one coding in a request for another.
+func TestTagsOfCodingsDiffer(t *testing.T) {
+	plain, compressed := call(t, "GET", "/long"), call(t, "GET", "/long", "Accept-Encoding", "gzip")
+	if plain.header["Etag"] == compressed.header["Etag"] {
+		t.Error("both codings have the same entity tag")
 	}
-	if a := call(t, "GET", "/long", "If-None-Match", packed.header["Etag"]); a.status != 200 || a.body != long {
-		t.Errorf("plain form by the tag of the compressed one: %d", a.status)
+	if a := call(t, "GET", "/long", "If-None-Match", compressed.header["Etag"]); a.status != 200 || a.body != long {
+		t.Errorf("plain body with the tag of the compressed one: status %d", a.status)
 	}
 	if a := call(t, "GET", "/short"); a.header["Etag"] == plain.header["Etag"] {
-		t.Error("two bodies have one tag")
+		t.Error("two bodies have the same entity tag")
 	}
 }
 
@@ -182,13 +182,13 @@ func TestHead(t *testing.T) {
 				}
 			}
 			if a := call(t, "HEAD", path, "Accept-Encoding", coding, "If-None-Match", get.header["Etag"]); a.status != 304 {
-				t.Errorf("HEAD %s with its tag: %d", path, a.status)
+				t.Errorf("HEAD %s with its entity tag: status %d", path, a.status)
 			}
 		}
 	}
 }
 
-func TestFailuresAreLeftAlone(t *testing.T) {
+func TestErrorResponsesAreUnchanged(t *testing.T) {
 	for path, status := range map[string]int{"/failing": 500, "/missing": 404} {
 		a := call(t, "GET", path, "Accept-Encoding", "gzip", "If-None-Match", "*")
 		if a.status != status || a.header["Etag"] != "" || a.header["Content-Encoding"] != "" || a.header["Vary"] != "" || a.body == "" {
@@ -201,7 +201,7 @@ func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][2]string{{"gzip", `"x"`}, {"gzip;q=0.5,*;q=", `W/"a", *`}, {";;,=", `"`}, {"q=;gzip", `W/W/"a"`}, {"*;q=1e9", `,,"",`}} {
 		f.Add(seed[0], seed[1])
 	}
-	fixed := representation.NewFixed("text/plain", []byte(long))
+	fixed := responsebody.NewFixed("text/plain", []byte(long))
 	app := fiber.New()
 	f.Fuzz(func(t *testing.T, coding, tags string) {
 		c := app.AcquireCtx(&fasthttp.RequestCtx{})
@@ -213,30 +213,30 @@ func FuzzHeaders(f *testing.F) {
 		}
 		compressed := string(c.Response().Header.Peek("Content-Encoding")) == "gzip"
 		if compressed && !strings.ContainsAny(strings.ToLower(coding), "*z") {
-			t.Errorf("%q is taken for gzip", coding)
+			t.Errorf("%q is read as accepting gzip", coding)
 		}
 		if status := c.Response().StatusCode(); status == 304 && !strings.ContainsAny(tags, `"*`) {
-			t.Errorf("%q names an answer", tags)
+			t.Errorf("%q is read as listing the entity tag", tags)
 		}
 	})
 }
 
-// TestLargeAnswersAreCounted wants large answers to take memory while they are
-// sent, as much as their form has, and to give it back.
-func TestLargeAnswersAreCounted(t *testing.T) {
-	forms := representation.New(representation.Config{InFlight: len(huge) + 1<<20})
+// TestLargeBodiesReserveMemory expects large bodies to reserve memory of their compressed size
+// while they are sent, and to release it.
+func TestLargeBodiesReserveMemory(t *testing.T) {
+	sender := responsebody.New(responsebody.Config{InFlight: len(huge) + 1<<20})
 	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
 		if !fault.Is(err, fault.Unavailable) {
-			t.Errorf("an answer fails with %v", err)
+			t.Errorf("the error is %v, want fault.Unavailable", err)
 		}
 		return c.SendStatus(503)
 	}})
 	body := func(text string) fiber.Handler { return func(c *fiber.Ctx) error { return c.SendString(text) } }
-	app.Get("/huge", forms.Negotiate, body(huge))
-	app.Get("/huger", forms.Negotiate, body(huge+huge))
-	app.Get("/long", forms.Negotiate, body(long))
+	app.Get("/huge", sender.Negotiate, body(huge))
+	app.Get("/huger", sender.Negotiate, body(huge+huge))
+	app.Get("/long", sender.Negotiate, body(long))
 	handle := app.Handler()
-	answer := func(path, coding string) (*fasthttp.RequestCtx, int) {
+	request := func(path, coding string) (*fasthttp.RequestCtx, int) {
 		c := &fasthttp.RequestCtx{}
 		c.Request.SetRequestURI(path)
 		c.Request.Header.Set("Accept-Encoding", coding)
@@ -245,37 +245,37 @@ func TestLargeAnswersAreCounted(t *testing.T) {
 	}
 	send := func(c *fasthttp.RequestCtx, want string) {
 		t.Helper()
-		if got := string(c.Response.Body()); got != want { // reads the body to its end and closes it
+		if got := string(c.Response.Body()); got != want { // Body reads the stream to its end and closes it
 			t.Errorf("%d bytes, want %d", len(got), len(want))
 		}
 	}
-	first, status := answer("/huge", "")
-	if _, second := answer("/huge", ""); status != 200 || second != 503 {
-		t.Errorf("two at once are %d and %d, want one refused", status, second)
+	first, status := request("/huge", "")
+	if _, second := request("/huge", ""); status != 200 || second != 503 {
+		t.Errorf("two large responses have status %d and %d, want 200 and 503", status, second)
 	}
-	if _, small := answer("/long", ""); small != 200 {
-		t.Errorf("a small one beside it is %d", small)
+	if _, small := request("/long", ""); small != 200 {
+		t.Errorf("a small response at the same time has status %d", small)
 	}
 	send(first, huge)
-	if _, status := answer("/huger", "gzip"); status != 503 {
-		t.Errorf("one that is greater than the memory is %d", status)
+	if _, status := request("/huger", "gzip"); status != 503 {
+		t.Errorf("a body larger than the memory has status %d", status)
 	}
-	one, _ := answer("/huge", "gzip")
-	if two, status := answer("/huge", "gzip"); status != 200 {
-		t.Errorf("a second one beside a compressed one is %d", status)
+	one, _ := request("/huge", "gzip")
+	if two, status := request("/huge", "gzip"); status != 200 {
+		t.Errorf("a second response while a compressed one is sent has status %d", status)
 	} else if two.Response.Body(); one.Response.Body() == nil {
-		t.Error("a compressed one is empty")
+		t.Error("the first compressed body is empty")
 	}
-	last, _ := answer("/huge", "")
+	last, _ := request("/huge", "")
 	send(last, huge)
 }
 
 func TestConfig(t *testing.T) {
-	if err := (representation.Config{InFlight: 256 << 20}).Validate(); err != nil {
+	if err := (responsebody.Config{InFlight: 256 << 20}).Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, n := range []int{-1, 0, 16<<20 - 1} {
-		if err := (representation.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
+		if err := (responsebody.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package registryapi_test
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/representation"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
@@ -27,18 +26,18 @@ import (
 
 const longPath = "/v0.1/servers/com.example%2Fserver/versions"
 
-// depot keeps the versions of one server, newest first.
-type depot struct {
+// serverStore has the versions of one server, newest first.
+type serverStore struct {
 	registrystore.ServerReader
 	mu      sync.Mutex
 	records []registry.Record
-	before  func() error // each later page; nil for nothing
+	before  func() error // called before each page but the first; optional
 }
 
-// newDepot has n versions with documents of 300 KiB, which is long from 14 on.
-func newDepot(t *testing.T, n int) *depot {
+// newServerStore returns n versions with documents of 300 KiB. From 14 on the history is streamed.
+func newServerStore(t *testing.T, n int) *serverStore {
 	t.Helper()
-	d := &depot{}
+	d := &serverStore{}
 	for i := range n {
 		r := record(t, "com.example/server", fmt.Sprintf("1.0.%d", n-i))
 		r.PublishedAt = r.PublishedAt.Add(-time.Duration(i) * time.Hour)
@@ -48,7 +47,7 @@ func newDepot(t *testing.T, n int) *depot {
 	return d
 }
 
-func (d *depot) Versions(_ context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
+func (d *serverStore) Versions(_ context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	if d.before != nil && !q.Before.IsZero() {
 		if err := d.before(); err != nil {
 			return registrystore.Page{}, err
@@ -72,7 +71,7 @@ func (d *depot) Versions(_ context.Context, q registrystore.VersionsQuery) (regi
 	return p, nil
 }
 
-func (d *depot) Outline(context.Context, registry.Name, bool) ([]registry.Edition, error) {
+func (d *serverStore) Outline(context.Context, registry.Name, bool) ([]registry.Edition, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []registry.Edition
@@ -82,25 +81,25 @@ func (d *depot) Outline(context.Context, registry.Name, bool) ([]registry.Editio
 	return all, nil
 }
 
-// open serves a depot.
-func (d *depot) open(t *testing.T, log *logrus.Entry) string {
+// serve serves the store.
+func (d *serverStore) serve(t *testing.T, log *logrus.Entry) string {
 	t.Helper()
-	return d.openFor(t, log, 0)
+	return d.serveBounded(t, log, 0)
 }
 
-// roomForOne is room for one long answer at a time.
+// roomForOne is memory for one streamed response at a time.
 const roomForOne = 6 << 20
 
-// openFor serves a depot with room for that many bytes of large answers.
-func (d *depot) openFor(t *testing.T, log *logrus.Entry, room int) string {
+// serveBounded serves the store with memory for that many bytes of large responses.
+func (d *serverStore) serveBounded(t *testing.T, log *logrus.Entry, room int) string {
 	t.Helper()
-	cfg := registryapi.Config{Answers: representation.Config{InFlight: room}, Log: log}
+	cfg := registryapi.Config{Bodies: responsebody.Config{InFlight: room}, Log: log}
 	return serve(t, cfg, browse.New(d, page.NewSealer([]byte(strings.Repeat("k", 32)))), nil) + longPath
 }
 
-// callWhenRoom is call where an answer before has just ended: its client may know
-// that before the server does.
-func callWhenRoom(t *testing.T, url string) answer {
+// callUntilRoom repeats a call while the server has no memory for it. A client may see the end of a
+// response before the server releases its memory.
+func callUntilRoom(t *testing.T, url string) response {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
 		a := call(t, "GET", url, "", "Accept-Encoding", "identity")
@@ -110,75 +109,59 @@ func callWhenRoom(t *testing.T, url string) answer {
 	}
 }
 
-func unzip(t *testing.T, body string) string {
-	t.Helper()
-	z, err := gzip.NewReader(strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(plain)
-}
-
-// TestLongHistory wants the answer to have the bytes that it would have if it
-// were made whole.
+// TestLongHistory expects a streamed response to have the same bytes as one that is made at once.
 func TestLongHistory(t *testing.T) {
-	d := newDepot(t, 40)
+	d := newServerStore(t, 40)
 	whole := call(t, "GET", serve(t, registryapi.Config{}, &registryStub{records: d.records}, nil)+longPath, "").body
-	url := d.open(t, quiet())
+	url := d.serve(t, discardLog())
 	plain := call(t, "GET", url, "", "Accept-Encoding", "identity")
 	if plain.status != 200 || plain.body != whole || plain.header.Get("Content-Length") != strconv.Itoa(len(whole)) {
-		t.Fatalf("%d with %d bytes (length %s), want the %d of the whole", plain.status, len(plain.body), plain.header.Get("Content-Length"), len(whole))
+		t.Fatalf("%d with %d bytes (length %s), want %d bytes", plain.status, len(plain.body), plain.header.Get("Content-Length"), len(whole))
 	}
-	packed := call(t, "GET", url, "", "Accept-Encoding", "gzip")
-	if packed.header.Get("Content-Encoding") != "gzip" || unzip(t, packed.body) != whole || len(packed.body) > len(whole)/10 {
-		t.Errorf("%d compressed bytes are not those of the whole", len(packed.body))
+	compressed := call(t, "GET", url, "", "Accept-Encoding", "gzip")
+	if compressed.header.Get("Content-Encoding") != "gzip" || decompress(t, compressed.body) != whole || len(compressed.body) > len(whole)/10 {
+		t.Errorf("the %d compressed bytes are not a compressed form of the body", len(compressed.body))
 	}
-	for coding, get := range map[string]answer{"identity": plain, "gzip": packed} {
+	for coding, get := range map[string]response{"identity": plain, "gzip": compressed} {
 		if get.header.Get("Access-Control-Allow-Origin") != "*" || get.header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%s: headers %v", coding, get.header)
 		}
 		head := call(t, "HEAD", url, "", "Accept-Encoding", coding)
 		for _, name := range []string{"Etag", "Content-Length", "Content-Encoding", "Content-Type"} {
 			if head.status != 200 || head.header.Get(name) != get.header.Get(name) {
-				t.Errorf("%s: HEAD %d has the %s %q, want %q", coding, head.status, name, head.header.Get(name), get.header.Get(name))
+				t.Errorf("%s: HEAD is %d with %s %q, want %q", coding, head.status, name, head.header.Get(name), get.header.Get(name))
 			}
 		}
 		for _, method := range []string{"GET", "HEAD"} {
 			if a := call(t, method, url, "", "Accept-Encoding", coding, "If-None-Match", get.header.Get("Etag")); a.status != 304 || a.body != "" {
-				t.Errorf("%s: %s with the tag is %d", coding, method, a.status)
+				t.Errorf("%s: %s with the entity tag is %d", coding, method, a.status)
 			}
 		}
 	}
-	if plain.header.Get("Etag") == packed.header.Get("Etag") {
-		t.Error("two forms have one tag")
+	if plain.header.Get("Etag") == compressed.header.Get("Etag") {
+		t.Error("both codings have the same entity tag")
 	}
 }
 
-// TestLongHistoryOfOldClients wants HTTP/1.0, which has no chunks, to get a
-// length.
-func TestLongHistoryOfOldClients(t *testing.T) {
-	header, body := exchange(t, newDepot(t, 20).open(t, quiet()), "GET", "HTTP/1.0")
+// TestLongHistoryOverHTTP10 expects a length, because HTTP/1.0 has no chunks.
+func TestLongHistoryOverHTTP10(t *testing.T) {
+	header, body := readRaw(t, newServerStore(t, 20).serve(t, discardLog()), "GET", "HTTP/1.0")
 	if !strings.Contains(header, "Content-Length: "+strconv.Itoa(len(body))) || strings.Contains(header, "chunked") {
-		t.Errorf("%d bytes behind %s", len(body), header)
+		t.Errorf("%d bytes after the header %s", len(body), header)
 	}
 }
 
-// TestHeadOfLongHistory wants a connection closed on which the server may have
-// written the end of chunks that it left out, and no part of the body.
+// TestHeadOfLongHistory expects no part of the body, and a closed connection, because the server
+// may write the end of chunks that it has not sent.
 func TestHeadOfLongHistory(t *testing.T) {
-	header, body := exchange(t, newDepot(t, 20).open(t, quiet()), "HEAD", "HTTP/1.1")
+	header, body := readRaw(t, newServerStore(t, 20).serve(t, discardLog()), "HEAD", "HTTP/1.1")
 	if !strings.Contains(header, "Connection: close") || strings.TrimSpace(body) != "" {
-		t.Errorf("%q behind %s", body, header)
+		t.Errorf("%q after the header %s", body, header)
 	}
 }
 
-// exchange returns the answer to a request for the compressed form, as it comes
-// until the connection ends.
-func exchange(t *testing.T, url, method, protocol string) (header, body string) {
+// readRaw requests the compressed form and returns the bytes until the connection ends.
+func readRaw(t *testing.T, url, method, protocol string) (header, body string) {
 	t.Helper()
 	address, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -200,38 +183,38 @@ func exchange(t *testing.T, url, method, protocol string) (header, body string) 
 	return header, body
 }
 
-func TestLongHistoryTagTellsOfChanges(t *testing.T) {
-	d := newDepot(t, 20)
-	url := d.open(t, quiet())
+func TestLongHistoryTagDependsOnTheVersions(t *testing.T) {
+	d := newServerStore(t, 20)
+	url := d.serve(t, discardLog())
 	tag := func() string { return call(t, "HEAD", url, "").header.Get("Etag") }
 	first := tag()
 	if again := tag(); again != first {
-		t.Errorf("the tag changes from %s to %s though nothing did", first, again)
+		t.Errorf("the entity tag changed from %s to %s without a change", first, again)
 	}
-	seen := map[string]string{first: "nothing"}
+	seen := map[string]string{first: "no change"}
 	for name, change := range map[string]func(){
-		"a new update time":       func() { d.records[7].UpdatedAt = d.records[7].UpdatedAt.Add(time.Microsecond) },
-		"another size":            func() { d.records[8].Document = append(d.records[8].Document, ' ') },
-		"another status":          func() { d.records[9].Status = registry.StatusDeprecated },
-		"a message":               func() { d.records[9].StatusMessage = "use another" },
-		"a version more than was": func() { d.records = append(d.records, newDepot(t, 21).records[20]) },
+		"a new update time": func() { d.records[7].UpdatedAt = d.records[7].UpdatedAt.Add(time.Microsecond) },
+		"another size":      func() { d.records[8].Document = append(d.records[8].Document, ' ') },
+		"another status":    func() { d.records[9].Status = registry.StatusDeprecated },
+		"a message":         func() { d.records[9].StatusMessage = "use another" },
+		"another version":   func() { d.records = append(d.records, newServerStore(t, 21).records[20]) },
 	} {
 		change()
 		got := tag()
 		if before, known := seen[got]; known {
-			t.Errorf("%s leaves the tag as after %s", name, before)
+			t.Errorf("%s gives the same entity tag as %s", name, before)
 		}
 		seen[got] = name
 	}
 }
 
-// TestLongHistoryBreaksOff wants a client to see that an answer is not whole.
-func TestLongHistoryBreaksOff(t *testing.T) {
+// TestInterruptedLongHistory expects that a client notices an incomplete response.
+func TestInterruptedLongHistory(t *testing.T) {
 	for _, coding := range []string{"identity", "gzip"} {
-		d := newDepot(t, 40)
-		log, heard := logtest.NewNullLogger()
-		url := d.openFor(t, logrus.NewEntry(log), roomForOne)
-		d.before = func() error { return errors.New("the store is away") }
+		d := newServerStore(t, 40)
+		log, lines := logtest.NewNullLogger()
+		url := d.serveBounded(t, logrus.NewEntry(log), roomForOne)
+		d.before = func() error { return errors.New("the store is unavailable") }
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -242,36 +225,36 @@ func TestLongHistoryBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close() // all of it is read
+		_ = response.Body.Close() // all of it was read
 		if response.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %d with %d bytes, %v, want an unexpected end", coding, response.StatusCode, n, err)
+			t.Errorf("%s: %d with %d bytes, %v, want an unexpected EOF", coding, response.StatusCode, n, err)
 		}
-		if last := heard.LastEntry(); last == nil || last.Message != "a response was interrupted" {
-			t.Errorf("%s: the log has %v", coding, last)
+		if last := lines.LastEntry(); last == nil || last.Message != "a response was interrupted" {
+			t.Errorf("%s: the last log line is %v", coding, last)
 		}
 		d.before = nil
-		if a := callWhenRoom(t, url); a.status != 200 { // it gave its memory back
-			t.Errorf("%s: the next answer is %d %s", coding, a.status, a.body)
+		if a := callUntilRoom(t, url); a.status != 200 { // the memory is released
+			t.Errorf("%s: the next response is %d %s", coding, a.status, a.body)
 		}
 	}
 }
 
-// TestTooManyLargeAnswers wants a second one refused while the first waits, and
-// small ones let through.
-func TestTooManyLargeAnswers(t *testing.T) {
-	d := newDepot(t, 40)
+// TestTooManyLargeResponses expects a second large response to be refused while the first one is
+// sent, and small ones to be sent.
+func TestTooManyLargeResponses(t *testing.T) {
+	d := newServerStore(t, 40)
 	waits, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	d.before = func() error {
 		once.Do(func() { close(waits); <-goOn })
 		return nil
 	}
-	url := d.openFor(t, quiet(), roomForOne)
-	first := make(chan answer)
+	url := d.serveBounded(t, discardLog(), roomForOne)
+	first := make(chan response)
 	go func() { first <- call(t, "GET", url, "", "Accept-Encoding", "identity") }()
 	<-waits
 	second := call(t, "GET", url, "", "If-None-Match", "*")
-	second.expect(t, 503, `{"error":"too many large answers are being sent, try again later"}`)
+	second.expect(t, 503, `{"error":"too many large responses are being sent; try again later"}`)
 	if second.header.Get("Retry-After") != "1" || second.header.Get("Etag") != "" {
 		t.Errorf("headers %v", second.header)
 	}
@@ -280,16 +263,16 @@ func TestTooManyLargeAnswers(t *testing.T) {
 	d.records = d.records[:1] // 300 KiB
 	d.mu.Unlock()
 	if a := call(t, "GET", url, ""); a.status != 200 {
-		t.Errorf("an answer that there is room for is %d", a.status)
+		t.Errorf("a response that fits into the memory is %d", a.status)
 	}
 	d.mu.Lock()
 	d.records = all
 	d.mu.Unlock()
 	close(goOn)
 	if a := <-first; a.status != 200 || strconv.Itoa(len(a.body)) != a.header.Get("Content-Length") {
-		t.Errorf("the first answer is %d with %d bytes", a.status, len(a.body))
+		t.Errorf("the first response is %d with %d bytes", a.status, len(a.body))
 	}
-	if a := callWhenRoom(t, url); a.status != 200 {
-		t.Errorf("behind the first answer: %d %s", a.status, a.body)
+	if a := callUntilRoom(t, url); a.status != 200 {
+		t.Errorf("after the first response: %d %s", a.status, a.body)
 	}
 }

@@ -1,4 +1,4 @@
-package apidocs
+package main
 
 import (
 	"bytes"
@@ -8,13 +8,26 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// toJSON writes YAML as JSON, members in their order.
+// toJSON converts YAML to JSON. The members of an object keep their order.
 func toJSON(n *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	if err := appendJSON(&b, n); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// toIndentedJSON converts YAML to JSON with line breaks, for people.
+func toIndentedJSON(n *yaml.Node) (string, error) {
+	text, err := toJSON(n)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return "", fmt.Errorf("line %d: indent JSON: %w", n.Line, err)
+	}
+	return b.String(), nil
 }
 
 func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
@@ -28,7 +41,7 @@ func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
 	case yaml.ScalarNode:
 		return appendScalar(b, n)
 	default:
-		return fmt.Errorf("line %d: only plain YAML is written as JSON", n.Line)
+		return fmt.Errorf("line %d: YAML aliases cannot be converted to JSON", n.Line)
 	}
 }
 
@@ -79,8 +92,8 @@ func appendValue(b *bytes.Buffer, value any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		return fmt.Errorf("write %v: %w", value, err)
+		return fmt.Errorf("encode %v as JSON: %w", value, err)
 	}
-	b.Truncate(b.Len() - 1) // the encoder's line end
+	b.Truncate(b.Len() - 1) // the line break that Encode appends
 	return nil
 }

@@ -1,4 +1,4 @@
-package representation
+package responsebody
 
 import (
 	"bytes"
@@ -9,15 +9,15 @@ import (
 
 const codingGzip = "gzip"
 
-// acceptsGzip reports whether Accept-Encoding allows gzip and does not prefer the
-// plain form (RFC 9110, 12.5.3). Without the header nothing is compressed.
+// acceptsGzip reports whether Accept-Encoding allows gzip and does not prefer the uncompressed form
+// (RFC 9110, 12.5.3). It returns false without the header.
 func acceptsGzip(c *fiber.Ctx) bool {
 	w := weights{gzip: unset, identity: unset, any: unset}
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderAcceptEncoding) {
 		for len(line) > 0 {
 			var element []byte
 			element, line, _ = bytes.Cut(line, []byte{','})
-			w.note(element)
+			w.addElement(element)
 		}
 	}
 	gzip := w.gzip
@@ -30,13 +30,13 @@ func acceptsGzip(c *fiber.Ctx) bool {
 // unset is the weight of a coding that the header does not name.
 const unset = -1
 
-// weights are the preferences of a caller, from 0 for never to 1.
+// weights are the preferences of a client, from 0 for never to 1.
 type weights struct{ gzip, identity, any float64 }
 
-// note reads one element of Accept-Encoding.
-func (w *weights) note(element []byte) {
+// addElement adds one element of Accept-Encoding.
+func (w *weights) addElement(element []byte) {
 	coding, parameter, _ := bytes.Cut(element, []byte{';'})
-	weight := weightOf(bytes.TrimSpace(parameter))
+	weight := parseWeight(bytes.TrimSpace(parameter))
 	switch coding = bytes.TrimSpace(coding); {
 	case bytes.EqualFold(coding, []byte(codingGzip)), bytes.EqualFold(coding, []byte("x-gzip")):
 		w.gzip = max(w.gzip, weight)
@@ -47,9 +47,9 @@ func (w *weights) note(element []byte) {
 	}
 }
 
-// weightOf reads q=WEIGHT. None is 1; what is no weight is 0, so that nobody
-// gets what they did not clearly ask for.
-func weightOf(parameter []byte) float64 {
+// parseWeight parses q=WEIGHT. It returns 1 for no parameter, and 0 for a malformed one, so that a
+// client gets only what it clearly asked for.
+func parseWeight(parameter []byte) float64 {
 	if len(parameter) == 0 {
 		return 1
 	}

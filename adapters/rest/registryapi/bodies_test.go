@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
 
-// reads are the three reads, below both prefixes.
-func reads() []string {
+// readPaths returns the paths of the three reads below both prefixes.
+func readPaths() []string {
 	var list []string
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		list = append(list, prefix+"/servers", prefix+"/servers/com.example%2Fserver/versions",
@@ -25,11 +25,11 @@ func reads() []string {
 	return list
 }
 
-func TestReadsHaveValidators(t *testing.T) {
+func TestReadsHaveEntityTags(t *testing.T) {
 	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}}
 	s.page.Records = s.records
 	url := serve(t, registryapi.Config{}, s, s)
-	for _, path := range reads() {
+	for _, path := range readPaths() {
 		fresh := call(t, "GET", url+path, "")
 		tag := fresh.header.Get("ETag")
 		if fresh.status != 200 || tag == "" || fresh.header.Get("Vary") != "Accept-Encoding" || fresh.header.Get("Cache-Control") != "no-cache" {
@@ -50,17 +50,17 @@ func TestReadsHaveValidators(t *testing.T) {
 			}
 		}
 	}
-	before := call(t, "GET", url+reads()[2], "").header.Get("ETag")
+	before := call(t, "GET", url+readPaths()[2], "").header.Get("ETag")
 	s.records[0].StatusMessage = "changed"
-	if a := call(t, "GET", url+reads()[2], "", "If-None-Match", before); a.status != 200 || a.header.Get("ETag") == before {
-		t.Errorf("a changed version is %d with ETag %s", a.status, a.header.Get("ETag"))
+	if a := call(t, "GET", url+readPaths()[2], "", "If-None-Match", before); a.status != 200 || a.header.Get("ETag") == before {
+		t.Errorf("a changed version has status %d and ETag %s", a.status, a.header.Get("ETag"))
 	}
 }
 
-func TestValidatorsOfFailuresAndWrites(t *testing.T) {
+func TestEntityTagsOfFailuresAndWrites(t *testing.T) {
 	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
 	url := serve(t, registryapi.Config{}, s, s)
-	for _, path := range reads() {
+	for _, path := range readPaths() {
 		a := call(t, "GET", url+path, "", "If-None-Match", "*", "Accept-Encoding", "gzip")
 		if a.status != 404 || a.header.Get("ETag") != "" || a.header.Get("Content-Encoding") != "" || a.body == "" {
 			t.Errorf("%s: %d %v", path, a.status, a.header)
@@ -75,7 +75,7 @@ func TestValidatorsOfFailuresAndWrites(t *testing.T) {
 		}
 		a := call(t, w.method, url+"/v0.1"+w.path, "{}", "If-None-Match", "*", "Accept-Encoding", "gzip")
 		if a.status != 200 || a.header.Get("ETag") != want || a.header.Get("Content-Encoding") != "" || a.body == "" {
-			t.Errorf("%s: %d %v, want the tag %s", name, a.status, a.header, want)
+			t.Errorf("%s: %d %v, want ETag %s", name, a.status, a.header, want)
 		}
 	}
 }
@@ -87,27 +87,27 @@ func TestLongReadsAreCompressed(t *testing.T) {
 	}
 	s.page = browse.Page{Records: s.records}
 	url := serve(t, registryapi.Config{}, s, s)
-	for _, path := range reads() {
+	for _, path := range readPaths() {
 		long := !strings.HasSuffix(path, "latest")
 		plain := call(t, "GET", url+path, "", "Accept-Encoding", "gzip;q=0")
-		packed := call(t, "GET", url+path, "", "Accept-Encoding", "br, gzip")
-		if plain.header.Get("Content-Encoding") != "" || (packed.header.Get("Content-Encoding") == "gzip") != long {
-			t.Fatalf("%s: %v, %v", path, plain.header, packed.header)
+		compressed := call(t, "GET", url+path, "", "Accept-Encoding", "br, gzip")
+		if plain.header.Get("Content-Encoding") != "" || (compressed.header.Get("Content-Encoding") == "gzip") != long {
+			t.Fatalf("%s: %v, %v", path, plain.header, compressed.header)
 		}
-		if (plain.header.Get("ETag") != packed.header.Get("ETag")) != long {
-			t.Errorf("%s: ETags %s, %s", path, plain.header.Get("ETag"), packed.header.Get("ETag"))
+		if (plain.header.Get("ETag") != compressed.header.Get("ETag")) != long {
+			t.Errorf("%s: ETags %s, %s", path, plain.header.Get("ETag"), compressed.header.Get("ETag"))
 		}
-		if long && unpack(t, packed.body) != plain.body {
-			t.Errorf("%s: another body", path)
+		if long && decompress(t, compressed.body) != plain.body {
+			t.Errorf("%s: the decompressed body differs", path)
 		}
 		head := call(t, "HEAD", url+path, "", "Accept-Encoding", "gzip")
-		if head.header.Get("Content-Length") != fmt.Sprint(len(packed.body)) {
-			t.Errorf("HEAD %s: length %s of %d", path, head.header.Get("Content-Length"), len(packed.body))
+		if head.header.Get("Content-Length") != fmt.Sprint(len(compressed.body)) {
+			t.Errorf("HEAD %s: Content-Length %s, want %d", path, head.header.Get("Content-Length"), len(compressed.body))
 		}
 	}
 }
 
-func unpack(t *testing.T, body string) string {
+func decompress(t *testing.T, body string) string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader([]byte(body)))
 	if err != nil {

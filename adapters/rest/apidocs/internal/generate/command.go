@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// resolveParameters returns the parameters with references replaced by the parameters that they
+// name.
+func (d *document) resolveParameters(list []parameter) ([]parameter, error) {
+	var all []parameter
+	for _, p := range list {
+		p, err := d.Components.Parameters.resolve(p.Ref, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func parameterRows(list []parameter) []row {
+	var rows []row
+	for _, p := range list {
+		r := row{Name: p.Name, In: p.In, Required: p.Required, Description: p.Description, Type: typeOf(p.Schema), Rules: rulesOf(p.Schema)}
+		if p.Example != nil {
+			r.Rules = append(r.Rules, "such as "+formatValue(p.Example))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// curlCommand returns a curl command that calls an operation with its examples. The shell variable
+// TOLLGATE holds the URL of the service, and TOKEN the access token.
+func curlCommand(v *operationView, parameters []parameter) string {
+	path := v.Path
+	for _, p := range parameters {
+		if p.In == "path" {
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", exampleOf(p))
+		}
+	}
+	method := ""
+	if v.Method != "GET" && (v.Method != "POST" || v.Body == nil) {
+		method = "-X " + v.Method + " "
+	}
+	lines := []string{fmt.Sprintf(`curl -s %s"$TOLLGATE%s"`, method, path)}
+	if v.NeedsToken {
+		lines = append(lines, `-H "Authorization: Bearer $TOKEN"`)
+	}
+	if len(v.Body) > 0 && len(v.Body[0].Examples) > 0 {
+		body := strings.ReplaceAll(v.Body[0].Examples[0].Text, "'", `'\''`)
+		lines = append(lines, "-H 'Content-Type: application/json'", "-d '"+body+"'")
+	}
+	return strings.Join(lines, " \\\n  ")
+}
+
+// exampleOf returns the example of a parameter, else its first allowed value, else its name in
+// braces.
+func exampleOf(p parameter) string {
+	switch {
+	case p.Example != nil:
+		return formatValue(p.Example)
+	case p.Schema != nil && len(p.Schema.Enum) > 0:
+		return formatValue(p.Schema.Enum[0])
+	default:
+		return "{" + p.Name + "}"
+	}
+}

@@ -1,0 +1,63 @@
+// Command generate writes the files that package apidocs serves next to the OpenAPI document: the
+// document as JSON, an HTML page for people, and the Content-Security-Policy of that page. "make
+// generate" runs it in the folder of openapi.yaml. It does not check that the document is valid
+// OpenAPI; a test of package apidocs does.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The file that is read, and the files that are written next to it.
+const (
+	documentFile = "openapi.yaml"
+	jsonFile     = "openapi.json"
+	pageFile     = "page.html"
+	policyFile   = "page.policy"
+)
+
+func main() {
+	if err := writeFiles("."); err != nil {
+		fmt.Fprintln(os.Stderr, "generate the API documentation:", err)
+		os.Exit(1)
+	}
+}
+
+// writeFiles reads the OpenAPI document in a folder and writes the other files there.
+func writeFiles(folder string) error {
+	document, err := os.ReadFile(filepath.Join(folder, documentFile)) // #nosec G304 -- the caller names the folder
+	if err != nil {
+		return err
+	}
+	files, err := renderFiles(document)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { // #nosec G306 -- the files are public
+			return err
+		}
+	}
+	return nil
+}
+
+// renderFiles returns the content of the written files by name.
+func renderFiles(document []byte) (map[string][]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", documentFile, err)
+	}
+	json, err := toJSON(&root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", documentFile, err)
+	}
+	page, policy, err := renderPage(&root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", documentFile, err)
+	}
+	return map[string][]byte{jsonFile: json, pageFile: page, policyFile: []byte(policy)}, nil
+}

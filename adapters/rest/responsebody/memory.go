@@ -1,0 +1,69 @@
+package responsebody
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Config holds the settings of response bodies.
+type Config struct {
+	// InFlight of 0 means no bound, for tests. Validate rejects it.
+	InFlight int `env:"ANSWERS_IN_FLIGHT" envDefault:"268435456" desc:"total bytes of large responses that may wait in memory for their clients; large are responses of 256 KiB or more to reads and to status changes of many versions; one more large response is 503"`
+}
+
+// minInFlight allows a few responses of the greatest size.
+const minInFlight = 16 << 20
+
+// Validate returns an error that names the setting if it is out of range.
+func (c Config) Validate() error {
+	if c.InFlight < minInFlight {
+		return fmt.Errorf("ANSWERS_IN_FLIGHT: %d is less than %d", c.InFlight, minInFlight)
+	}
+	return nil
+}
+
+// largeSize is the size in bytes from which the memory of a body is counted until the client has
+// received it. Smaller bodies are bounded by the number of connections.
+const largeSize = 256 << 10
+
+// retryTime is the Retry-After of a response that is refused because the memory is in use. Most
+// clients receive a large response in less time.
+const retryTime = time.Second
+
+// errMemoryInUse is the cause in the log.
+var errMemoryInUse = errors.New("large responses use all of ANSWERS_IN_FLIGHT")
+
+// reservation is memory that a large body has reserved. nil is an empty reservation. It is not safe
+// for concurrent use.
+type reservation struct {
+	memory *semaphore.Weighted
+	size   int
+}
+
+// reserve reserves memory for a body of size bytes; a small one needs none. It does not wait for
+// memory, because waiting bodies would use memory too. It returns fault.Unavailable if there is not
+// enough.
+func (s *Sender) reserve(size int) (*reservation, error) {
+	if size < largeSize {
+		return nil, nil //nolint:nilnil // nil is an empty reservation
+	}
+	if !s.memory.TryAcquire(int64(size)) {
+		return nil, fault.Wrap(fault.Unavailable, "", "too many large responses are being sent; try again later", errMemoryInUse).After(retryTime)
+	}
+	return &reservation{s.memory, size}, nil
+}
+
+// shrink releases all but size bytes.
+func (r *reservation) shrink(size int) {
+	if r != nil && size < r.size {
+		r.memory.Release(int64(r.size - size))
+		r.size = size
+	}
+}
+
+func (r *reservation) release() { r.shrink(0) }
