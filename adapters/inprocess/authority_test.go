@@ -16,12 +16,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-type noon struct{}
-
-func (noon) Now() time.Time { return time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC) }
+var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 type dice struct{}
 
@@ -46,13 +45,13 @@ func newAuthority(t *testing.T) (*inprocess.Authority, *records.AuditLog) {
 	}
 	err := sessions.Create(ctx, auth.Session{
 		ID: "anna", UserID: "anna", DeviceID: "d", TrustLevel: auth.LimitedTrust, IPAddress: netip.MustParseAddr("203.0.113.7"),
-		CreatedAt: noon{}.Now(), LastActivity: noon{}.Now(), ExpiresAt: noon{}.Now().Add(time.Hour),
+		CreatedAt: noon, LastActivity: noon, ExpiresAt: noon.Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker := access.NewChecker(echo{}, sessions, memory.NewSessions(noon{}, memory.Config{}), noon{})
-	return inprocess.NewAuthority(checker, audit.New(log, noon{}, dice{}), auth.FullTrust), log
+	checker := access.NewChecker(echo{}, sessions, memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
+	return inprocess.NewAuthority(checker, audit.New(log, clocktest.NewManual(noon), dice{}), auth.FullTrust), log
 }
 
 func TestIdentify(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
 // TestRecordChanges wants one event for each change, by the operator and of no user.
 func TestRecordChanges(t *testing.T) {
 	log := records.NewAuditLog(records.New())
-	recorder := inprocess.NewRecorder(audit.New(log, noon{}, dice{}))
+	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), dice{}))
 	cases := []struct {
 		change  authority.Change
 		kind    auth.EventType

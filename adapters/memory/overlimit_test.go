@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 )
@@ -109,7 +110,7 @@ func TestOverLimitReadAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkOverLimit(b *testing.B) {
-	o, err := memory.NewOverLimit(realClock{}, memory.Config{OverLimitBytes: 1 << 20})
+	o, err := memory.NewOverLimit(system.Clock{}, memory.Config{OverLimitBytes: 1 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,7 +127,3 @@ func BenchmarkOverLimit(b *testing.B) {
 		})
 	}
 }
-
-type realClock struct{}
-
-func (realClock) Now() time.Time { return time.Now() }

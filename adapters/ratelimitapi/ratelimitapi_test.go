@@ -37,12 +37,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
-// clock stands ten seconds into a minute.
-type clock struct{}
-
-func (clock) Now() time.Time { return time.Unix(1_700_000_000/60*60+10, 0) }
+// now is ten seconds after the start of a minute.
+var now = time.Unix(1_700_000_000/60*60+10, 0)
 
 type silent struct{}
 
@@ -103,7 +102,7 @@ func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Dependencies) 
 	if d.Decider == nil {
 		var err error
 		d.Decider, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
-			Rules: b.rules, Clock: clock{}, Counters: memory.NewCounters(clock{}, memory.Config{MaxCounters: 10_000}),
+			Rules: b.rules, Clock: clocktest.NewManual(now), Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {
 			t.Fatal(err)

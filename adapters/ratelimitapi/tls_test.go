@@ -1,75 +1,18 @@
 package ratelimitapi_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
-
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
-}
-
-func certificate(t *testing.T, name string, by *authority) (certPEM, keyPEM []byte, made *authority) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: by == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
-	return certPEM, keyPEM, &authority{cert, key, certPEM}
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	_, _, a := certificate(t, "authority", nil)
-	return a
-}
 
 func put(t *testing.T, path string, content []byte) {
 	t.Helper()
@@ -79,13 +22,11 @@ func put(t *testing.T, path string, content []byte) {
 }
 
 // call makes one call over a connection of its own.
-func (b *bench) call(t *testing.T, trusted *authority, client *tls.Certificate) error {
+func (b *bench) call(t *testing.T, trusted, client *testcert.Certificate) error {
 	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(trusted.pem)
-	c := &tls.Config{RootCAs: pool, ServerName: "server", MinVersion: tls.VersionTLS12}
+	c := &tls.Config{RootCAs: trusted.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12}
 	if client != nil {
-		c.Certificates = []tls.Certificate{*client}
+		c.Certificates = []tls.Certificate{client.Pair()}
 	}
 	_, err := ratelimitpb.NewRateLimitServiceClient(b.dial(t, credentials.NewTLS(c))).ShouldRateLimit(t.Context(), request("k"))
 	return err
@@ -96,10 +37,10 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	c := config()
 	c.TLS = ratelimitapi.TLSConfig{Enabled: true, Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
 	refused(t, c, "GRPC_SERVER_TLS_CERT")
-	first, second := newAuthority(t), newAuthority(t)
-	cert, key, _ := certificate(t, "server", first)
-	put(t, c.TLS.Cert, cert)
-	put(t, c.TLS.Key, key)
+	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
+	server := first.Issue(t, "server")
+	put(t, c.TLS.Cert, server.CertPEM)
+	put(t, c.TLS.Key, server.KeyPEM)
 	b := open(t, c, nil)
 	b.load(t)
 	if err := b.call(t, first, nil); err != nil {
@@ -109,9 +50,9 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	if err := b.call(t, first, nil); err != nil {
 		t.Errorf("while the files are broken: %v", err)
 	}
-	cert, key, _ = certificate(t, "server", second)
-	put(t, c.TLS.Cert, cert)
-	put(t, c.TLS.Key, append(key, '\n'))
+	server = second.Issue(t, "server")
+	put(t, c.TLS.Cert, server.CertPEM)
+	put(t, c.TLS.Key, append(server.KeyPEM, '\n'))
 	if err := b.call(t, second, nil); err != nil {
 		t.Errorf("after the change: %v", err)
 	}
@@ -122,30 +63,22 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 
 func TestMutualTLS(t *testing.T) {
 	dir := t.TempDir()
-	ours, other := newAuthority(t), newAuthority(t)
+	ours, other := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	c := config()
 	c.TLS = ratelimitapi.TLSConfig{
 		Enabled: true, Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key"),
 		ClientCA: filepath.Join(dir, "ca"), ClientSAN: "proxy",
 	}
-	cert, key, _ := certificate(t, "server", ours)
-	put(t, c.TLS.Cert, cert)
-	put(t, c.TLS.Key, key)
-	put(t, c.TLS.ClientCA, ours.pem)
+	server := ours.Issue(t, "server")
+	put(t, c.TLS.Cert, server.CertPEM)
+	put(t, c.TLS.Key, server.KeyPEM)
+	put(t, c.TLS.ClientCA, ours.CertPEM)
 	b := open(t, c, nil)
 	b.load(t)
-	client := func(name string, by *authority) *tls.Certificate {
-		cert, key, _ := certificate(t, name, by)
-		pair, err := tls.X509KeyPair(cert, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &pair
-	}
-	if err := b.call(t, ours, client("proxy", ours)); err != nil {
+	if err := b.call(t, ours, ours.Issue(t, "proxy")); err != nil {
 		t.Errorf("the right client: %v", err)
 	}
-	if b.call(t, ours, nil) == nil || b.call(t, ours, client("proxy", other)) == nil || b.call(t, ours, client("stranger", ours)) == nil {
+	if b.call(t, ours, nil) == nil || b.call(t, ours, other.Issue(t, "proxy")) == nil || b.call(t, ours, ours.Issue(t, "stranger")) == nil {
 		t.Error("a client without the right certificate gets in")
 	}
 	put(t, c.TLS.ClientCA, []byte("none"))

@@ -20,15 +20,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // now is the time of every test: 900 seconds before a window ends.
 var now = time.Unix(1_800_000_000, 0).UTC()
-
-type stoppedClock struct{}
-
-func (stoppedClock) Now() time.Time { return now }
 
 // tries is a throttle that counts by key and can be away.
 type tries struct {
@@ -172,7 +169,7 @@ func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Dependencies)
 	logger := logrus.New()
 	logger.SetOutput(s.log)
 	d.Parts = append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, d.Parts...)
-	d.Throttle, d.Clock, d.Log = s.throttle, stoppedClock{}, logrus.NewEntry(logger)
+	d.Throttle, d.Clock, d.Log = s.throttle, clocktest.NewManual(now), logrus.NewEntry(logger)
 	s.server = rest.New(cfg, d)
 	s.address = l.Addr().String()
 	s.url = "http://" + s.address

@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
-
-type movedClock struct{ now time.Time }
-
-func (c *movedClock) Now() time.Time { return c.now }
 
 // Clients that go away in the middle of their body must not fill the memory: nobody tells of them.
 func TestHeadingsOfAbandonedRequestsAreDropped(t *testing.T) {
-	clk := &movedClock{time.Unix(1_800_000_000, 0)}
+	clk := clocktest.NewManual(time.Unix(1_800_000_000, 0))
 	h := &headings{clock: clk, life: time.Minute}
 	arrive := func() *fasthttp.RequestHeader {
 		header := &fasthttp.RequestHeader{}
@@ -29,12 +27,12 @@ func TestHeadingsOfAbandonedRequestsAreDropped(t *testing.T) {
 	for range 10 {
 		arrive()
 	}
-	clk.now = clk.now.Add(time.Minute)
+	clk.Advance(time.Minute)
 	young := arrive()
 	if n := held(); n != 11 {
 		t.Errorf("%d headers held, want all 11 while their bodies may still arrive", n)
 	}
-	clk.now = clk.now.Add(time.Second)
+	clk.Advance(time.Second)
 	arrive()
 	if n := held(); n != 2 {
 		t.Errorf("%d headers held, want the 2 whose bodies may still arrive", n)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -159,7 +160,7 @@ func TestInFlight(t *testing.T) {
 // TestNoConnections before there is a listener are none, not less.
 func TestNoConnections(t *testing.T) {
 	r := prometheus.NewRegistry()
-	rest.New(config(), rest.Dependencies{Metrics: r, Throttle: &tries{}, Clock: stoppedClock{}})
+	rest.New(config(), rest.Dependencies{Metrics: r, Throttle: &tries{}, Clock: clocktest.NewManual(now)})
 	if got, there := (measured{metrics: r}).samples(t, "tollgate_http_connections")[""]; got != 0 || !there {
 		t.Errorf("%v connections are open (there: %v), want 0", got, there)
 	}

@@ -2,19 +2,11 @@ package rest_test
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,46 +15,23 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// keyPair writes a certificate for 127.0.0.1 and its key, and returns what
+// newCertificate returns the files of a certificate for 127.0.0.1, and the settings of a client that
 // trusts it.
-func keyPair(t *testing.T, dir string) (rest.TLSConfig, *tls.Config) {
+func newCertificate(t *testing.T) (rest.TLSConfig, *tls.Config) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := rest.TLSConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for path, content := range map[string][]byte{
-		c.Cert: certificate, c.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
-	} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(certificate)
-	return c, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+	authority := testcert.NewAuthority(t)
+	own := authority.Issue(t, "127.0.0.1")
+	return rest.TLSConfig{Cert: own.CertFile, Key: own.KeyFile},
+		&tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
 }
 
 // serveTLS is serveTraced over TLS.
 func serveTLS(t *testing.T, cfg rest.Config, d rest.Dependencies) (*service, *tls.Config) {
 	t.Helper()
-	files, trusting := keyPair(t, t.TempDir())
+	files, trusting := newCertificate(t)
 	cfg.TLS.Cert, cfg.TLS.Key = files.Cert, files.Key
 	s := serveOn(t, cfg, listen(t, cfg, d.Metrics), d)
 	s.url = "https://" + s.address
@@ -158,8 +127,7 @@ func TestTLSOfAFullServer(t *testing.T) {
 }
 
 func TestTLSConfig(t *testing.T) {
-	dir := t.TempDir()
-	pair, _ := keyPair(t, dir)
+	pair, _ := newCertificate(t)
 	for name, c := range map[string]rest.TLSConfig{
 		"TLS_KEY:":              {Cert: pair.Cert},
 		"TLS_CERT:":             {Key: pair.Key},

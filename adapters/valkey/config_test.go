@@ -1,15 +1,7 @@
 package valkey
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +10,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 func good() Config {
@@ -152,10 +146,10 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 
 // TestTLSVerification: skipping the host name is not skipping the authority.
 func TestTLSVerification(t *testing.T) {
-	ours, theirs := newAuthority(t), newAuthority(t)
+	ours, theirs := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	for _, c := range []struct {
 		name   string
-		server authority
+		server *testcert.Certificate
 		host   string
 		skip   bool
 		want   bool
@@ -166,67 +160,41 @@ func TestTLSVerification(t *testing.T) {
 		{"wrong authority", theirs, "kv.test", false, false},
 		{"wrong authority, name not checked", theirs, "kv.test", true, false},
 	} {
-		cfg := Config{TLSCACert: ours.file, TLSSkipVerification: c.skip}
+		cfg := Config{TLSCACert: ours.CertFile, TLSSkipVerification: c.skip}
 		options, err := cfg.tlsFiles().Config()
 		if err != nil {
 			t.Fatal(err)
 		}
 		options.ServerName = "kv.test"
-		near, far := net.Pipe()
-		go func() {
-			server := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{c.server.issue(t, c.host)}, MinVersion: tls.VersionTLS12})
-			_ = server.Handshake() // the client tells
-			_ = far.Close()
-		}()
-		err = tls.Client(near, options).HandshakeContext(t.Context())
+		conn, err := (&tls.Dialer{Config: options}).DialContext(t.Context(), "tcp", listenTLS(t, c.server.Issue(t, c.host)))
 		if (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		_ = near.Close()
+		if err == nil {
+			_ = conn.Close() // only the handshake is tested
+		}
 	}
 }
 
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	file        string
-}
-
-func newAuthority(t *testing.T) authority {
+// listenTLS returns the address of a server that closes each connection after the TLS handshake.
+func listenTLS(t *testing.T, certificate *testcert.Certificate) string {
 	t.Helper()
-	a := authority{key: newKey(t), file: filepath.Join(t.TempDir(), "ca.pem")}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate.Pair()}, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.certificate, err = x509.ParseCertificate(raw); err != nil {
-		t.Fatal(err)
-	}
-	write(t, a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
-	return a
-}
-
-func (a authority) issue(t *testing.T, host string) tls.Certificate {
-	key := newKey(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{host}}
-	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
-	if err != nil {
-		t.Error(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Error(err)
-	}
-	return key
+	t.Cleanup(func() { _ = l.Close() }) // nothing to lose
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*tls.Conn).Handshake() // the client reports a failure
+			_ = conn.Close()
+		}
+	}()
+	return l.Addr().String()
 }
 
 func write(t *testing.T, path string, content []byte) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -71,12 +72,12 @@ func TestPairContract(t *testing.T) {
 	key := keys()
 	other := open(t, settings(address))
 	countertest.Run(t, func(*testing.T) countertest.Subject {
-		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(systemClock{}, memory.Config{MaxCounters: 9}), other), Key: key}
+		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other), Key: key}
 	})
 }
 
 func TestPairPartsByWindow(t *testing.T) {
-	second, other := memory.NewCounters(systemClock{}, memory.Config{MaxCounters: 9}), memory.NewCounters(systemClock{}, memory.Config{MaxCounters: 9})
+	second, other := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9})
 	pair := valkey.NewPair(second, other)
 	hits := []counter.Hit{
 		{Key: "m", Addend: 1, Limit: 2, Window: time.Minute, TTL: time.Minute},
@@ -95,10 +96,6 @@ func TestPairPartsByWindow(t *testing.T) {
 		t.Errorf("%d and %d counters, want one in each store", second.Len(), other.Len())
 	}
 }
-
-type systemClock struct{}
-
-func (systemClock) Now() time.Time { return time.Now() }
 
 func add(t testing.TB, c *valkey.Client, hits ...counter.Hit) ([]uint64, error) {
 	t.Helper()

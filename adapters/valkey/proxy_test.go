@@ -3,6 +3,7 @@ package valkey_test
 import (
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
@@ -40,7 +41,7 @@ func TestProxies(t *testing.T) {
 			countertest.Run(t, func(*testing.T) countertest.Subject {
 				return countertest.Subject{Store: c, Key: keys()}
 			})
-			clock := systemClock{}
+			clock := system.Clock{}
 			cache, end, err := valkey.OpenSessions(t.Context(), cfg, clock, quiet())
 			if err != nil {
 				t.Fatal(err)

@@ -1,8 +1,6 @@
 package valkey
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"net"
 	"os"
@@ -14,14 +12,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // secureServer is a server that speaks TLS beside its plain port.
 type secureServer struct {
-	ours, theirs     authority
-	address, plain   string // host:port that speaks TLS, with a certificate of localhost, and the one that does not
-	certificate, key string // files of a client
-	badCert, badKey  string // of another authority
+	ours, theirs   *testcert.Certificate // authorities; the server trusts only the first
+	client, bad    *testcert.Certificate // client certificates of these authorities
+	address, plain string                // host:port with TLS (the certificate is for localhost) and without
 }
 
 // newSecureServer starts a server that asks clients for a certificate, or does not.
@@ -30,34 +28,18 @@ func newSecureServer(t *testing.T, mutual string) secureServer {
 	if !instance.ValkeyInstalled() {
 		t.Skip("valkey-server is not installed")
 	}
-	s := secureServer{ours: newAuthority(t), theirs: newAuthority(t)}
-	certificate, key := certificateFiles(t, s.ours, "localhost")
-	s.certificate, s.key = certificateFiles(t, s.ours, "tollgate")
-	s.badCert, s.badKey = certificateFiles(t, s.theirs, "tollgate")
+	s := secureServer{ours: testcert.NewAuthority(t), theirs: testcert.NewAuthority(t)}
+	s.client, s.bad = s.ours.Issue(t, "tollgate"), s.theirs.Issue(t, "tollgate")
+	certificate := s.ours.Issue(t, "localhost")
 	port := instance.FreePort()
-	v := instance.NewValkey(t.TempDir(), "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
-		"--tls-ca-cert-file", s.ours.file, "--tls-auth-clients", mutual)
+	v := instance.NewValkey(t.TempDir(), "--tls-port", port, "--tls-cert-file", certificate.CertFile, "--tls-key-file", certificate.KeyFile,
+		"--tls-ca-cert-file", s.ours.CertFile, "--tls-auth-clients", mutual)
 	t.Cleanup(v.Kill)
 	if err := v.Start(); err != nil {
 		t.Fatal(err)
 	}
 	s.address, s.plain = net.JoinHostPort("localhost", port), v.Address
 	return s
-}
-
-// certificateFiles returns the files of a certificate and its key.
-func certificateFiles(t *testing.T, a authority, host string) (certificate, key string) {
-	t.Helper()
-	pair := a.issue(t, host)
-	raw, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	certificate, key = filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "key.pem")
-	write(t, certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
-	write(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
-	return certificate, key
 }
 
 // counts reports whether the store of the settings counts.
@@ -86,14 +68,14 @@ func TestTLS(t *testing.T) {
 		{"right", func(*Config) {}, true},
 		{"by URL", func(c *Config) { c.URL, c.TLS = "rediss://"+s.address, false }, true},
 		{"plain", func(c *Config) { c.TLS = false }, false},
-		{"other authority", func(c *Config) { c.TLSCACert = s.theirs.file }, false},
+		{"other authority", func(c *Config) { c.TLSCACert = s.theirs.CertFile }, false},
 		{"other name", func(c *Config) { c.URL = "127.0.0.1:" + port }, false},
 		{"other name, not checked", func(c *Config) { c.URL, c.TLSSkipVerification = "127.0.0.1:"+port, true }, true},
 		{"to a server that speaks none", func(c *Config) { c.URL = s.plain }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := good()
-			cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, s.ours.file
+			cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, s.ours.CertFile
 			c.change(&cfg)
 			if err := counts(t, cfg); (err == nil) != c.want {
 				t.Error(err)
@@ -107,8 +89,8 @@ func TestRenewedFilesAreUsed(t *testing.T) {
 	s := newSecureServer(t, "yes")
 	cfg := good()
 	cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, filepath.Join(t.TempDir(), "authority.pem")
-	cfg.TLSClientCert, cfg.TLSClientKey = s.badCert, s.badKey
-	copyFile(t, s.theirs.file, cfg.TLSCACert)
+	cfg.TLSClientCert, cfg.TLSClientKey = s.bad.CertFile, s.bad.KeyFile
+	copyFile(t, s.theirs.CertFile, cfg.TLSCACert)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	c, end, err := Open(t.Context(), cfg, logrus.NewEntry(log))
@@ -119,9 +101,9 @@ func TestRenewedFilesAreUsed(t *testing.T) {
 	if c.Ping(t.Context()) == nil {
 		t.Fatal("connected with files of another authority")
 	}
-	copyFile(t, s.ours.file, cfg.TLSCACert)
-	copyFile(t, s.certificate, cfg.TLSClientCert)
-	copyFile(t, s.key, cfg.TLSClientKey)
+	copyFile(t, s.ours.CertFile, cfg.TLSCACert)
+	copyFile(t, s.client.CertFile, cfg.TLSClientCert)
+	copyFile(t, s.client.KeyFile, cfg.TLSClientKey)
 	for end := time.Now().Add(30 * time.Second); c.Ping(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the renewed files are not used")
@@ -145,13 +127,13 @@ func TestMutualTLS(t *testing.T) {
 		certificate, key string
 		want             bool
 	}{
-		{"right", s.certificate, s.key, true},
+		{"right", s.client.CertFile, s.client.KeyFile, true},
 		{"none", "", "", false},
-		{"other authority", s.badCert, s.badKey, false},
+		{"other authority", s.bad.CertFile, s.bad.KeyFile, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := good()
-			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.file, c.certificate, c.key
+			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.CertFile, c.certificate, c.key
 			if err := counts(t, cfg); (err == nil) != c.want {
 				t.Error(err)
 			}

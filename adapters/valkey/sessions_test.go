@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -48,7 +49,7 @@ func TestSessionsContract(t *testing.T) {
 
 func TestSessionsOfTwoInstances(t *testing.T) {
 	address := given(t)
-	a, b := openSessions(t, address, systemClock{}), openSessions(t, address, systemClock{})
+	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
 	s := sessioncachetest.Session(ids()())
 	eventually(t, "a copy that the other instance put", func() bool {
 		a.Put(t.Context(), s, time.Now())
@@ -66,7 +67,7 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 // instance with the end of its session on another.
 func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 	address := given(t)
-	a, b := openSessions(t, address, systemClock{}), openSessions(t, address, systemClock{})
+	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
 	s := sessioncachetest.Session(ids()())
 	for range 20 {
 		read := time.Now()
@@ -85,7 +86,7 @@ func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 // TestSessionsExpireInTheStore: the store's own bound is shorter than MaxAge.
 func TestSessionsExpireInTheStore(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.Address, systemClock{})
+	c := openSessions(t, s.Address, system.Clock{})
 	d := direct(t, s.Address)
 	eventually(t, "a copy in the store", func() bool {
 		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
@@ -108,7 +109,7 @@ func TestSessionsExpireInTheStore(t *testing.T) {
 
 func TestHotSessionIsReadLocally(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.Address, systemClock{})
+	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "reads that do not reach the store", func() bool {
 		c.Put(t.Context(), session, time.Now())
@@ -127,7 +128,7 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 
 func TestForeignCopyIsAMiss(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.Address, systemClock{})
+	c := openSessions(t, s.Address, system.Clock{})
 	d := direct(t, s.Address)
 	for i, value := range []string{"", "\x01", "\x02whatever", strings.Repeat("\xff", 300)} {
 		id := fmt.Sprint("foreign", i)
@@ -141,7 +142,7 @@ func TestForeignCopyIsAMiss(t *testing.T) {
 func TestSessionsWithoutAStore(t *testing.T) {
 	cfg := settings("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
-	c, end, err := valkey.OpenSessions(t.Context(), cfg, systemClock{}, quiet())
+	c, end, err := valkey.OpenSessions(t.Context(), cfg, system.Clock{}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestSessionsWithoutAStore(t *testing.T) {
 
 func TestDropWhileTheStoreIsAway(t *testing.T) {
 	s := newServer(t).start()
-	c := openSessions(t, s.Address, systemClock{})
+	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
 	eventually(t, "a copy", func() bool {
 		c.Put(t.Context(), session, time.Now())

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // runClient runs ratelimit-client against the instance and returns its exit
@@ -49,20 +51,15 @@ func TestClient(t *testing.T) {
 // the service.
 func TestClientWithMutualTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
-	file := func(name, content string) string {
-		path := filepath.Join(e.dir, name)
-		write(t, path, content)
-		return path
-	}
-	authority := signed(t, "authority", nil)
-	server, client := signed(t, "server", authority), signed(t, "client", authority)
-	ca := file("ca", string(authority.pem))
+	authority := testcert.NewAuthority(t)
+	server, client := authority.Issue(t, "server"), authority.Issue(t, "client")
+	ca := authority.CertFile
 	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_CLIENT_TLS_CACERT="+ca,
-		"GRPC_SERVER_TLS_CERT="+file("cert", string(server.pem)), "GRPC_SERVER_TLS_KEY="+file("key", string(server.kpem)))
+		"GRPC_SERVER_TLS_CERT="+server.CertFile, "GRPC_SERVER_TLS_KEY="+server.KeyFile)
 	trusting := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_cacert", ca, "-tls_server_name", "server"}
 	peer := []string{"-domain", "d", "-descriptors", "ten=x", "-grpc-use-tls", "-grpc-server-ca-file", ca, "-tls_server_name", "server"}
-	peerOwn := []string{"-grpc-cert-file", file("peer", string(client.pem)), "-grpc-key-file", file("peer.key", string(client.kpem))}
-	own := []string{"-tls_cert", file("own", string(client.pem)), "-tls_key", file("own.key", string(client.kpem))}
+	peerOwn := []string{"-grpc-cert-file", client.CertFile, "-grpc-key-file", client.KeyFile}
+	own := []string{"-tls_cert", client.CertFile, "-tls_key", client.KeyFile}
 	for name, test := range map[string]struct {
 		code int
 		args []string
@@ -87,15 +84,10 @@ func TestClientWithMutualTLS(t *testing.T) {
 // service that checks no certificate of its clients.
 func TestClientWithTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
-	authority := signed(t, "authority", nil)
-	server := signed(t, "server", authority)
-	file := func(name, content string) string {
-		path := filepath.Join(e.dir, name)
-		write(t, path, content)
-		return path
-	}
-	ca := file("ca", string(authority.pem))
-	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert", string(server.pem)), "GRPC_SERVER_TLS_KEY="+file("key", string(server.kpem)))
+	authority := testcert.NewAuthority(t)
+	server := authority.Issue(t, "server")
+	ca := authority.CertFile
+	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+server.CertFile, "GRPC_SERVER_TLS_KEY="+server.KeyFile)
 	ask := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server"}
 	if code, printed := s.runClient(t, append(ask, "-grpc-use-tls", "-grpc-server-ca-file", ca)...); code != 0 {
 		t.Errorf("with TLS: ended with %d: %s", code, printed)

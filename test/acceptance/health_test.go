@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // health runs the command with the settings of an instance and the port it has.
@@ -30,10 +31,8 @@ func health(t *testing.T, i *instance.Instance, environ []string, args ...string
 func TestHealthCommand(t *testing.T) {
 	e := newEnvironment(t, "embedded")
 	files := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
-	authority := signed(t, "authority", nil)
+	authority := testcert.NewAuthority(t)
 	files.put(t, authority)
-	ca := filepath.Join(e.dir, "ca.pem")
-	write(t, ca, string(authority.pem))
 	environ := append(append(e.environ, files.environ()...), "SHUTDOWN_DRAIN=10m")
 	i, err := instance.Start(filepath.Join(built, "tollgate"), environ, "serve")
 	if err != nil {
@@ -43,7 +42,7 @@ func TestHealthCommand(t *testing.T) {
 	if code, told := health(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
 		t.Errorf("while it serves: code %d, %q", code, told)
 	}
-	if code, told := health(t, i, environ, "--url", "https://"+i.API, "--ca-cert", ca); code != 1 || !strings.Contains(told, "certificate") {
+	if code, told := health(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 || !strings.Contains(told, "certificate") {
 		t.Errorf("by a name that the certificate does not bear: code %d, %q", code, told)
 	}
 	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // metrics returns all metrics of an instance by name.
@@ -95,7 +96,7 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 func (e *environment) allMeasured(t *testing.T) []string {
 	t.Helper()
 	files := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
-	files.put(t, signed(t, "authority", nil))
+	files.put(t, testcert.NewAuthority(t))
 	return []string{
 		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.cert, "GRPC_SERVER_TLS_KEY=" + files.key, "PACKAGE_CHECKS=enforce",
 	}

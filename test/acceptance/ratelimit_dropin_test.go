@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // foreignVariables mean nothing to the rate limit service. Deployments set them for
@@ -56,22 +56,11 @@ func TestRateLimitBesideForeignVariables(t *testing.T) {
 // wants a certificate of its clients.
 func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	dir := t.TempDir()
-	file := func(name string, content []byte) string {
-		path := filepath.Join(dir, name)
-		write(t, path, string(content))
-		return path
-	}
-	authority := signed(t, "authority", nil)
-	manager, own := signed(t, "localhost", authority), signed(t, "envoy-ratelimit", authority)
-	pair, err := tls.X509KeyPair(manager.pem, manager.kpem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients := x509.NewCertPool()
-	clients.AppendCertsFromPEM(authority.pem)
+	authority := testcert.NewAuthority(t)
+	manager, own := authority.Issue(t, "localhost"), authority.Issue(t, "envoy-ratelimit")
 	address := freeAddress(t)
 	m := newManagementServer(t, address, grpc.Creds(credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{manager.Pair()}, ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
 	})))
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -81,7 +70,7 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	if err := os.Symlink(filepath.Join(built, "tollgate"), program); err != nil {
 		t.Fatal(err)
 	}
-	ca, cert, key := file("ca.crt", authority.pem), file("tls.crt", own.pem), file("tls.key", own.kpem)
+	ca, cert, key := authority.CertFile, own.CertFile, own.KeyFile
 	environ := []string{
 		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true", "RUNTIME_WATCH_ROOT=false",
 		"LOG_LEVEL=info", "LOG_FORMAT=JSON", "USE_STATSD=false", "CONFIG_TYPE=GRPC_XDS_SOTW",
@@ -106,7 +95,7 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 
 	m.offerTo(t, "envoy-ratelimit", "1", shop(2, configpb.RateLimitUnit_HOUR))
 	m.awaitVersion(t, "1")
-	secure := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: clients, ServerName: "envoy-ratelimit"})
+	secure := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authority.Pool(), ServerName: "envoy-ratelimit"})
 	c := ratelimit.NewRateLimitServiceClient(dial(t, s.grpc, secure))
 	for _, want := range []ratelimit.RateLimitResponse_Code{ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT} {
 		wantOverall(t, c, request("shop", "tenant", "a"), want)

@@ -1,15 +1,8 @@
 package acceptance
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,6 +14,8 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // dial returns a connection that lasts as long as the test.
@@ -63,79 +58,35 @@ func TestRateLimitConnectionAge(t *testing.T) {
 	}
 }
 
-// identity is a certificate with its key, and who signs with it.
-type identity struct {
-	cert      *x509.Certificate
-	key       *ecdsa.PrivateKey
-	pem, kpem []byte
-}
-
-// signed returns an identity signed by another; by itself where by is nil.
-func signed(t *testing.T, name string, by *identity) *identity {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: by == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	if by == nil {
-		by = &identity{cert: template, key: key}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, by.cert, &key.PublicKey, by.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kder, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &identity{
-		cert: cert, key: key,
-		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		kpem: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kder}),
-	}
-}
-
 // TestRateLimitMutualTLS: only clients with a certificate of the authority and the
 // right name are served, and a new certificate of the server counts without a
 // restart.
 func TestRateLimitMutualTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
-	first, second := signed(t, "first", nil), signed(t, "second", nil)
+	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	file := func(name string) string { return filepath.Join(e.dir, name) }
-	serve := func(by *identity) {
-		id := signed(t, "server", by)
-		write(t, file("key"), string(id.kpem))
-		write(t, file("cert"), string(id.pem))
+	serve := func(by *testcert.Certificate) {
+		id := by.Issue(t, "server")
+		write(t, file("key"), string(id.KeyPEM))
+		write(t, file("cert"), string(id.CertPEM))
 	}
 	serve(first)
-	write(t, file("ca"), string(first.pem))
+	write(t, file("ca"), string(first.CertPEM))
 	s := e.start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert"), "GRPC_SERVER_TLS_KEY="+file("key"),
 		"GRPC_CLIENT_TLS_CACERT="+file("ca"), "GRPC_CLIENT_TLS_SAN=proxy")
-	as := func(trusted, client *identity) error {
-		pool := x509.NewCertPool()
-		pool.AddCert(trusted.cert)
-		c := &tls.Config{RootCAs: pool, ServerName: "server", MinVersion: tls.VersionTLS12}
+	as := func(trusted, client *testcert.Certificate) error {
+		c := &tls.Config{RootCAs: trusted.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12}
 		if client != nil {
-			c.Certificates = []tls.Certificate{{Certificate: [][]byte{client.cert.Raw}, PrivateKey: client.key}}
+			c.Certificates = []tls.Certificate{client.Pair()}
 		}
 		return tries(t, dial(t, s.grpc, credentials.NewTLS(c)))
 	}
-	proxy := signed(t, "proxy", first)
+	proxy := first.Issue(t, "proxy")
 	if err := as(first, proxy); err != nil {
 		t.Fatal(err)
 	}
-	for name, client := range map[string]*identity{
-		"no certificate": nil, "another name": signed(t, "other", first), "another authority": signed(t, "proxy", second),
+	for name, client := range map[string]*testcert.Certificate{
+		"no certificate": nil, "another name": first.Issue(t, "other"), "another authority": second.Issue(t, "proxy"),
 	} {
 		if as(first, client) == nil {
 			t.Errorf("%s: served", name)

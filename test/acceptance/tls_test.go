@@ -3,7 +3,6 @@ package acceptance
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // tlsFiles are the certificate and the key of an API listener.
@@ -21,21 +21,19 @@ type tlsFiles struct{ cert, key string }
 func (f tlsFiles) environ() []string { return []string{"TLS_CERT=" + f.cert, "TLS_KEY=" + f.key} }
 
 // put makes the files those of a server that an authority signed for.
-func (f tlsFiles) put(t *testing.T, by *identity) {
+func (f tlsFiles) put(t *testing.T, by *testcert.Certificate) {
 	t.Helper()
-	server := signed(t, "registry.example", by)
-	write(t, f.key, string(server.kpem))
-	write(t, f.cert, string(server.pem))
+	server := by.Issue(t, "registry.example")
+	write(t, f.key, string(server.KeyPEM))
+	write(t, f.cert, string(server.CertPEM))
 }
 
 // caller is a client that trusts one authority and makes a connection for each
 // call.
-func caller(trusted *identity) *http.Client {
-	pool := x509.NewCertPool()
-	pool.AddCert(trusted.cert)
+func caller(trusted *testcert.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: "registry.example", MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   &tls.Config{RootCAs: trusted.Pool(), ServerName: "registry.example", MinVersion: tls.VersionTLS12},
 	}}
 }
 
@@ -76,7 +74,7 @@ func over(t *testing.T, c *http.Client, method, address string, body any, header
 func TestTLS(t *testing.T) {
 	e := newEnvironment(t, "embedded")
 	files := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
-	first, second := signed(t, "first", nil), signed(t, "second", nil)
+	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	files.put(t, first)
 	s := e.start(t, append(files.environ(), "HSTS_MAX_AGE=24h")...)
 	api := "https://" + s.process.API
@@ -126,7 +124,7 @@ func wantSecureCookie(t *testing.T, e *environment, client *http.Client, api str
 // TestTLSRefusedAtStart wants one sentence that names the variable.
 func TestTLSRefusedAtStart(t *testing.T) {
 	e := newEnvironment(t, "embedded")
-	authority := signed(t, "authority", nil)
+	authority := testcert.NewAuthority(t)
 	one := tlsFiles{filepath.Join(e.dir, "cert.pem"), filepath.Join(e.dir, "key.pem")}
 	other := tlsFiles{filepath.Join(e.dir, "cert2.pem"), filepath.Join(e.dir, "key2.pem")}
 	one.put(t, authority)

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -32,10 +32,6 @@ const grownAtMost = 4 << 20
 func whole(a, b uint32) bool {
 	return (a == firstLimit || a == secondLimit) && b == a+1
 }
-
-type systemClock struct{}
-
-func (systemClock) Now() time.Time { return time.Now() }
 
 type silent struct{}
 
@@ -63,7 +59,7 @@ func configuration(limit uint32) []ruleset.Source {
 func TestThousandReloads(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, silent{})
 	decider, err := decide.New(decide.Config{NearLimitRatio: 0.8, MaxSeries: 10}, decide.Ports{
-		Rules: rules, Counters: memory.NewCounters(systemClock{}, memory.Config{MaxCounters: 100}), Clock: systemClock{},
+		Rules: rules, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}), Clock: system.Clock{},
 	})
 	must(t, err)
 	must(t, rules.Apply(configuration(firstLimit)))

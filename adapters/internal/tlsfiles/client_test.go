@@ -1,42 +1,19 @@
 package tlsfiles
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
-)
 
-// authority returns a certificate of an authority in PEM.
-func authority(t *testing.T, name string) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
+	"github.com/tollgate-dev/tollgate/test/testcert"
+)
 
 // TestAuthoritiesAreAddedToTheSystems reads a file of authorities: the connection
 // trusts them and those of the system, as the Envoy rate limit service does.
 func TestAuthoritiesAreAddedToTheSystems(t *testing.T) {
 	dir := t.TempDir()
-	system, own := authority(t, "system"), authority(t, "own")
+	system, own := testcert.NewAuthority(t).CertPEM, testcert.NewAuthority(t).CertPEM
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o600); err != nil {

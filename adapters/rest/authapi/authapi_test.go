@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -197,10 +198,6 @@ func (l *tries) Try(_ context.Context, scope throttle.Scope, _ string) (throttle
 
 func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
 
-type stoppedClock struct{}
-
-func (stoppedClock) Now() time.Time { return now }
-
 type service struct {
 	*useCases
 	url   string
@@ -215,7 +212,7 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	logger.SetOutput(io.Discard)
 	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
 		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
-		Throttle: l, Clock: stoppedClock{}, Log: logrus.NewEntry(logger),
+		Throttle: l, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
 	})
 	return &service{u, resttest.Serve(t, server), l}
 }

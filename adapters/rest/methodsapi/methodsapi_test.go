@@ -18,12 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
-
-type stoppedClock struct{}
-
-func (stoppedClock) Now() time.Time { return time.Unix(1_800_000_000, 0) }
 
 // tries lets one call pass after the other, or none.
 type tries struct{ over bool }
@@ -79,8 +76,8 @@ func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *servic
 	logger.SetOutput(io.Discard)
 	log := logrus.NewEntry(logger)
 	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
-		Parts:    []rest.Part{methodsapi.New(cfg, s, s, stoppedClock{}, log)},
-		Throttle: s.tries, Clock: stoppedClock{}, Log: log,
+		Parts:    []rest.Part{methodsapi.New(cfg, s, s, clocktest.NewManual(time.Unix(1_800_000_000, 0)), log)},
+		Throttle: s.tries, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: log,
 	})
 	s.url = resttest.Serve(t, server)
 	return s

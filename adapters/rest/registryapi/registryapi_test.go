@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -107,10 +108,6 @@ func (unlimited) GiveBack(context.Context, throttle.Scope, string, throttle.Verd
 	return nil
 }
 
-type stoppedClock struct{}
-
-func (stoppedClock) Now() time.Time { return time.Unix(1_800_000_000, 0) }
-
 func discardLog() *logrus.Entry {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
@@ -121,7 +118,7 @@ func discardLog() *logrus.Entry {
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
 	server := rest.New(resttest.Config(), rest.Dependencies{
-		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: stoppedClock{}, Log: discardLog(),
+		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
 	})
 	return resttest.Serve(t, server)
 }

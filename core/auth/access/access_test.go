@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -18,10 +19,6 @@ const (
 	user auth.UserID    = "11111111-2222-4333-8444-555555555555"
 	id   auth.SessionID = "33333333-2222-4333-8444-555555555555"
 )
-
-type testClock struct{ now time.Time }
-
-func (c *testClock) Now() time.Time { return c.now }
 
 // testVerifier reads a token as the ID of its session.
 type testVerifier struct{ user auth.UserID }
@@ -53,13 +50,13 @@ type fixture struct {
 	checker *access.Checker
 	store   *countingSessions
 	cache   *memory.Sessions
-	clock   *testClock
+	clock   *clocktest.Manual
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, ctx := records.New(), context.Background()
-	fx := &fixture{clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}}
+	fx := &fixture{clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))}
 	fx.store = &countingSessions{Sessions: records.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
 	fx.checker = access.NewChecker(testVerifier{user}, fx.store, fx.cache, fx.clock)
@@ -70,8 +67,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	err := fx.store.Create(ctx, auth.Session{
-		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: fx.clock.now, LastActivity: fx.clock.now,
-		ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour),
+		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: fx.clock.Now(), LastActivity: fx.clock.Now(),
+		ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +98,7 @@ func TestCheck(t *testing.T) {
 	foreign := access.NewChecker(testVerifier{"99999999-2222-4333-8444-555555555555"}, fx.store, fx.cache, fx.clock)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
-	fx.clock.now = fx.clock.now.Add(time.Hour)
+	fx.clock.Advance(time.Hour)
 	_, err = fx.checker.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "an expired session", err, auth.CodeTokenExpired)
 }
@@ -112,10 +109,10 @@ func TestEndedSessionIsRefusedWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Ended on another instance, which this one does not know.
-	if _, err := fx.store.End(ctx, authstore.SessionFilter{UserID: user}, fx.clock.now, auth.EndSignOut); err != nil {
+	if _, err := fx.store.End(ctx, authstore.SessionFilter{UserID: user}, fx.clock.Now(), auth.EndSignOut); err != nil {
 		t.Fatal(err)
 	}
-	fx.clock.now = fx.clock.now.Add(time.Second)
+	fx.clock.Advance(time.Second)
 	_, err := fx.checker.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "an ended session", err, auth.CodeInvalidToken)
 }
@@ -131,7 +128,7 @@ func TestSessionsAreCached(t *testing.T) {
 		t.Errorf("%d reads and %d writes for 100 checks at once, want one read", fx.store.reads, fx.store.writes)
 	}
 	for range 150 {
-		fx.clock.now = fx.clock.now.Add(time.Second)
+		fx.clock.Advance(time.Second)
 		if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +136,8 @@ func TestSessionsAreCached(t *testing.T) {
 	if fx.store.writes != 2 {
 		t.Errorf("%d writes in 150 seconds, want one a minute", fx.store.writes)
 	}
-	if s, err := fx.store.Sessions.Get(ctx, id); err != nil || fx.clock.now.Sub(s.LastActivity) > time.Minute {
-		t.Errorf("last activity %s at %s, error %v", s.LastActivity, fx.clock.now, err)
+	if s, err := fx.store.Sessions.Get(ctx, id); err != nil || fx.clock.Now().Sub(s.LastActivity) > time.Minute {
+		t.Errorf("last activity %s at %s, error %v", s.LastActivity, fx.clock.Now(), err)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -110,7 +111,7 @@ type holder struct {
 // proofFixture is the use cases of authentication over one database, one account, and two who use
 // it.
 type proofFixture struct {
-	clock       *testClock
+	clock       *clocktest.Manual
 	sessions    *records.Sessions
 	devices     *records.Devices
 	accounts    *records.Accounts
@@ -184,7 +185,7 @@ func (openThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.V
 func newProofFixture(t *rapid.T) *proofFixture {
 	db, dice, root := records.New(), &countingEntropy{}, auth.RootSecret(strings.Repeat("r", 32))
 	fx := &proofFixture{
-		clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}, accounts: records.NewAccounts(db),
+		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), accounts: records.NewAccounts(db),
 		sessions: records.NewSessions(db), devices: records.NewDevices(db), tokens: records.NewDeviceTokens(db),
 		mail: map[auth.ChallengeID]auth.OTP{}, proved: map[auth.SessionID]bool{}, reached: map[string]bool{},
 		owner: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}, proofs: true},
@@ -261,13 +262,13 @@ func (fx *proofFixture) checkFullTrust(t *rapid.T) {
 }
 
 func (fx *proofFixture) passTime(t *rapid.T) {
-	fx.clock.now = fx.clock.now.Add(rapid.SampledFrom([]time.Duration{
+	fx.clock.Advance(rapid.SampledFrom([]time.Duration{
 		time.Second, time.Minute, 5 * time.Minute, auth.EnrolmentTTL, time.Hour, 24 * time.Hour,
 	}).Draw(t, "duration"))
 }
 
 // advanceClock advances the clock by a millisecond, so that no two calls have the same time.
-func (fx *proofFixture) advanceClock() { fx.clock.now = fx.clock.now.Add(time.Millisecond) }
+func (fx *proofFixture) advanceClock() { fx.clock.Advance(time.Millisecond) }
 
 func (fx *proofFixture) drawHolder(t *rapid.T) *holder {
 	return rapid.SampledFrom([]*holder{fx.owner, fx.thief}).Draw(t, "who")
@@ -352,7 +353,7 @@ func (fx *proofFixture) drawCode(t *rapid.T, h *holder) auth.OTP {
 	if len(h.secrets) == 0 || rapid.IntRange(0, 9).Draw(t, "wrong code") == 0 {
 		return "000000"
 	}
-	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(fx.clock.now))
+	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(fx.clock.Now()))
 }
 
 // secondStep also shows a device token in the second step alone: what counts there is what was
@@ -400,7 +401,7 @@ func (fx *proofFixture) climbToFull(t *rapid.T) {
 		}
 		_, err := fx.credentials.Activate(t.Context(), s, fx.drawCode(t, h))
 		isAccepted(t, err)
-		fx.clock.now = fx.clock.now.Add(time.Minute) // for another code
+		fx.clock.Advance(time.Minute) // for another code
 	}
 	if id := fx.initiateStepUp(t, h, s); id != "" {
 		fx.verifyChallenge(t, h, id)
@@ -528,7 +529,7 @@ func (fx *proofFixture) mark(t *rapid.T) {
 		return
 	}
 	for proved := range fx.proved {
-		if on, err := fx.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id && on.Active(fx.clock.now) {
+		if on, err := fx.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id && on.Active(fx.clock.Now()) {
 			delete(fx.proved, proved)
 		}
 	}
@@ -555,7 +556,7 @@ func (fx *proofFixture) operatorEnrols(t *rapid.T) {
 	}
 	fx.owner.secrets = append(fx.owner.secrets, secret)
 	if rapid.Bool().Draw(t, "activated") {
-		_, err = fx.people.ActivateMFA(t.Context(), owned, secret.Code(auth.TOTPStep(fx.clock.now)))
+		_, err = fx.people.ActivateMFA(t.Context(), owned, secret.Code(auth.TOTPStep(fx.clock.Now())))
 		isAccepted(t, err)
 	}
 }
@@ -583,7 +584,7 @@ func (fx *proofFixture) oldEnrolment(t *rapid.T) {
 		t.Fatal(err)
 	}
 	err = fx.accounts.Update(t.Context(), fx.user, func(a *auth.Account) error {
-		return keeper.Enrol(a, secret, auth.Nonce{byte(fx.clock.now.UnixMilli())}, auth.Enrolment{})
+		return keeper.Enrol(a, secret, auth.Nonce{byte(fx.clock.Now().UnixMilli())}, auth.Enrolment{})
 	})
 	if isAccepted(t, err) && !slices.Contains(fx.thief.secrets, secret) {
 		fx.thief.secrets = append(fx.thief.secrets, secret)

@@ -99,8 +99,8 @@ func TestSessionThatEndsDuringTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
 		c := startChecks(ctx, t, 5)
-		c.clock.now = c.clock.now.Add(time.Millisecond)
-		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.now, auth.EndSignOut); err != nil {
+		c.clock.Advance(time.Millisecond)
+		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.Now(), auth.EndSignOut); err != nil {
 			t.Fatal(err)
 		}
 		c.cache.Drop(ctx, id)

@@ -16,18 +16,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
-
-type testClock struct{ now time.Time }
-
-func (c *testClock) Now() time.Time { return c.now }
 
 type testEntropy struct{}
 
 func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
-func newTrail() (*audit.Trail, *testClock) {
-	c := &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
+func newTrail() (*audit.Trail, *clocktest.Manual) {
+	c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
 	return audit.New(records.NewAuditLog(records.New()), c, testEntropy{}), c
 }
 
@@ -69,16 +66,16 @@ func TestSearchBounds(t *testing.T) {
 func TestFailedSignIns(t *testing.T) {
 	trail, c := newTrail()
 	mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
-	c.now = c.now.Add(10 * time.Minute)
-	since := c.now
-	c.now = c.now.Add(time.Minute)
+	c.Advance(10 * time.Minute)
+	since := c.Now()
+	c.Advance(time.Minute)
 	for _, success := range []bool{false, true, false} {
 		mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna", Success: success})
 	}
 	mustRecord(t, trail, audit.Entry{Type: auth.StepUpAttempt, UserID: "anna"}, audit.Entry{Type: auth.LoginAttempt, UserID: "bert"})
-	c.now = c.now.Add(time.Hour) // a clock that is ahead, and then set right
+	c.Advance(time.Hour) // a clock that is ahead, and then set right
 	mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"})
-	c.now = c.now.Add(-time.Hour)
+	c.Advance(-time.Hour)
 	if n, err := trail.FailedSignIns(context.Background(), "anna", since); err != nil || n != 2 {
 		t.Errorf("%d failures, error %v; want 2", n, err)
 	}
@@ -89,10 +86,10 @@ func TestFailedSignIns(t *testing.T) {
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := records.NewAuditLog(records.New())
-		c := &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}
+		c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
 		trail := audit.New(log, c, testEntropy{})
 		var events []auth.Event
-		at := c.now
+		at := c.Now()
 		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")
 		for n := range rapid.SampledFrom([]int{0, 3, auth.MaxPage, 2*auth.MaxPage + 7}).Draw(r, "events") {
 			if n%alike == 0 {
@@ -128,7 +125,7 @@ func TestWalkEnds(t *testing.T) {
 	trail, c := newTrail()
 	for range 3 {
 		mustRecord(t, trail, audit.Entry{Type: auth.LoginAttempt, UserID: "anna"}, audit.Entry{Type: auth.RiskEvaluation, UserID: "bert"})
-		c.now = c.now.Add(time.Second)
+		c.Advance(time.Second)
 	}
 	stop, calls := errors.New("stop"), 0
 	err := trail.Walk(context.Background(), "anna", audit.Query{Type: auth.LoginAttempt}, func(e auth.Event) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
 const (
@@ -29,10 +30,6 @@ const (
 )
 
 var rootSecret = auth.RootSecret(strings.Repeat("r", 32))
-
-type testClock struct{ now time.Time }
-
-func (c *testClock) Now() time.Time { return c.now }
 
 type testEntropy struct{}
 
@@ -54,7 +51,7 @@ type fixture struct {
 	people  *people.Service
 	ports   credentials.Ports
 	hasher  *argon.Hasher
-	clock   *testClock
+	clock   *clocktest.Manual
 	cache   *testCache
 	log     *records.AuditLog
 	devices *records.Devices
@@ -64,7 +61,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := records.New()
 	fx := &fixture{
-		t: t, clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)}, cache: &testCache{},
+		t: t, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), cache: &testCache{},
 		log: records.NewAuditLog(db), devices: records.NewDevices(db),
 		ports: credentials.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Pending: records.NewPendingLogins(db),
@@ -118,8 +115,8 @@ func (fx *fixture) newPassword(s string) auth.Password {
 func (fx *fixture) newSession(id auth.SessionID, level auth.TrustLevel) auth.Session {
 	fx.t.Helper()
 	s := auth.Session{
-		ID: id, UserID: user, DeviceID: "d", DeviceIdentity: "d", TrustLevel: level, CreatedAt: fx.clock.now,
-		ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.7"),
+		ID: id, UserID: user, DeviceID: "d", DeviceIdentity: "d", TrustLevel: level, CreatedAt: fx.clock.Now(),
+		ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.7"),
 	}
 	fx.mustSucceed(fx.ports.Sessions.Create(context.Background(), s))
 	return s
@@ -150,7 +147,7 @@ func (fx *fixture) wantFault(what string, err error, kind fault.Kind, code fault
 func (fx *fixture) addPendingLogin() {
 	fx.t.Helper()
 	fx.mustSucceed(fx.ports.Pending.Put(context.Background(), auth.PendingLogin{
-		UserID: user, DeviceIdentity: "d", CreatedAt: fx.clock.now, ExpiresAt: fx.clock.now.Add(time.Hour),
+		UserID: user, DeviceIdentity: "d", CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour),
 	}))
 }
 
@@ -168,9 +165,9 @@ func (fx *fixture) mustEnrol(caller auth.Session) (auth.TOTPSecret, []auth.OTP) 
 	if e.URI != e.Secret.URI("Tollgate", anna) {
 		fx.t.Errorf("URI %s", e.URI)
 	}
-	codes, err := fx.service.Activate(context.Background(), caller, e.Secret.Code(auth.TOTPStep(fx.clock.now)))
+	codes, err := fx.service.Activate(context.Background(), caller, e.Secret.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.mustSucceed(err)
-	fx.clock.now = fx.clock.now.Add(time.Minute)
+	fx.clock.Advance(time.Minute)
 	return e.Secret, codes
 }
 
@@ -236,18 +233,18 @@ func TestPendingAuthenticatorsEnd(t *testing.T) {
 	one, other := fx.newSession("one", auth.FullTrust), fx.newSession("other", auth.FullTrust)
 	e, err := fx.service.Enrol(t.Context(), one)
 	fx.mustSucceed(err)
-	code := func() auth.OTP { return e.Secret.Code(auth.TOTPStep(fx.clock.now)) }
+	code := func() auth.OTP { return e.Secret.Code(auth.TOTPStep(fx.clock.Now())) }
 	_, err = fx.service.Activate(t.Context(), other, code())
 	fx.wantFault("another session", err, fault.Conflict, "")
 	_, err = fx.people.ActivateMFA(t.Context(), anna, code())
 	fx.wantFault("an operator", err, fault.Conflict, "")
-	fx.clock.now = fx.clock.now.Add(auth.EnrolmentTTL)
+	fx.clock.Advance(auth.EnrolmentTTL)
 	_, err = fx.service.Activate(t.Context(), one, code())
 	fx.wantFault("too late", err, fault.Conflict, "")
 
 	secret, err := fx.people.EnrolMFA(t.Context(), anna)
 	fx.mustSucceed(err)
-	_, err = fx.service.Activate(t.Context(), one, secret.Code(auth.TOTPStep(fx.clock.now)))
+	_, err = fx.service.Activate(t.Context(), one, secret.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.wantFault("what an operator enrolled", err, fault.Conflict, "")
 
 	// An enrolment of a version that did not record it, such as one made at LIMITED_TRUST before an
@@ -257,10 +254,10 @@ func TestPendingAuthenticatorsEnd(t *testing.T) {
 		return nil
 	}))
 	for _, s := range []auth.Session{one, other} {
-		_, err = fx.service.Activate(t.Context(), s, secret.Code(auth.TOTPStep(fx.clock.now)))
+		_, err = fx.service.Activate(t.Context(), s, secret.Code(auth.TOTPStep(fx.clock.Now())))
 		fx.wantFault("not recorded", err, fault.Conflict, "")
 	}
-	_, err = fx.people.ActivateMFA(t.Context(), anna, secret.Code(auth.TOTPStep(fx.clock.now)))
+	_, err = fx.people.ActivateMFA(t.Context(), anna, secret.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.wantFault("not recorded, an operator", err, fault.Conflict, "")
 	if fx.getAccount().MFA.Active {
 		t.Error("it is active")
@@ -282,7 +279,7 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	if first.Secret == second.Secret {
 		t.Error("enrolling again gives the same secret")
 	}
-	_, err = fx.service.Activate(t.Context(), caller, first.Secret.Code(auth.TOTPStep(fx.clock.now)))
+	_, err = fx.service.Activate(t.Context(), caller, first.Secret.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.wantFault("a code of the replaced secret", err, fault.Unauthenticated, auth.CodeInvalidMFA)
 	fx.addPendingLogin()
 	_, codes := fx.mustEnrol(caller)
@@ -301,7 +298,7 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 		t.Errorf("what stays is %+v", got)
 	}
 	secret, _ := fx.mustEnrol(caller)
-	fx.mustSucceed(fx.service.Disable(t.Context(), caller, secret.Code(auth.TOTPStep(fx.clock.now))))
+	fx.mustSucceed(fx.service.Disable(t.Context(), caller, secret.Code(auth.TOTPStep(fx.clock.Now()))))
 	actions := map[any]int{}
 	for _, e := range fx.findEvents(auth.CredentialChange) {
 		actions[e.Details["action"]]++
@@ -330,7 +327,7 @@ func TestChangePassword(t *testing.T) {
 	if err != nil || !match {
 		t.Errorf("the new password does not match: %v", err)
 	}
-	living, _, err := fx.ports.Sessions.Active(t.Context(), user, fx.clock.now, auth.PageRequest{Limit: 10})
+	living, _, err := fx.ports.Sessions.Active(t.Context(), user, fx.clock.Now(), auth.PageRequest{Limit: 10})
 	if err != nil || len(living) != 1 || living[0].ID != caller.ID || !slices.Equal(fx.cache.dropped, []auth.SessionID{other.ID}) {
 		t.Errorf("living %+v, dropped %v, %v", living, fx.cache.dropped, err)
 	}
@@ -371,7 +368,7 @@ func TestGuessingIsBounded(t *testing.T) {
 	if codes[auth.CodeInvalidMFA]+codes[auth.CodeInvalidCredentials] != 5 || codes[auth.CodeAccountLocked] != 45 {
 		t.Errorf("answers %v, want five evaluated", codes)
 	}
-	right := secret.Code(auth.TOTPStep(fx.clock.now))
+	right := secret.Code(auth.TOTPStep(fx.clock.Now()))
 	fx.wantFault("a right code while locked", fx.service.Disable(t.Context(), caller, right), fault.Forbidden, auth.CodeAccountLocked)
 	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
@@ -408,7 +405,7 @@ func TestOperator(t *testing.T) {
 	fx.mustSucceed(err)
 	_, err = fx.people.ActivateMFA(t.Context(), anna, "000000")
 	fx.wantFault("wrong code", err, fault.Unauthenticated, auth.CodeInvalidMFA)
-	codes, err := fx.people.ActivateMFA(t.Context(), anna, secret.Code(auth.TOTPStep(fx.clock.now)))
+	codes, err := fx.people.ActivateMFA(t.Context(), anna, secret.Code(auth.TOTPStep(fx.clock.Now())))
 	if err != nil || len(codes) != 10 {
 		t.Fatalf("%d recovery codes, %v", len(codes), err)
 	}

@@ -106,7 +106,7 @@ func TestPasswordThatWasJustReplaced(t *testing.T) {
 		fx.wantFault("the old password", change(present), fault.Unauthenticated, auth.CodeInvalidCredentials)
 	}
 	fx.wantFault("a wrong password", change("Wrong Horse 9!"), fault.Unauthenticated, auth.CodeInvalidCredentials)
-	fx.clock.now = fx.clock.now.Add(time.Minute + time.Second)
+	fx.clock.Advance(time.Minute + time.Second)
 	for range 4 {
 		fx.wantFault("the old password, later", change(present), fault.Unauthenticated, auth.CodeInvalidCredentials)
 	}

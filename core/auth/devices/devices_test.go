@@ -13,11 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
-
-type testClock struct{ now time.Time }
-
-func (c *testClock) Now() time.Time { return c.now }
 
 type testEntropy struct{}
 
@@ -28,7 +25,7 @@ type fixture struct {
 	ports   devices.Ports
 	log     *records.AuditLog
 	cache   *memory.Sessions
-	clock   *testClock
+	clock   *clocktest.Manual
 }
 
 // newFixture returns a service with two people, each with a session on a device.
@@ -36,7 +33,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, ctx := records.New(), context.Background()
 	fx := &fixture{
-		log: records.NewAuditLog(db), clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+		log: records.NewAuditLog(db), clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		ports: devices.Ports{
 			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Levels: records.NewSessions(db),
 			Transaction: db,
@@ -58,7 +55,7 @@ func newFixture(t *testing.T) *fixture {
 		}
 		err := fx.ports.Sessions.Create(ctx, auth.Session{
 			ID: auth.SessionID(name), UserID: user, DeviceID: auth.DeviceID(name), TrustLevel: auth.Unverified,
-			CreatedAt: fx.clock.now, ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour),
+			CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -183,8 +180,8 @@ func (fx *fixture) runAsOperator(t *testing.T, event auth.EventType, action stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	fx.cache.Put(ctx, living, fx.clock.now)
-	fx.clock.now = fx.clock.now.Add(time.Millisecond)
+	fx.cache.Put(ctx, living, fx.clock.Now())
+	fx.clock.Advance(time.Millisecond)
 	if ended, err := do(ctx, devices.NewOperator(fx.service)); err != nil || ended != 1 {
 		t.Errorf("%s ended %d, error %v; want one", action, ended, err)
 	}
@@ -259,7 +256,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 		if err := fx.ports.Sessions.Create(ctx, s); err != nil {
 			t.Fatal(err)
 		}
-		fx.cache.Put(ctx, s, fx.clock.now)
+		fx.cache.Put(ctx, s, fx.clock.Now())
 	}
 	add("full", "anna", auth.FullTrust)
 	add("limited", "anna", auth.LimitedTrust)
@@ -267,7 +264,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	add("other", "bert", auth.FullTrust)
 	caller := session("full")
 	for _, mark := range []auth.TrustStatus{auth.DeviceTrusted, auth.DevicePending, auth.DeviceUntrusted} {
-		fx.clock.now = fx.clock.now.Add(time.Millisecond) // events are ordered by time
+		fx.clock.Advance(time.Millisecond) // events are ordered by time
 		if _, err := fx.service.SetTrust(ctx, caller, "anna", mark); err != nil {
 			t.Fatal(err)
 		}

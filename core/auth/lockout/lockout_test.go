@@ -11,24 +11,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
 const key auth.LockoutKey = "k"
 
 var start = time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
 
-type testClock struct{ now time.Time }
-
-func (m *testClock) Now() time.Time { return m.now }
-
 // TestWindowSlides checks that failures before and after the end of the first window lock together.
 func TestWindowSlides(t *testing.T) {
 	t.Parallel()
-	c := &testClock{start}
+	c := clocktest.NewManual(start)
 	p := auth.LockoutPolicy{Threshold: 3, Window: 15 * time.Minute, Duration: time.Minute}
 	guard := lockout.New(p, records.NewLockouts(records.New()), c)
 	for i, step := range []time.Duration{0, 14 * time.Minute, 2 * time.Minute, 2 * time.Minute} {
-		c.now = c.now.Add(step)
+		c.Advance(step)
 		if err := guard.Check(t.Context(), key); err != nil {
 			t.Errorf("before failure %d: %v", i+1, err)
 		}
@@ -50,7 +47,7 @@ func TestTriesUnderWay(t *testing.T) {
 		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
 		store := records.NewLockouts(records.New())
 		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
-		instances := []*lockout.Guard{lockout.New(p, store, &testClock{start}), lockout.New(p, store, &testClock{start})}
+		instances := []*lockout.Guard{lockout.New(p, store, clocktest.NewManual(start)), lockout.New(p, store, clocktest.NewManual(start))}
 		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
 		for range tries {
 			if err := instances[0].Check(context.Background(), key); err != nil {
@@ -91,7 +88,7 @@ func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	store := records.NewLockouts(records.New())
 	p := auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Minute}
-	ahead, c := lockout.New(p, store, &testClock{start.AddDate(1, 0, 0)}), &testClock{start}
+	ahead, c := lockout.New(p, store, clocktest.NewManual(start.AddDate(1, 0, 0))), clocktest.NewManual(start)
 	guard := lockout.New(p, store, c)
 	for range 2 {
 		if _, err := ahead.Fail(t.Context(), key); err != nil {
@@ -101,9 +98,9 @@ func TestClockThatWasAhead(t *testing.T) {
 	for range 3 { // it does not begin anew with each call
 		err := guard.Check(t.Context(), key)
 		if f, ok := fault.As(err); !ok || f.Details["lockoutUntil"] != "2031-03-14T00:01:00.000Z" {
-			t.Fatalf("at %v: %v, want a lock of a minute", c.now, err)
+			t.Fatalf("at %v: %v, want a lock of a minute", c.Now(), err)
 		}
-		c.now = c.now.Add(20 * time.Second)
+		c.Advance(20 * time.Second)
 	}
 	if err := guard.Check(t.Context(), key); err != nil {
 		t.Errorf("after the lock: %v", err)
@@ -117,7 +114,7 @@ func TestClockThatWasAhead(t *testing.T) {
 			t.Fatalf("filled %t, %v, want both failures to count together", filled, err)
 		}
 	}
-	c.now = c.now.Add(time.Minute)
+	c.Advance(time.Minute)
 	if filled, err := guard.Fail(t.Context(), key); err != nil || filled {
 		t.Errorf("after the lock: filled %t, %v", filled, err)
 	}

@@ -15,11 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
-
-type testClock struct{ now time.Time }
-
-func (c *testClock) Now() time.Time { return c.now }
 
 type testEntropy struct{}
 
@@ -31,7 +28,7 @@ type fixture struct {
 	ports   people.Ports
 	log     *records.AuditLog
 	cache   *memory.Sessions
-	clock   *testClock
+	clock   *clocktest.Manual
 	hasher  *argon.Hasher
 }
 
@@ -45,7 +42,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	db := records.New()
 	fx := &fixture{
-		t: t, hasher: hasher, clock: &testClock{time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+		t: t, hasher: hasher, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		ports: people.Ports{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), Sessions: records.NewSessions(db),
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
@@ -86,7 +83,7 @@ func (fx *fixture) addAnna() auth.Account {
 		fx.t.Fatal(err)
 	}
 	err = fx.ports.Sessions.Create(ctx, auth.Session{
-		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: fx.clock.now.Add(time.Hour), MaxExpiresAt: fx.clock.now.Add(time.Hour),
+		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
 	if err != nil {
 		fx.t.Fatal(err)
@@ -199,7 +196,7 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 	keys := []auth.LockoutKey{auth.EmailLockout(key, "anna@example.com"), auth.DeviceLockout("d")}
 	for _, k := range keys {
 		err := fx.ports.Lockouts.Update(ctx, k, func(l *auth.Lockout) error {
-			l.Fail(auth.LockoutPolicy{Threshold: 1, Window: time.Hour, Duration: time.Hour}, fx.clock.now)
+			l.Fail(auth.LockoutPolicy{Threshold: 1, Window: time.Hour, Duration: time.Hour}, fx.clock.Now())
 			return nil
 		})
 		if err != nil {
@@ -210,7 +207,7 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
-		if l, err := fx.ports.Lockouts.Get(ctx, k); err != nil || l.Locked(fx.clock.now) || len(l.Failures) != 0 {
+		if l, err := fx.ports.Lockouts.Get(ctx, k); err != nil || l.Locked(fx.clock.Now()) || len(l.Failures) != 0 {
 			t.Errorf("lockout %+v, error %v", l, err)
 		}
 	}
@@ -276,8 +273,8 @@ func TestChangesAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fx.cache.Put(ctx, living, fx.clock.now)
-		fx.clock.now = fx.clock.now.Add(time.Millisecond)
+		fx.cache.Put(ctx, living, fx.clock.Now())
+		fx.clock.Advance(time.Millisecond)
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.action, err)
 		}

@@ -13,16 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
 const day = 24 * time.Hour
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-
-// fixedClock is a clock that always returns noon.
-type fixedClock struct{}
-
-func (fixedClock) Now() time.Time { return noon }
 
 // fixture holds records of one person with different ages.
 type fixture struct {
@@ -77,7 +73,7 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 
 func (fx *fixture) mustSweep(c retention.Config) []retention.Removed {
 	fx.t.Helper()
-	removed, err := retention.New(c, fx.stores, fixedClock{}).Sweep(fx.t.Context())
+	removed, err := retention.New(c, fx.stores, clocktest.NewManual(noon)).Sweep(fx.t.Context())
 	fx.mustSucceed(err)
 	return removed
 }
@@ -135,7 +131,7 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	fx.addSignIn("old", 40*day)
 	fx.stores.Lockouts = brokenLockouts{}
 	fx.stores.Audit = brokenLog{}
-	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, fixedClock{}).Sweep(t.Context())
+	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, clocktest.NewManual(noon)).Sweep(t.Context())
 	want := []retention.Removed{
 		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
 	}
@@ -149,7 +145,7 @@ func TestTheEndOfTheContextStops(t *testing.T) {
 	fx := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if removed, err := retention.New(retention.Config{}, fx.stores, fixedClock{}).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
+	if removed, err := retention.New(retention.Config{}, fx.stores, clocktest.NewManual(noon)).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
 		t.Errorf("a sweep under a cancelled context removed %v, %v", removed, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
 // testWaiter keeps how long the runner waits, and ends the context after a number of waits.
@@ -51,7 +52,7 @@ func (fx *fixture) runSweeps(interval time.Duration, sweeps int) (*testWaiter, *
 	c := retention.Config{Sessions: 7 * day, Interval: interval}
 	waiter, reporter := &testWaiter{left: sweeps, stop: stop}, &testReporter{}
 	retention.NewRunner(c, retention.RunnerPorts{
-		Sweeper: retention.New(c, fx.stores, fixedClock{}), Waiter: waiter, Entropy: constantEntropy(0xff), Reporter: reporter,
+		Sweeper: retention.New(c, fx.stores, clocktest.NewManual(noon)), Waiter: waiter, Entropy: constantEntropy(0xff), Reporter: reporter,
 	}).Run(ctx)
 	return waiter, reporter
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -27,24 +28,6 @@ const (
 )
 
 var homeAddress = netip.MustParseAddr("203.0.113.7")
-
-// testClock returns a fixed time until advance is called.
-type testClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *testClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // testEntropy returns bytes that never repeat.
 type testEntropy struct {
@@ -145,7 +128,7 @@ type fixture struct {
 	service *signin.Service
 	db      *records.Database
 	ports   signin.Ports
-	clock   *testClock
+	clock   *clocktest.Manual
 	hasher  *testHasher
 	cache   *testCache
 	signals *testSignals
@@ -162,7 +145,7 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	}
 	db := records.New()
 	fx := &fixture{
-		t: t, db: db, clock: &testClock{now: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)},
+		t: t, db: db, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: records.NewAuditLog(db), entropy: &testEntropy{},
 		ports: signin.Ports{
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),

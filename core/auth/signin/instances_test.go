@@ -165,7 +165,7 @@ func TestSameCodeTwiceAtOnce(t *testing.T) {
 	fx := newFixture(t)
 	user := fx.enrolAuthenticator()
 	for range 10 {
-		fx.clock.advance(time.Minute)
+		fx.clock.Advance(time.Minute)
 		fx.mustLogin()
 		in := signin.MFAAnswer{UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress}}
 		got := callEach(fx.newInstances(2), func(_ int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), in); return err })

@@ -61,7 +61,7 @@ func TestLoginLeavesEvents(t *testing.T) {
 	if made := fx.findEvents(auth.DeviceChange); len(made) != 1 || made[0].Details["action"] != "new" {
 		t.Errorf("device changes %+v, want one new", made)
 	}
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	fx.mustLogin()
 	if n := len(fx.findEvents(auth.DeviceChange)); n != 1 {
 		t.Errorf("%d device changes after the second login, want one", n)
@@ -86,7 +86,7 @@ func TestTrustByDevice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t, func(config *signin.Config) { config.DeviceBinding = c.binding })
 			token := fx.confirmDevice(fx.mustLogin().SessionID, c.mark)
-			fx.clock.advance(time.Hour)
+			fx.clock.Advance(time.Hour)
 			if !c.shown {
 				token = ""
 			}
@@ -105,11 +105,11 @@ func TestForeignDeviceTokenProvesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := fx.confirmDevice(fx.mustLogin(func(in *signin.Login) { in.Device = other }).SessionID)
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	if r := fx.mustLogin(withDeviceToken(foreign)); r.TrustLevel != auth.LimitedTrust {
 		t.Errorf("level %s, want LIMITED_TRUST", r.TrustLevel)
 	}
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	if r := fx.mustLogin(withDeviceToken("invented")); r.TrustLevel != auth.LimitedTrust {
 		t.Errorf("level %s, want LIMITED_TRUST", r.TrustLevel)
 	}
@@ -123,7 +123,7 @@ func TestRevokedDeviceIsANewOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	r := fx.mustLogin(withDeviceToken(token))
 	if again := fx.getSession(r.SessionID); again.DeviceID == first.DeviceID || r.TrustLevel != auth.Unverified {
 		t.Errorf("device %s again at %s, want a new one at UNVERIFIED", again.DeviceID, r.TrustLevel)
@@ -179,7 +179,7 @@ func TestLock(t *testing.T) {
 	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one for the lock", n)
 	}
-	fx.clock.advance(15 * time.Minute)
+	fx.clock.Advance(15 * time.Minute)
 	fx.mustLogin()
 	if fx.riskFactors()["failedAttempts"] != 0.0 {
 		t.Errorf("factors %v, want failures of long ago forgotten", fx.riskFactors())
@@ -220,7 +220,7 @@ func TestEndOfLockResetsTheCount(t *testing.T) {
 	for range 5 {
 		_, _ = fx.tryLogin("wrong") // its answer is TestLock's business
 	}
-	fx.clock.advance(15 * time.Minute)
+	fx.clock.Advance(15 * time.Minute)
 	for range 4 {
 		_, err := fx.tryLogin("wrong")
 		wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
@@ -244,7 +244,7 @@ func TestFailuresOfLongAgoDoNotLock(t *testing.T) {
 	for range 12 {
 		_, err := fx.tryLogin("wrong")
 		wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
-		fx.clock.advance(4 * time.Minute)
+		fx.clock.Advance(4 * time.Minute)
 	}
 }
 
@@ -420,9 +420,9 @@ func TestRiskFactors(t *testing.T) {
 			if got := fx.riskFactors()["loginVelocity"]; got != want {
 				t.Errorf("login %d: %v points, want %v", n, got, want)
 			}
-			fx.clock.advance(time.Second)
+			fx.clock.Advance(time.Second)
 		}
-		fx.clock.advance(2 * time.Minute)
+		fx.clock.Advance(2 * time.Minute)
 		fx.mustLogin()
 		if got := fx.riskFactors()["loginVelocity"]; got != 15.0 {
 			t.Errorf("after two minutes: %v points, want 15", got)
@@ -474,7 +474,7 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 	}
 	from := func(a netip.Addr) func(*signin.Login) { return func(in *signin.Login) { in.Address = a } }
 	first := fx.mustLogin(from(berlin))
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	fx.mustLogin(from(tokyo))
 	if got := fx.riskFactors()["geographicAnomaly"]; got != 0.0 {
 		t.Errorf("without a history: %v points, want 0", got)
@@ -490,12 +490,12 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 	if got := fx.riskFactors()["geographicAnomaly"]; got != 40.0 {
 		t.Errorf("Berlin to Tokyo in an hour: %v points, want 40", got)
 	}
-	fx.clock.advance(48 * time.Hour)
+	fx.clock.Advance(48 * time.Hour)
 	fx.mustLogin(from(tokyo))
 	if got := fx.riskFactors()["geographicAnomaly"]; got != 20.0 {
 		t.Errorf("another country: %v points, want 20", got)
 	}
-	fx.clock.advance(time.Second)
+	fx.clock.Advance(time.Second)
 	fx.mustLogin(from(berlin))
 	if got := fx.riskFactors()["geographicAnomaly"]; got != 0.0 {
 		t.Errorf("the usual country: %v points, want 0", got)

@@ -62,7 +62,7 @@ func (fx *fixture) loginMFA(user auth.UserID, changes ...func(*signin.Login)) si
 	if err != nil {
 		fx.t.Fatal(err)
 	}
-	fx.clock.advance(time.Minute) // so that the next code is another one
+	fx.clock.Advance(time.Minute) // so that the next code is another one
 	return r
 }
 
@@ -89,7 +89,7 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	if token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
 		t.Errorf("device token %+v, %v", token, err)
 	}
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	fx.loginMFA(user, withDeviceToken(r.DeviceToken))
 	if got := fx.riskFactors()["deviceFamiliarity"]; got != 15.0 {
 		t.Errorf("the confirmed device scores %v", got)
@@ -103,7 +103,7 @@ func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 		user := fx.enrolAuthenticator()
 		first := fx.loginMFA(user)
 		token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
-		fx.clock.advance(time.Hour)
+		fx.clock.Advance(time.Hour)
 		var err error
 		var r signin.Result
 		switch step {
@@ -185,14 +185,14 @@ func TestMFAWithoutALogin(t *testing.T) {
 	fx.mustLogin()
 	_, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.Device = other })
 	refused("another device", err)
-	fx.clock.advance(5 * time.Minute)
+	fx.clock.Advance(5 * time.Minute)
 	_, err = fx.tryCode(user, fx.currentCode())
 	refused("too late", err)
 	fx.mustLogin()
 	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
 		t.Errorf("from another address: %v", err)
 	}
-	fx.clock.advance(time.Minute)
+	fx.clock.Advance(time.Minute)
 	_, err = fx.tryCode(user, fx.currentCode())
 	refused("once more", err)
 }
@@ -223,7 +223,7 @@ func TestProofOfARevokedDevice(t *testing.T) {
 	token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
 	user := fx.enrolAuthenticator()
 	fx.mustLogin(withDeviceToken(token)) // waits for its code, with a token shown
-	fx.clock.advance(time.Second)
+	fx.clock.Advance(time.Second)
 	device := fx.getSession(first.SessionID).DeviceID
 	err := fx.ports.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
 	if err != nil {
@@ -264,7 +264,7 @@ func TestPasswordAndMFACountTogether(t *testing.T) {
 	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
 	}
-	fx.clock.advance(15 * time.Minute)
+	fx.clock.Advance(15 * time.Minute)
 	for range 4 {
 		_, _ = fx.tryLogin("Wrong Horse 9!")
 	}
@@ -319,11 +319,11 @@ func TestMFAPolicyRisk(t *testing.T) {
 	user := fx.enrolAuthenticator()
 	first := fx.loginMFA(user) // an unknown device scores 30
 	token := fx.confirmDevice(first.SessionID, auth.DeviceTrusted)
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	if r := fx.mustLogin(withDeviceToken(token)); r.MFARequired || r.TrustLevel != auth.FullTrust {
 		t.Errorf("a trusted device that proves itself gets %+v", r)
 	}
-	fx.clock.advance(time.Hour)
+	fx.clock.Advance(time.Hour)
 	for range 3 {
 		_, _ = fx.tryLogin("Wrong Horse 9!", withDeviceToken(token))
 	}

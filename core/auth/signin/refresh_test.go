@@ -29,7 +29,7 @@ func TestRefreshSlides(t *testing.T) {
 	fx := newFixture(t)
 	first := fx.mustLogin()
 	began := fx.clock.Now()
-	fx.clock.advance(100 * time.Hour)
+	fx.clock.Advance(100 * time.Hour)
 	second := fx.mustRefresh(first.RefreshToken)
 	s := fx.getSession(first.SessionID)
 	if second.SessionID != first.SessionID || second.RefreshToken == first.RefreshToken || second.AccessToken == first.AccessToken {
@@ -38,7 +38,7 @@ func TestRefreshSlides(t *testing.T) {
 	if s.ExpiresAt.Sub(fx.clock.Now()) != 168*time.Hour || !s.LastActivity.Equal(fx.clock.Now()) || !s.CreatedAt.Equal(began) {
 		t.Errorf("session %+v", s)
 	}
-	fx.clock.advance(168 * time.Hour)
+	fx.clock.Advance(168 * time.Hour)
 	_, err := fx.tryRefresh(second.RefreshToken)
 	wantFault(t, "after seven idle days", err, fault.Unauthenticated, auth.CodeTokenExpired)
 }
@@ -47,14 +47,14 @@ func TestRefreshEndsWithTheSessionsGreatestAge(t *testing.T) {
 	fx := newFixture(t)
 	r := fx.mustLogin()
 	for range 7 {
-		fx.clock.advance(100 * time.Hour)
+		fx.clock.Advance(100 * time.Hour)
 		r = fx.mustRefresh(r.RefreshToken)
 	}
-	fx.clock.advance(20*time.Hour - time.Minute)
+	fx.clock.Advance(20*time.Hour - time.Minute)
 	if r = fx.mustRefresh(r.RefreshToken); r.ExpiresIn != time.Minute {
 		t.Errorf("a minute before the end the access token is good for %v", r.ExpiresIn)
 	}
-	fx.clock.advance(time.Minute)
+	fx.clock.Advance(time.Minute)
 	_, err := fx.tryRefresh(r.RefreshToken)
 	wantFault(t, "after 30 days", err, fault.Unauthenticated, auth.CodeTokenExpired)
 }
@@ -108,7 +108,7 @@ func TestGraceGivesTheSameSuccessor(t *testing.T) {
 	fx := newFixture(t, withGrace(10*time.Second))
 	first := fx.mustLogin()
 	second := fx.mustRefresh(first.RefreshToken)
-	fx.clock.advance(10 * time.Second)
+	fx.clock.Advance(10 * time.Second)
 	if again := fx.mustRefresh(first.RefreshToken); again.RefreshToken != second.RefreshToken {
 		t.Error("the repeat got another successor")
 	}
@@ -124,7 +124,7 @@ func TestAfterTheGraceARepeatIsAReplay(t *testing.T) {
 	fx := newFixture(t, withGrace(10*time.Second))
 	first := fx.mustLogin()
 	fx.mustRefresh(first.RefreshToken)
-	fx.clock.advance(10*time.Second + time.Millisecond)
+	fx.clock.Advance(10*time.Second + time.Millisecond)
 	_, err := fx.tryRefresh(first.RefreshToken)
 	wantFault(t, "a late repeat", err, fault.Forbidden, auth.CodeAccessDenied)
 }
@@ -145,7 +145,7 @@ func TestRefreshNeverRaisesTrust(t *testing.T) {
 		}
 		seen := []auth.RefreshSecret{r.RefreshToken}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			fx.clock.advance(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "seconds")) * time.Second)
+			fx.clock.Advance(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "seconds")) * time.Second)
 			got, err := fx.tryRefresh(rapid.SampledFrom(seen).Draw(rt, "token"))
 			if err == nil {
 				seen = append(seen, got.RefreshToken)

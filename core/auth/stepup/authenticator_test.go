@@ -75,7 +75,7 @@ func TestAuthenticator(t *testing.T) {
 	again := fx.newChallenge()
 	_, err = fx.tryCode(again, fx.appCode())
 	wantCode(t, "the code for another challenge", err, fault.Unauthenticated, auth.CodeInvalidOTP)
-	fx.clock.advance(30 * time.Second)
+	fx.clock.Advance(30 * time.Second)
 	if _, err := fx.tryCode(again, fx.appCode()); err != nil {
 		t.Errorf("the next code: %v", err)
 	}

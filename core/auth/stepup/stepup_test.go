@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -25,23 +26,6 @@ const (
 	device  auth.DeviceID  = "22222222-2222-4333-8444-555555555555"
 	session auth.SessionID = "33333333-2222-4333-8444-555555555555"
 )
-
-type testClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *testClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // testEntropy returns bytes that never repeat.
 type testEntropy struct {
@@ -130,7 +114,7 @@ type fixture struct {
 	t        *testing.T
 	service  *stepup.Service
 	ports    stepup.Ports
-	clock    *testClock
+	clock    *clocktest.Manual
 	mail     *testCourier
 	throttle *testThrottle
 	cache    *testCache
@@ -141,7 +125,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, now := records.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 	fx := &fixture{
-		t: t, clock: &testClock{now: now}, mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)}, cache: &testCache{},
+		t: t, clock: clocktest.NewManual(now), mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)}, cache: &testCache{},
 		log: records.NewAuditLog(db),
 		ports: stepup.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Devices: records.NewDevices(db),
@@ -248,7 +232,7 @@ func TestRightCode(t *testing.T) {
 	if len(fx.cache.dropped) != 1 || fx.cache.dropped[0] != session {
 		t.Errorf("dropped %v, want the session", fx.cache.dropped)
 	}
-	fx.clock.advance(time.Second)
+	fx.clock.Advance(time.Second)
 	_, err = fx.tryCode(p, fx.mail.lastCode())
 	wantFault(t, "a used challenge", err, fault.Invalid, auth.CodeInvalidInput)
 	tries := fx.findEvents(auth.StepUpAttempt) // one for each verify (contract A-47)
@@ -267,7 +251,7 @@ func TestWrongCodes(t *testing.T) {
 			t.Errorf("try %d: details %v", n, f.Details)
 		}
 	}
-	fx.clock.advance(time.Minute)
+	fx.clock.Advance(time.Minute)
 	_, err := fx.tryCode(p, fx.mail.lastCode())
 	f := wantFault(t, "the right code after three wrong ones", err, fault.Exhausted, auth.CodeRateLimit)
 	if f.RetryAfter != 9*time.Minute || f.Details["retryAfter"] != 540 || f.Details["limit"] != uint64(3) {
@@ -340,7 +324,7 @@ func TestChallengesThatCannotBeVerified(t *testing.T) {
 	_, err := fx.service.Verify(context.Background(), "44444444-2222-4333-8444-555555555555", "123456")
 	wantFault(t, "an unknown challenge", err, fault.Invalid, auth.CodeInvalidInput)
 	p := fx.mustInitiate()
-	fx.clock.advance(10 * time.Minute)
+	fx.clock.Advance(10 * time.Minute)
 	_, err = fx.tryCode(p, fx.mail.lastCode())
 	wantFault(t, "an expired challenge", err, fault.Invalid, auth.CodeInvalidInput)
 	_, err = fx.service.Resend(context.Background(), p.ID)
@@ -368,7 +352,7 @@ func TestResend(t *testing.T) {
 	if _, err := fx.tryCode(p, wrongCode(old)); err == nil {
 		t.Fatal("a wrong code passed")
 	}
-	fx.clock.advance(9 * time.Minute)
+	fx.clock.Advance(9 * time.Minute)
 	again, err := fx.service.Resend(context.Background(), p.ID)
 	if err != nil || again.ID != p.ID || again.ExpiresAt.Sub(fx.clock.Now()) != 10*time.Minute || again.AttemptsRemaining != 2 {
 		t.Fatalf("resend %+v, error %v", again, err)

@@ -11,16 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// manualClock is a clock that is set by hand.
-type manualClock struct{ now time.Time }
-
-func (m *manualClock) Now() time.Time { return m.now }
-
-func newCounter(now time.Time) (*usage.Counter, *manualClock) {
-	clock := &manualClock{now}
+func newCounter(now time.Time) (*usage.Counter, *clocktest.Manual) {
+	clock := clocktest.NewManual(now)
 	return usage.New(memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), clock, "prefix:"), clock
 }
 
@@ -40,7 +36,7 @@ func TestCountsByAddressAndDay(t *testing.T) {
 	checkCount(t, "looking counts none", c.Today, one, 2)
 	checkCount(t, "looking again", c.Today, one, 2)
 	checkCount(t, "another address", c.Count, other, 1)
-	clock.now = clock.now.Add(time.Second)
+	clock.Advance(time.Second)
 	checkCount(t, "the next day", c.Today, one, 0)
 	checkCount(t, "first of the next day", c.Count, one, 1)
 }
@@ -73,7 +69,7 @@ func (r *recorder) Add(_ context.Context, hits []counter.Hit, _ []uint64) error 
 
 func TestKeysAndFailures(t *testing.T) {
 	r := &recorder{}
-	c := usage.New(r, &manualClock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, "prefix:")
+	c := usage.New(r, clocktest.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), "prefix:")
 	addresses := []netip.Addr{{}, netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
 	for _, a := range addresses {
 		if _, err := c.Count(t.Context(), a); !fault.Is(err, fault.Unavailable) {

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -22,10 +23,6 @@ const (
 
 // now is ten seconds into a minute.
 var now = time.Unix(1_700_000_000/60*60+10, 0)
-
-type clock struct{ at time.Time }
-
-func (c *clock) Now() time.Time { return c.at }
 
 type rules struct{ set *ruleset.Set }
 
@@ -72,7 +69,7 @@ func keyRule(key string, limit *ruleset.Limit) rule { return rule{Key: text(key)
 type fixture struct {
 	*decide.Decider
 	set   *ruleset.Set
-	clock *clock
+	clock *clocktest.Manual
 	store *recorder
 }
 
@@ -82,7 +79,7 @@ func newFixture(t testing.TB, change func(*decide.Config, *decide.Ports), list .
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fixture{set: set, clock: &clock{at: now}}
+	b := &fixture{set: set, clock: clocktest.NewManual(now)}
 	b.store = &recorder{Store: memory.NewCounters(b.clock, memory.Config{MaxCounters: 10_000})}
 	config := decide.Config{NearLimitRatio: 0.8, JitterMax: 300 * time.Second, MaxSeries: 100}
 	ports := decide.Ports{Rules: rules{set}, Counters: b.store, Clock: b.clock}
@@ -148,7 +145,7 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	checkCodes(t, b.mustDecide(t, newRequest("k=other")), ok, ok)
-	b.clock.at = now.Add(50 * time.Second)
+	b.clock.Advance(50 * time.Second)
 	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, ok)
 }
 
@@ -420,7 +417,7 @@ func TestFailureModes(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	ports := decide.Ports{Rules: rules{}, Counters: failingStore{}, Clock: &clock{}}
+	ports := decide.Ports{Rules: rules{}, Counters: failingStore{}, Clock: clocktest.NewManual(time.Time{})}
 	tests := map[string]decide.Config{
 		"ratio":      {NearLimitRatio: 1.1},
 		"prefix":     {Prefix: "a b"},

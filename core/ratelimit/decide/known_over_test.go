@@ -101,7 +101,7 @@ func TestOverLimitIsCached(t *testing.T) {
 		t.Errorf("%+v, %d by the local cache", got, local)
 	}
 	r.expectCalls(t, 1, func() { checkCodes(t, r.mustDecide(t, newRequest("k=other")), ok, ok) })
-	r.clock.at = now.Add(50 * time.Second) // the next window
+	r.clock.Advance(50 * time.Second) // the next window
 	r.expectCalls(t, 1, func() { checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok) })
 }
 
@@ -280,8 +280,8 @@ func TestCacheChangesNoAnswer(t *testing.T) {
 		plain, cached := newFixture(t, change, list...), newCachedFixture(t, change, list...)
 		for range rapid.IntRange(1, 30).Draw(rt, "calls") {
 			step := time.Duration(rapid.IntRange(0, 20).Draw(rt, "seconds")) * time.Second
-			plain.clock.at = plain.clock.at.Add(step)
-			cached.clock.at = plain.clock.at
+			plain.clock.Advance(step)
+			cached.clock.Advance(step)
 			paths := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a=1", "b=1", "b=2", "c=1", "none=1"}), 1, 4, rapid.ID[string]).Draw(rt, "paths")
 			r := newRequest(paths...)
 			for i := range r.Descriptors {

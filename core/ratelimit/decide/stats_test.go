@@ -136,12 +136,12 @@ func TestIdleSeriesAreRemoved(t *testing.T) {
 	detailed.DetailedMetric = true
 	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 }, detailed)
 	b.mustDecide(t, newRequest("user=idle", "user=busy", "user=late"))
-	b.clock.at = b.clock.at.Add(40 * time.Minute)
+	b.clock.Advance(40 * time.Minute)
 	b.mustDecide(t, newRequest("user=busy", "user=late"))
 	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_idle user_idle"}) {
 		t.Errorf("before an hour the series are %q", got)
 	}
-	b.clock.at = b.clock.at.Add(40 * time.Minute)
+	b.clock.Advance(40 * time.Minute)
 	b.mustDecide(t, newRequest("user=late", "user=later"))
 	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
 		t.Errorf("after an hour the series are %q", got)
@@ -202,7 +202,7 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 	if len(got) != decide.MaxUnknownDomains || others != 1+2*decide.MaxUnknownDomains+1 {
 		t.Errorf("%d domains, %d others", len(got), others)
 	}
-	b.clock.at = b.clock.at.Add(2 * time.Hour)
+	b.clock.Advance(2 * time.Hour)
 	inDomain("late", "k=v")
 	if got := unknownDomains(b); got["late"] != 1 || len(got) != 1 {
 		t.Errorf("two hours later: %v", got)

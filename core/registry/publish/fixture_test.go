@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -35,7 +36,7 @@ type fixture struct {
 	grants    *records.Grants
 	authority *fakeAuthority
 	checker   *checker
-	clock     *clock
+	clock     *clocktest.Manual
 	runner    *runner
 }
 
@@ -47,7 +48,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 		grants:    records.NewGrants(db),
 		authority: &fakeAuthority{},
 		checker:   &checker{refusals: map[string]error{}},
-		clock:     &clock{now: epoch},
+		clock:     clocktest.NewManual(epoch),
 		runner:    &runner{db: db},
 	}
 	for _, a := range granted {
@@ -76,7 +77,7 @@ func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {
 func (w *fixture) publishAll(t *testing.T, versions ...string) {
 	t.Helper()
 	for _, v := range versions {
-		w.clock.now = w.clock.now.Add(time.Minute)
+		w.clock.Advance(time.Minute)
 		if _, err := w.Publish(t.Context(), newRequest(document(v))); err != nil {
 			t.Fatal(err)
 		}
@@ -198,10 +199,6 @@ func (c *checker) Check(_ context.Context, claim ownership.Claim) error {
 }
 
 func (c *checker) Types() []string { return []string{"npm"} }
-
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
 
 // requireActs checks the audit log: exactly these acts, all of them by ada.
 func (w *fixture) requireActs(t *testing.T, want ...authority.Act) {

@@ -185,7 +185,7 @@ func TestReplace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0", "2.0.0")
-	w.clock.now = epoch.Add(time.Hour)
+	w.clock.Advance(58 * time.Minute) // an hour after epoch
 	body := document("1.0.0", `"title":"Weather"`)
 	got, err := w.Replace(t.Context(), newRequest(body), newTarget("1.0.0"))
 	if err != nil || string(got.Document) != body || got.Latest {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
@@ -22,10 +23,6 @@ var (
 	now  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	past = now.AddDate(-1, 0, 0)
 )
-
-type clock struct{}
-
-func (clock) Now() time.Time { return now }
 
 // fixture is a mover of an empty registry in memory.
 type fixture struct {
@@ -52,7 +49,7 @@ func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Cha
 func newFixture() *fixture {
 	db := records.New()
 	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
-	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Recorder: w.trail, Clock: clock{}})
+	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Recorder: w.trail, Clock: clocktest.NewManual(now)})
 	return w
 }
 
