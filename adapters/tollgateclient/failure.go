@@ -30,7 +30,7 @@ func NeverSent(err error) bool {
 }
 
 // unreachable classifies a failure without an answer.
-func (c *Client) unreachable(ctx context.Context, err error) error {
+func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("call %s: %w", c.base, ctx.Err())
 	}
@@ -46,7 +46,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 
 // refusalBody is the body of an error: the registry's holds a sentence alone, that of authentication a code, a
 // sentence and facts.
-type refusalBody struct {
+type errorBody struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
 	Details struct {
@@ -55,26 +55,26 @@ type refusalBody struct {
 }
 
 // endOfTime is the year until which an account is locked that only an operator unlocks.
-const endOfTime = "9999-"
+const lockedForeverYear = "9999-"
 
 // refusal returns what an answer says that is no success.
-func (c *Client) refusal(resp *http.Response, text []byte) error {
-	var b refusalBody
+func (c *Client) responseError(resp *http.Response, text []byte) error {
+	var b errorBody
 	if json.Unmarshal(text, &b) != nil || b.Error == "" {
-		return c.foreign(resp.StatusCode)
+		return c.unexpectedStatus(resp.StatusCode)
 	}
-	f := fault.New(kind(resp.StatusCode), "", plain(b.Error))
+	f := fault.New(faultKind(resp.StatusCode), "", printableText(b.Error))
 	if b.Message != "" {
-		f.Code, f.Message = fault.Code(b.Error), plain(b.Message)
+		f.Code, f.Message = fault.Code(b.Error), printableText(b.Message)
 	}
 	if strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_user_authentication"`) { // RFC 9470
 		f.Code = auth.CodeInsufficientTrust
 	}
 	switch until := b.Details.LockoutUntil; {
-	case strings.HasPrefix(until, endOfTime):
+	case strings.HasPrefix(until, lockedForeverYear):
 		f.Message += ", until an operator unlocks it"
 	case until != "":
-		f.Message += ", until " + plain(until)
+		f.Message += ", until " + printableText(until)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
 		f.RetryAfter = time.Duration(s) * time.Second
@@ -84,16 +84,16 @@ func (c *Client) refusal(resp *http.Response, text []byte) error {
 }
 
 // foreign tells of an answer that is no tollgate service's: a proxy's before it, or that of something else.
-func (c *Client) foreign(status int) error {
+func (c *Client) unexpectedStatus(status int) error {
 	hint := ""
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		hint = ", as no tollgate service does: is the address right?"
 	}
-	return fault.Newf(kind(status), "", "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
+	return fault.Newf(faultKind(status), "", "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
 // kind returns the kind of failure that a status stands for.
-func kind(status int) fault.Kind {
+func faultKind(status int) fault.Kind {
 	switch status {
 	case http.StatusUnauthorized:
 		return fault.Unauthenticated
@@ -117,15 +117,15 @@ func kind(status int) fault.Kind {
 }
 
 // maxSentence is the most characters of a service's sentence that are shown.
-const maxSentence = 2000
+const maxMessage = 2000
 
 // plain keeps what a service says from steering a terminal.
-func plain(s string) string {
+func printableText(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
 	}, s))
-	return string(r[:min(len(r), maxSentence)])
+	return string(r[:min(len(r), maxMessage)])
 }

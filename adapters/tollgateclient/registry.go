@@ -25,7 +25,7 @@ type Verdict struct {
 // Validate asks what publishing would say of a document's form. It needs no session.
 func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error) {
 	var v Verdict
-	_, err := c.do(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), holds: "valid"}, &v)
+	_, err := c.send(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), member: "valid"}, &v)
 	return v, err
 }
 
@@ -33,11 +33,11 @@ func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error)
 type Record struct {
 	Name    string
 	Version string
-	Standing
+	RegistryMeta
 }
 
 // Standing is what the registry itself says of a version (contract R-2).
-type Standing struct {
+type RegistryMeta struct {
 	Status          string `json:"status"`
 	StatusMessage   string `json:"statusMessage"`
 	StatusChangedAt string `json:"statusChangedAt"`
@@ -59,11 +59,11 @@ type recordAnswer struct {
 		Version string `json:"version"`
 	} `json:"server"`
 	Meta struct {
-		Official Standing `json:"io.modelcontextprotocol.registry/official"`
+		Official RegistryMeta `json:"io.modelcontextprotocol.registry/official"`
 	} `json:"_meta"`
 }
 
-func (a recordAnswer) record() Record {
+func (a recordAnswer) toRecord() Record {
 	return Record{a.Server.Name, a.Server.Version, a.Meta.Official}
 }
 
@@ -71,10 +71,10 @@ type listAnswer struct {
 	Servers []recordAnswer `json:"servers"`
 }
 
-func (a listAnswer) records() []Record {
+func (a listAnswer) toRecords() []Record {
 	list := make([]Record, 0, len(a.Servers))
 	for _, one := range a.Servers {
-		list = append(list, one.record())
+		list = append(list, one.toRecord())
 	}
 	return list
 }
@@ -82,26 +82,26 @@ func (a listAnswer) records() []Record {
 // Publish publishes a document.
 func (c *Client) Publish(ctx context.Context, token string, document []byte) (Record, error) {
 	var a recordAnswer
-	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document), holds: oneServer,
+	_, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document), member: oneServer,
 	}, &a)
-	return a.record(), err
+	return a.toRecord(), err
 }
 
 // Versions returns all versions of a server, newest publication first, deleted ones too.
-func (c *Client) Versions(ctx context.Context, name string) ([]Record, error) {
+func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error) {
 	var a listAnswer
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), max: maxList, holds: manyServers,
+	_, err := c.send(ctx, call{
+		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), maxBytes: maxList, member: manyServers,
 	}, &a)
-	return a.records(), err
+	return a.toRecords(), err
 }
 
 // Version returns one version of a server, a deleted one too; latest stands for the latest.
-func (c *Client) Version(ctx context.Context, name, version string) (Record, error) {
+func (c *Client) GetVersion(ctx context.Context, name, version string) (Record, error) {
 	var a recordAnswer
-	_, err := c.do(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), holds: oneServer}, &a)
-	return a.record(), err
+	_, err := c.send(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer}, &a)
+	return a.toRecord(), err
 }
 
 // StatusChange is a status to set.
@@ -118,18 +118,18 @@ func (c *Client) SetStatus(ctx context.Context, token string, s StatusChange) ([
 	if s.Message != "" {
 		body["statusMessage"] = s.Message
 	}
-	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, max: maxList, holds: manyServers}
+	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, maxBytes: maxList, member: manyServers}
 	if s.Version == "" {
 		var all listAnswer
-		_, err := c.do(ctx, in, &all)
-		return all.records(), err
+		_, err := c.send(ctx, in, &all)
+		return all.toRecords(), err
 	}
 	var one recordAnswer
-	in.path, in.holds = versionPath(s.Name, s.Version)+"/status", oneServer
-	if _, err := c.do(ctx, in, &one); err != nil {
+	in.path, in.member = versionPath(s.Name, s.Version)+"/status", oneServer
+	if _, err := c.send(ctx, in, &one); err != nil {
 		return nil, err
 	}
-	return []Record{one.record()}, nil
+	return []Record{one.toRecord()}, nil
 }
 
 func serverPath(name string) string { return "/v0.1/servers/" + url.PathEscape(name) }
@@ -147,8 +147,8 @@ type Readiness struct {
 }
 
 // Ready looks at the service. One that answers that it is not ready is no failure of the call.
-func (c *Client) Ready(ctx context.Context) (Readiness, error) {
+func (c *Client) GetReadiness(ctx context.Context) (Readiness, error) {
 	var r Readiness
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/ready", also: http.StatusServiceUnavailable, holds: "status"}, &r)
+	_, err := c.send(ctx, call{method: http.MethodGet, path: "/ready", otherStatus: http.StatusServiceUnavailable, member: "status"}, &r)
 	return r, err
 }

@@ -51,13 +51,13 @@ type tokenAnswer struct {
 }
 
 // errUnusable is a success without what it must hold.
-func errUnusable() error {
+func errNoTokens() error {
 	return fault.New(fault.Internal, "", "the service answered without tokens: is the address right?")
 }
 
-func (a tokenAnswer) tokens() (Tokens, error) {
+func (a tokenAnswer) sessionTokens() (Tokens, error) {
 	if a.AccessToken == "" || a.RefreshToken == "" {
-		return Tokens{}, errUnusable()
+		return Tokens{}, errNoTokens()
 	}
 	return Tokens{a.AccessToken, a.RefreshToken, time.Duration(a.ExpiresIn) * time.Second}, nil
 }
@@ -65,8 +65,8 @@ func (a tokenAnswer) tokens() (Tokens, error) {
 // Login signs in with a password.
 func (c *Client) Login(ctx context.Context, email, password string, m Machine) (SignedIn, error) {
 	var a tokenAnswer
-	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/auth/login", header: m.proof(),
+	_, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/auth/login", header: m.tokenHeader(),
 		body: map[string]any{"email": email, "password": password, "deviceInfo": m.Device},
 	}, &a)
 	if err != nil {
@@ -75,25 +75,25 @@ func (c *Client) Login(ctx context.Context, email, password string, m Machine) (
 	if a.RequiresMFA {
 		return SignedIn{MFAUser: a.UserID}, nil
 	}
-	t, err := a.tokens()
+	t, err := a.sessionTokens()
 	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel}, err
 }
 
 // VerifyMFA answers the question for a second factor.
 func (c *Client) VerifyMFA(ctx context.Context, user, code string, m Machine) (SignedIn, error) {
 	var a tokenAnswer
-	header, err := c.do(ctx, call{
-		method: http.MethodPost, path: "/auth/mfa/verify", header: m.proof(),
+	header, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/auth/mfa/verify", header: m.tokenHeader(),
 		body: map[string]any{"userId": user, "mfaCode": code, "deviceInfo": m.Device},
 	}, &a)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	t, err := a.tokens()
+	t, err := a.sessionTokens()
 	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel, DeviceToken: header.Get(deviceTokenHeader)}, err
 }
 
-func (m Machine) proof() map[string]string {
+func (m Machine) tokenHeader() map[string]string {
 	if m.Token == "" {
 		return nil
 	}
@@ -102,15 +102,15 @@ func (m Machine) proof() map[string]string {
 
 // Refresh spends a refresh token. Whoever spends one twice ends all sessions of the person, so that a caller must
 // not repeat a call of which it does not know how it ended.
-func (c *Client) Refresh(ctx context.Context, token string) (Tokens, error) {
+func (c *Client) RefreshTokens(ctx context.Context, token string) (Tokens, error) {
 	var a tokenAnswer
-	_, err := c.do(ctx, call{
+	_, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/auth/refresh", body: map[string]string{"refreshToken": token},
 	}, &a)
 	if err != nil {
 		return Tokens{}, err
 	}
-	return a.tokens()
+	return a.sessionTokens()
 }
 
 // Session is a session as its bearer sees it (contract A-1). Times are as the service writes them.
@@ -126,15 +126,15 @@ type Session struct {
 }
 
 // Session returns the session of an access token.
-func (c *Client) Session(ctx context.Context, token string) (Session, error) {
+func (c *Client) GetSession(ctx context.Context, token string) (Session, error) {
 	var s Session
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/auth/session", token: token, holds: "id"}, &s)
+	_, err := c.send(ctx, call{method: http.MethodGet, path: "/auth/session", token: token, member: "id"}, &s)
 	return s, err
 }
 
 // Logout ends the session with the id.
 func (c *Client) Logout(ctx context.Context, token, id string) error {
-	_, err := c.do(ctx, call{
+	_, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/auth/logout", token: token, body: map[string]string{"sessionId": id},
 	}, nil)
 	return err
@@ -149,12 +149,12 @@ func (c *Client) TrustDevice(ctx context.Context, token, identity string) error 
 			Revoked  bool   `json:"revoked"`
 		} `json:"devices"`
 	}
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/devices", token: token, holds: "devices"}, &a); err != nil {
+	if _, err := c.send(ctx, call{method: http.MethodGet, path: "/devices", token: token, member: "devices"}, &a); err != nil {
 		return err
 	}
 	for _, d := range a.Devices {
 		if d.Identity == identity && !d.Revoked {
-			_, err := c.do(ctx, call{
+			_, err := c.send(ctx, call{
 				method: http.MethodPut, path: "/devices/" + url.PathEscape(d.ID) + "/trust", token: token,
 				body: map[string]string{"trustStatus": "TRUSTED"},
 			}, nil)

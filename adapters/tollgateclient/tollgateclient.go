@@ -59,7 +59,7 @@ func New(c Config) (*Client, error) {
 			MaxResponseHeaderBytes: maxHeader,
 			ForceAttemptHTTP2:      true,
 		},
-		CheckRedirect: sameHost,
+		CheckRedirect: checkRedirect,
 		Timeout:       callTimeout,
 	}}, nil
 }
@@ -71,7 +71,7 @@ func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 		return nil, fault.Newf(fault.Invalid, "", "the address %q is not of the form https://host or https://host/path", text)
 	}
 	switch {
-	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || loopback(u.Hostname())):
+	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || isLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
 		return nil, fault.Newf(fault.Invalid, "",
@@ -80,7 +80,7 @@ func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	return nil, fault.Newf(fault.Invalid, "", "the address %q begins with neither https:// nor http://", text)
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
@@ -91,7 +91,7 @@ func (c *Client) URL() string { return c.base.String() }
 var errRedirect = errors.New("the service sends elsewhere")
 
 // sameHost lets a redirect pass that stays where it was: what is sent holds a password or a token.
-func sameHost(r *http.Request, via []*http.Request) error {
+func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
 		return fmt.Errorf("%w: to %s://%s, which is not followed", errRedirect, r.URL.Scheme, r.URL.Host)
@@ -104,52 +104,52 @@ func sameHost(r *http.Request, via []*http.Request) error {
 
 // call is one request.
 type call struct {
-	method string
-	path   string // below the base, escaped
-	query  url.Values
-	token  string            // access token; empty for none
-	header map[string]string // besides
-	body   any               // sent as JSON; json.RawMessage as it is
-	max    int64             // bytes of the answer; 0 for maxAnswer
-	also   int               // a status besides 200 whose body is an answer
-	holds  string            // a member that every answer of a tollgate service has; empty for none
+	method      string
+	path        string // below the base, escaped
+	query       url.Values
+	token       string            // access token; empty for none
+	header      map[string]string // besides
+	body        any               // sent as JSON; json.RawMessage as it is
+	maxBytes    int64             // bytes of the answer; 0 for maxAnswer
+	otherStatus int               // a status besides 200 whose body is an answer
+	member      string            // a member that every answer of a tollgate service has; empty for none
 }
 
 // do sends a request and reads the answer's body into into, unless that is nil. It returns the answer's header.
-func (c *Client) do(ctx context.Context, in call, into any) (http.Header, error) {
-	r, err := c.request(ctx, in)
+func (c *Client) send(ctx context.Context, in call, into any) (http.Header, error) {
+	r, err := c.newRequest(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read
-	most := in.max
+	most := in.maxBytes
 	if most == 0 {
 		most = maxAnswer
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
 	case err != nil:
-		return nil, c.unreachable(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	case int64(len(text)) > most:
 		return nil, fault.Newf(fault.Internal, "", "the answer of %s is larger than %d bytes", c.base, most)
-	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.also:
-		return resp.Header, c.refusal(resp, text)
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.otherStatus:
+		return resp.Header, c.responseError(resp, text)
 	}
 	if into == nil {
 		return resp.Header, nil
 	}
-	if json.Unmarshal(text, into) != nil || !holds(text, in.holds) {
+	if json.Unmarshal(text, into) != nil || !hasMember(text, in.member) {
 		return nil, fault.Newf(fault.Internal, "", "%s answered what no tollgate service does: is the address right?", c.base)
 	}
 	return resp.Header, nil
 }
 
 // holds reports whether a JSON object has a member, so that another service's object is not taken for an empty answer.
-func holds(object []byte, name string) bool {
+func hasMember(object []byte, name string) bool {
 	if name == "" {
 		return true
 	}
@@ -158,8 +158,8 @@ func holds(object []byte, name string) bool {
 	return err == nil && members[name] != nil
 }
 
-func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {
-	body, err := content(in.body)
+func (c *Client) newRequest(ctx context.Context, in call) (*http.Request, error) {
+	body, err := encodeBody(in.body)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {
 }
 
 // content writes a body. A document is sent as it is, also one that is no JSON: the service says what is wrong with it.
-func content(body any) (io.Reader, error) {
+func encodeBody(body any) (io.Reader, error) {
 	switch b := body.(type) {
 	case nil:
 		return http.NoBody, nil

@@ -16,7 +16,7 @@ import (
 )
 
 // serve returns a client of a service that answers everything with handle.
-func serve(t *testing.T, handle http.HandlerFunc) *Client {
+func newTestClient(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
@@ -60,7 +60,7 @@ func TestAddresses(t *testing.T) {
 // TestRequests checks the path, headers and body of each call.
 func TestRequests(t *testing.T) {
 	var got string
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("X-Device-Token"), body)
 		w.Header().Set("X-Device-Token", "new proof")
@@ -88,23 +88,23 @@ func TestRequests(t *testing.T) {
 			}
 			return err
 		}},
-		{`POST /auth/refresh   {"refreshToken":"r"}`, func() error { _, err := c.Refresh(ctx, "r"); return err }},
+		{`POST /auth/refresh   {"refreshToken":"r"}`, func() error { _, err := c.RefreshTokens(ctx, "r"); return err }},
 		{`POST /auth/logout Bearer t  {"sessionId":"s"}`, func() error { return c.Logout(ctx, "t", "s") }},
 		{`PUT /devices/d1/trust Bearer t  {"trustStatus":"TRUSTED"}`, func() error { return c.TrustDevice(ctx, "t", "me") }},
-		{`POST /auth/step-up/initiate Bearer t  {"method":"SMS_OTP"}`, func() error { _, err := c.StepUp(ctx, "t", "SMS_OTP"); return err }},
+		{`POST /auth/step-up/initiate Bearer t  {"method":"SMS_OTP"}`, func() error { _, err := c.BeginStepUp(ctx, "t", "SMS_OTP"); return err }},
 		{`POST /auth/step-up/verify   {"challengeId":"c","otp":"1"}`, func() error {
 			raised, err := c.VerifyStepUp(ctx, "c", "1")
-			if raised != (Raised{"FULL_TRUST", "new proof"}) {
+			if raised != (StepUpResult{"FULL_TRUST", "new proof"}) {
 				t.Errorf("a step-up gives %+v", raised)
 			}
 			return err
 		}},
 		{`POST /auth/step-up/resend   {"challengeId":"c"}`, func() error { return c.ResendStepUp(ctx, "c") }},
-		{`GET /auth/session Bearer t  `, func() error { _, err := c.Session(ctx, "t"); return err }},
+		{`GET /auth/session Bearer t  `, func() error { _, err := c.GetSession(ctx, "t"); return err }},
 		{`POST /v0.1/publish Bearer t  { as it is`, func() error { _, err := c.Publish(ctx, "t", []byte("{ as it is")); return err }},
 		{`POST /v0.1/validate   {}`, func() error { _, err := c.Validate(ctx, []byte("{}")); return err }},
-		{`GET /v0.1/servers/a%2Fb/versions?include_deleted=true   `, func() error { _, err := c.Versions(ctx, "a/b"); return err }},
-		{`GET /v0.1/servers/a%2Fb/versions/1.0.0+x%2Fy?include_deleted=true   `, func() error { _, err := c.Version(ctx, "a/b", "1.0.0+x/y"); return err }},
+		{`GET /v0.1/servers/a%2Fb/versions?include_deleted=true   `, func() error { _, err := c.ListVersions(ctx, "a/b"); return err }},
+		{`GET /v0.1/servers/a%2Fb/versions/1.0.0+x%2Fy?include_deleted=true   `, func() error { _, err := c.GetVersion(ctx, "a/b", "1.0.0+x/y"); return err }},
 		{`PATCH /v0.1/servers/a%2Fb/status Bearer t  {"status":"active"}`, func() error {
 			_, err := c.SetStatus(ctx, "t", StatusChange{Name: "a/b", Status: "active"})
 			return err
@@ -151,19 +151,19 @@ func TestRefusals(t *testing.T) {
 		"no service": {200, nil, `<html>`, fault.Internal, "", "is the address right?"},
 		"a terminal": {400, nil, `{"error":"red \u001b[31m\nalert"}`, fault.Invalid, "", "red  [31m alert"},
 		"too much":   {200, nil, `"` + strings.Repeat("x", maxAnswer) + `"`, fault.Internal, "", "larger than"},
-		"very long":  {400, nil, `{"error":"` + strings.Repeat("x", 10*maxSentence) + `"}`, fault.Invalid, "", strings.Repeat("x", maxSentence)},
+		"very long":  {400, nil, `{"error":"` + strings.Repeat("x", 10*maxMessage) + `"}`, fault.Invalid, "", strings.Repeat("x", maxMessage)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			client := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) {
 				if c.header != nil {
 					w.Header().Set(c.header[0], c.header[1])
 				}
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			})
-			_, err := client.Session(t.Context(), "token")
+			_, err := client.GetSession(t.Context(), "token")
 			f, ok := fault.As(err)
-			if !ok || f.Kind != c.kind || f.Code != c.code || !strings.Contains(f.Error(), c.says) || len(f.Error()) > maxSentence+100 {
+			if !ok || f.Kind != c.kind || f.Code != c.code || !strings.Contains(f.Error(), c.says) || len(f.Error()) > maxMessage+100 {
 				t.Errorf("%v, want %v %s %q", err, c.kind, c.code, c.says)
 			}
 			if NeedsStepUp(err) != (name == "step up") || NeverSent(err) {
@@ -177,52 +177,52 @@ func TestRefusals(t *testing.T) {
 func TestRedirects(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was called") }))
 	defer thief.Close()
-	away := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	away := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, thief.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	if _, err := away.Login(t.Context(), "e", "p", Machine{}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), thief.URL) {
 		t.Errorf("sent away: %v", err)
 	}
-	circle := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
-	if _, err := circle.Session(t.Context(), "t"); !fault.Is(err, fault.Invalid) {
+	circle := newTestClient(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
+	if _, err := circle.GetSession(t.Context(), "t"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("sent in a circle: %v", err)
 	}
-	here := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	here := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/here") {
 			http.Redirect(w, r, "/here"+r.URL.Path, http.StatusTemporaryRedirect)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(Session{ID: r.Header.Get("Authorization")})
 	})
-	if s, err := here.Session(t.Context(), "t"); err != nil || s.ID != "Bearer t" {
+	if s, err := here.GetSession(t.Context(), "t"); err != nil || s.ID != "Bearer t" {
 		t.Errorf("sent on at the same host: %+v, %v", s, err)
 	}
 }
 
 func TestReadiness(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"status":"unavailable","dependencies":{"records":"down"}}`)
 	})
-	if r, err := c.Ready(t.Context()); err != nil || r.Status != "unavailable" || r.Dependencies["records"] != "down" {
+	if r, err := c.GetReadiness(t.Context()); err != nil || r.Status != "unavailable" || r.Dependencies["records"] != "down" {
 		t.Errorf("a service that is not ready: %+v, %v", r, err)
 	}
 }
 
 // TestStrangers wants the JSON of another service to be no answer of any call that has one.
 func TestStrangers(t *testing.T) {
-	c, ctx := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"hello":1}`) }), t.Context()
+	c, ctx := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"hello":1}`) }), t.Context()
 	for name, ask := range map[string]func() error{
 		"validate":   func() error { _, err := c.Validate(ctx, []byte("{}")); return err },
 		"publish":    func() error { _, err := c.Publish(ctx, "t", []byte("{}")); return err },
-		"versions":   func() error { _, err := c.Versions(ctx, "a/b"); return err },
-		"version":    func() error { _, err := c.Version(ctx, "a/b", "1"); return err },
+		"versions":   func() error { _, err := c.ListVersions(ctx, "a/b"); return err },
+		"version":    func() error { _, err := c.GetVersion(ctx, "a/b", "1"); return err },
 		"status":     func() error { _, err := c.SetStatus(ctx, "t", StatusChange{"a/b", "1", "active", ""}); return err },
 		"all status": func() error { _, err := c.SetStatus(ctx, "t", StatusChange{Name: "a/b", Status: "active"}); return err },
-		"ready":      func() error { _, err := c.Ready(ctx); return err },
-		"session":    func() error { _, err := c.Session(ctx, "t"); return err },
+		"ready":      func() error { _, err := c.GetReadiness(ctx); return err },
+		"session":    func() error { _, err := c.GetSession(ctx, "t"); return err },
 		"devices":    func() error { return c.TrustDevice(ctx, "t", "me") },
-		"step up":    func() error { _, err := c.StepUp(ctx, "t", "EMAIL_OTP"); return err },
+		"step up":    func() error { _, err := c.BeginStepUp(ctx, "t", "EMAIL_OTP"); return err },
 	} {
 		if err := ask(); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "is the address right?") {
 			t.Errorf("%s: %v", name, err)
@@ -237,11 +237,11 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Refresh(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || !NeverSent(err) || !strings.Contains(err.Error(), gone.URL) {
+	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || !NeverSent(err) || !strings.Contains(err.Error(), gone.URL) {
 		t.Errorf("nobody there: %v", err)
 	}
-	cut := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := cut.Refresh(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || NeverSent(err) {
+	cut := newTestClient(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if _, err := cut.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || NeverSent(err) {
 		t.Errorf("cut off: %v", err)
 	}
 	if _, err := cut.Login(t.Context(), "e", "p", Machine{}); errors.Is(err, io.EOF) == NeverSent(err) {
@@ -250,11 +250,11 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestTokensMissing(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
+	c := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
 	if _, err := c.Login(t.Context(), "e", "p", Machine{}); !fault.Is(err, fault.Internal) {
 		t.Errorf("a login without tokens: %v", err)
 	}
-	if _, err := c.Refresh(t.Context(), "r"); !fault.Is(err, fault.Internal) {
+	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Internal) {
 		t.Errorf("a renewal without tokens: %v", err)
 	}
 }

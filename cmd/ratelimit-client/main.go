@@ -31,37 +31,37 @@ const (
 )
 
 // patience is how long an answer may take.
-const patience = 10 * time.Second
+const answerTimeout = 10 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	cancel()
 	os.Exit(code)
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	call, err := parse(args, errs)
+	call, err := parseFlags(args, errs)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK // and help was shown
 	}
 	if err != nil {
-		return fail(errs, err)
+		return reportError(errs, err)
 	}
-	if unused := call.security.unused(); unused != "" {
+	if unused := call.security.ineffectiveFlags(); unused != "" {
 		_, _ = fmt.Fprintln(errs, "ratelimit-client: warning:", unused) // the call goes on without it
 	}
 	ctx, end, err := startSpan(ctx, call.spans, errs)
 	if err != nil {
-		return fail(errs, err)
+		return reportError(errs, err)
 	}
-	answer, err := call.ask(ctx)
+	answer, err := call.send(ctx)
 	end()
 	if err != nil {
-		return fail(errs, err)
+		return reportError(errs, err)
 	}
-	if err := show(out, answer); err != nil {
-		return fail(errs, err)
+	if err := printAnswer(out, answer); err != nil {
+		return reportError(errs, err)
 	}
 	if answer.GetOverallCode() == ratelimitpb.RateLimitResponse_OVER_LIMIT {
 		return exitOverLimit
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return exitOK
 }
 
-func fail(errs io.Writer, err error) int {
+func reportError(errs io.Writer, err error) int {
 	_, _ = fmt.Fprintln(errs, "ratelimit-client:", err) // there is nobody left to tell
 	return exitError
 }
@@ -82,7 +82,7 @@ type call struct {
 	request  *ratelimitpb.RateLimitRequest
 }
 
-func parse(args []string, errs io.Writer) (call, error) {
+func parseFlags(args []string, errs io.Writer) (call, error) {
 	c := call{request: &ratelimitpb.RateLimitRequest{}}
 	flags := flag.NewFlagSet("ratelimit-client", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // wrong use is told in one sentence
@@ -90,16 +90,16 @@ func parse(args []string, errs io.Writer) (call, error) {
 	flags.StringVar(&c.address, "dial_string", "localhost:8081", "`address` of the service")
 	flags.StringVar(&c.request.Domain, "domain", "", "`domain` of the request")
 	flags.Func("descriptors", "one descriptor as `name=value,name=value`; may be given several times", func(s string) error {
-		d, err := descriptor(s)
+		d, err := parseDescriptor(s)
 		c.request.Descriptors = append(c.request.Descriptors, d)
 		return err
 	})
 	flags.StringVar(&c.spans, "oltp-protocol", "", "send a span of the call by this `protocol`, http or grpc, to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
-	c.security.addTo(flags)
+	c.security.addFlags(flags)
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		help(flags, errs)
+		printHelp(flags, errs)
 		return call{}, flag.ErrHelp
 	case err != nil:
 		return call{}, fmt.Errorf("%w (see -help)", err)
@@ -109,7 +109,7 @@ func parse(args []string, errs io.Writer) (call, error) {
 	return c, nil
 }
 
-func help(flags *flag.FlagSet, out io.Writer) {
+func printHelp(flags *flag.FlagSet, out io.Writer) {
 	_, _ = fmt.Fprint(out, "Calls a rate limit service to check whether a request is within its limits.\n\n"+
 		"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n"+
 		"The exit code is 0 when the answer is OK, 1 when it is OVER_LIMIT, and 2 where there is none\n"+
@@ -118,7 +118,7 @@ func help(flags *flag.FlagSet, out io.Writer) {
 	flags.PrintDefaults()
 }
 
-func descriptor(s string) (*commonpb.RateLimitDescriptor, error) {
+func parseDescriptor(s string) (*commonpb.RateLimitDescriptor, error) {
 	d := &commonpb.RateLimitDescriptor{}
 	for pair := range strings.SplitSeq(s, ",") {
 		name, value, found := strings.Cut(pair, "=")
@@ -130,8 +130,8 @@ func descriptor(s string) (*commonpb.RateLimitDescriptor, error) {
 	return d, nil
 }
 
-func (c call) ask(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
-	creds, err := c.security.credentials()
+func (c call) send(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
+	creds, err := c.security.loadCredentials()
 	if err != nil {
 		return nil, err
 	}
@@ -142,21 +142,21 @@ func (c call) ask(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) {
 	defer func() { _ = conn.Close() }() // the answer is there or not
 	answer, err := ratelimitpb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, c.request)
 	if err != nil {
-		return nil, c.unanswered(err)
+		return nil, c.explainFailure(err)
 	}
 	return answer, nil
 }
 
 // unanswered puts a failed call into words: what the service says of it, or how
 // the connection failed, without the library's own.
-func (c call) unanswered(err error) error {
+func (c call) explainFailure(err error) error {
 	failure := status.Convert(err)
 	text := strings.Join(strings.Fields(failure.Message()), " ")
 	switch failure.Code() {
 	case codes.Unavailable:
-		return fmt.Errorf("%s does not answer: %s", c.address, ofConnection(text))
+		return fmt.Errorf("%s does not answer: %s", c.address, connectionError(text))
 	case codes.DeadlineExceeded:
-		return fmt.Errorf("%s does not answer within %v", c.address, patience)
+		return fmt.Errorf("%s does not answer within %v", c.address, answerTimeout)
 	case codes.Canceled:
 		return errors.New("interrupted")
 	case codes.Unimplemented:
@@ -167,7 +167,7 @@ func (c call) unanswered(err error) error {
 
 // ofConnection returns what the system or the other side said, of what the
 // library says of a connection.
-func ofConnection(text string) string {
+func connectionError(text string) string {
 	if _, quoted, found := strings.Cut(text, "desc = "); found {
 		if plain, err := strconv.Unquote(quoted); err == nil {
 			text = plain
@@ -178,7 +178,7 @@ func ofConnection(text string) string {
 
 // show prints the answer as indented proto3 JSON, without the spaces that the
 // library puts in at random.
-func show(out io.Writer, answer *ratelimitpb.RateLimitResponse) error {
+func printAnswer(out io.Writer, answer *ratelimitpb.RateLimitResponse) error {
 	raw, err := protojson.Marshal(answer)
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)

@@ -32,7 +32,7 @@ func (s *service) ShouldRateLimit(_ context.Context, r *ratelimitpb.RateLimitReq
 	return &ratelimitpb.RateLimitResponse{OverallCode: code}, nil
 }
 
-func serve(t *testing.T) (*service, string) {
+func startService(t *testing.T) (*service, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +52,7 @@ func serve(t *testing.T) (*service, string) {
 }
 
 func TestRun(t *testing.T) {
-	s, address := serve(t)
+	s, address := startService(t)
 	tests := map[string]struct {
 		args []string
 		code int

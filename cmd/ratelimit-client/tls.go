@@ -25,7 +25,7 @@ type security struct {
 	peerCAFile, peerCertFile, peerKeyFile string
 }
 
-func (s *security) addTo(flags *flag.FlagSet) {
+func (s *security) addFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&s.tls, "tls", false, "speak TLS; implied by the other flags that begin with -tls")
 	flags.StringVar(&s.caFile, "tls_cacert", "", "`file` of the authorities that the service's certificate is checked against; default: the system's")
 	flags.StringVar(&s.certFile, "tls_cert", "", "`file` of the client certificate, for mutual TLS")
@@ -38,7 +38,7 @@ func (s *security) addTo(flags *flag.FlagSet) {
 }
 
 // unused returns the flags that are given and have no effect, or nothing.
-func (s *security) unused() string {
+func (s *security) ineffectiveFlags() string {
 	if !s.peerTLS && (s.peerCAFile != "" || s.peerCertFile != "" || s.peerKeyFile != "") {
 		return "-grpc-server-ca-file, -grpc-cert-file and -grpc-key-file have no effect without -grpc-use-tls"
 	}
@@ -46,25 +46,25 @@ func (s *security) unused() string {
 }
 
 // credentials returns what a connection is made with.
-func (s *security) credentials() (credentials.TransportCredentials, error) {
+func (s *security) loadCredentials() (credentials.TransportCredentials, error) {
 	if s.peerTLS {
-		return s.peerCredentials()
+		return s.loadPeerCredentials()
 	}
 	if !s.tls && s.caFile == "" && s.certFile == "" && s.keyFile == "" && s.serverName == "" {
 		return insecure.NewCredentials(), nil
 	}
 	roots := x509.NewCertPool()
-	return s.config(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{"-tls_key", s.keyFile})
+	return s.newCredentials(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{"-tls_key", s.keyFile})
 }
 
 // peerCredentials returns what the flags of the Envoy rate limit service's client
 // stand for: its authorities count besides the system's.
-func (s *security) peerCredentials() (credentials.TransportCredentials, error) {
+func (s *security) loadPeerCredentials() (credentials.TransportCredentials, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
-	return s.config(roots, file{"-grpc-server-ca-file", s.peerCAFile},
+	return s.newCredentials(roots, file{"-grpc-server-ca-file", s.peerCAFile},
 		file{"-grpc-cert-file", s.peerCertFile}, file{"-grpc-key-file", s.peerKeyFile})
 }
 
@@ -73,7 +73,7 @@ type file struct{ flag, path string }
 
 // config returns credentials with the authorities of a file added to roots, which
 // are used only where there is such a file, and with a client certificate.
-func (s *security) config(roots *x509.CertPool, ca, cert, key file) (credentials.TransportCredentials, error) {
+func (s *security) newCredentials(roots *x509.CertPool, ca, cert, key file) (credentials.TransportCredentials, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName}
 	if ca.path != "" {
 		content, err := os.ReadFile(ca.path)

@@ -12,26 +12,25 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// maxNames bounds how many people's addresses a writer of events remembers.
-const maxNames = 10_000
+// maxCachedEmails is the maximum number of e-mail addresses that an eventWriter caches.
+const maxCachedEmails = 10_000
 
-// eventWriter writes audit events one by one, so that their number does not
-// matter.
+// eventWriter writes audit events one by one, so that an export of any length fits in memory.
 type eventWriter struct {
-	ctx    context.Context // of the command, whose lifetime the writer has
+	ctx    context.Context // of the command, which the writer does not outlive
 	op     *wiring.Operator
 	out    *bufio.Writer
 	format string
-	width  int // of the terminal; 0 for anything else
+	width  int // of the terminal; 0 if the output is not a terminal
 	count  int
 	emails map[auth.UserID]auth.Email
 }
 
 func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, format string) *eventWriter {
-	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: columns(w), emails: map[auth.UserID]auth.Email{}}
+	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: terminalWidth(w), emails: map[auth.UserID]auth.Email{}}
 }
 
-// event is an audit event as it is printed; the names are those of the API.
+// event is the printed form of an audit event. The JSON names are those of the API.
 type event struct {
 	ID        auth.EventID   `json:"id"`
 	Timestamp string         `json:"timestamp"`
@@ -42,25 +41,25 @@ type event struct {
 	Details   map[string]any `json:"details"`
 }
 
-// write writes one event.
-func (w *eventWriter) write(e auth.Event) error {
-	email, err := w.email(e.UserID)
+// writeEvent writes one event.
+func (w *eventWriter) writeEvent(e auth.Event) error {
+	email, err := w.findEmail(e.UserID)
 	if err != nil {
 		return err
 	}
-	line, err := w.line(event{e.ID, shown(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
+	line, err := w.formatEvent(event{e.ID, formatTime(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
 	if err != nil {
 		return err
 	}
 	w.count++
 	if _, err := w.out.WriteString(line); err != nil {
-		return fmt.Errorf("print: %w", err)
+		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
 }
 
-// line returns what stands for an event, with what precedes it.
-func (w *eventWriter) line(e event) (string, error) {
+// formatEvent returns the text of an event, with the separator or header that precedes it.
+func (w *eventWriter) formatEvent(e event) (string, error) {
 	before := ""
 	switch {
 	case w.format == "json" && w.count == 0:
@@ -69,13 +68,13 @@ func (w *eventWriter) line(e event) (string, error) {
 		before = ","
 	}
 	if w.format != "table" {
-		text, err := encode(e)
+		text, err := encodeLine(e)
 		if w.format == "json" {
 			return before + "\n  " + text, err
 		}
 		return text + "\n", err
 	}
-	details, err := encode(e.Details)
+	details, err := encodeLine(e.Details)
 	if err != nil {
 		return "", err
 	}
@@ -89,26 +88,26 @@ func (w *eventWriter) line(e event) (string, error) {
 	if !e.Success {
 		result = "failed"
 	}
-	return w.heading() + w.row(e.Timestamp, string(e.EventType), result, printable(person), printable(details)), nil
+	return w.tableHeader() + w.formatRow(e.Timestamp, string(e.EventType), result, replaceControls(person), replaceControls(details)), nil
 }
 
-// heading is what the first line of a table begins with.
-func (w *eventWriter) heading() string {
+// tableHeader returns the header line of the table, or nothing after the first row.
+func (w *eventWriter) tableHeader() string {
 	if w.count > 0 {
 		return ""
 	}
-	return w.row("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
+	return w.formatRow("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
 }
 
-// row has columns of a fixed width, since later rows are not known yet. Most
-// terminals have no room for the details beside them.
-func (w *eventWriter) row(at, kind, result, person, details string) string {
+// formatRow formats a row. The columns have a fixed width, because later rows are not known yet. On
+// most terminals the details do not fit on the same line and follow below.
+func (w *eventWriter) formatRow(at, kind, result, person, details string) string {
 	columns := fmt.Sprintf("%-24s  %-19s  %-6s  %-24s  ", at, kind, result, person)
-	return hang(columns, details, w.width) + "\n"
+	return hangText(columns, details, w.width) + "\n"
 }
 
-// close ends the output.
-func (w *eventWriter) close() error {
+// finish writes the end of the output and flushes it.
+func (w *eventWriter) finish() error {
 	end := ""
 	switch {
 	case w.format == "json" && w.count == 0:
@@ -116,20 +115,20 @@ func (w *eventWriter) close() error {
 	case w.format == "json":
 		end = "\n]\n"
 	case w.format == "table":
-		end = w.heading()
+		end = w.tableHeader()
 	}
 	_, err := w.out.WriteString(end)
 	if err == nil {
 		err = w.out.Flush()
 	}
 	if err != nil {
-		return fmt.Errorf("print: %w", err)
+		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
 }
 
-// email returns a person's address; empty where there is none.
-func (w *eventWriter) email(id auth.UserID) (auth.Email, error) {
+// findEmail returns a person's address; empty if the account does not exist.
+func (w *eventWriter) findEmail(id auth.UserID) (auth.Email, error) {
 	email, known := w.emails[id]
 	if known || id == "" {
 		return email, nil
@@ -138,18 +137,18 @@ func (w *eventWriter) email(id auth.UserID) (auth.Email, error) {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	if len(w.emails) >= maxNames {
+	if len(w.emails) >= maxCachedEmails {
 		clear(w.emails)
 	}
 	w.emails[id] = account.Email
 	return account.Email, nil
 }
 
-// encode returns JSON in one line.
-func encode(v any) (string, error) {
+// encodeLine returns a value as JSON on one line.
+func encodeLine(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return "", fmt.Errorf("print: %w", err)
+		return "", fmt.Errorf("write output: %w", err)
 	}
 	return string(text), nil
 }

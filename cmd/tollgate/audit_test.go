@@ -12,24 +12,24 @@ func TestAuditSearch(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"ada", "bob"} {
 		add := []string{"user", "add", "--email", name + "@example.com", "--name", name, "--password-stdin"}
-		if r := command(t, dir, password, add...); r.code != exitOK {
+		if r := runCommand(t, dir, password, add...); r.code != exitOK {
 			t.Fatalf("user add: %+v", r)
 		}
-		if r := command(t, dir, "", "user", "unlock", "--email", name+"@example.com"); r.code != exitOK {
+		if r := runCommand(t, dir, "", "user", "unlock", "--email", name+"@example.com"); r.code != exitOK {
 			t.Fatalf("user unlock: %+v", r)
 		}
 	}
-	if r := command(t, dir, "", "user", "lock", "--email", "ada@example.com"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "user", "lock", "--email", "ada@example.com"); r.code != exitOK {
 		t.Fatalf("user lock: %+v", r)
 	}
 	search := func(args ...string) (actions string) {
 		t.Helper()
 		var list []event
-		r := command(t, dir, "", append([]string{"audit", "search", "-o", "json"}, args...)...)
+		r := runCommand(t, dir, "", append([]string{"audit", "search", "-o", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || r.code != exitOK {
 			t.Fatalf("audit search %v: %+v, %v", args, r, err)
 		}
-		lines := command(t, dir, "", append([]string{"audit", "search", "-o", "jsonl"}, args...)...)
+		lines := runCommand(t, dir, "", append([]string{"audit", "search", "-o", "jsonl"}, args...)...)
 		for _, e := range list {
 			actions += string(e.Email[:min(1, len(e.Email))]) + "-" + e.Details["action"].(string) + " "
 			if one, err := json.Marshal(e); err != nil || !strings.Contains(lines.stdout, string(one)+"\n") {
@@ -57,15 +57,15 @@ func TestAuditSearch(t *testing.T) {
 			t.Errorf("audit search %v found %q, want %q", c.args, got, c.want)
 		}
 	}
-	r := command(t, dir, "", "audit", "search", "--email", "ada@example.com")
+	r := runCommand(t, dir, "", "audit", "search", "--email", "ada@example.com")
 	if lines := strings.Split(r.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "TIME  ") ||
 		!strings.HasSuffix(lines[1], `ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator"}`) {
 		t.Errorf("audit search: %+v", r)
 	}
-	if r := command(t, dir, "", "audit", "search", "--type", "LOGIN_ATTEMPT"); strings.Count(r.stdout, "\n") != 1 {
+	if r := runCommand(t, dir, "", "audit", "search", "--type", "LOGIN_ATTEMPT"); strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("a search without a match: %+v", r)
 	}
-	if r := command(t, dir, "", "user", "show", "--email", "ada@example.com"); !strings.Contains(r.stdout, "state           locked") {
+	if r := runCommand(t, dir, "", "user", "show", "--email", "ada@example.com"); !strings.Contains(r.stdout, "state           locked") {
 		t.Errorf("user show: %+v", r)
 	}
 }
@@ -80,12 +80,12 @@ func TestMoments(t *testing.T) {
 		"2026-01-31T10:20":          time.Date(2026, time.January, 31, 10, 20, 0, 0, time.UTC),
 		"2026-01-31T10:20:30+02:00": time.Date(2026, time.January, 31, 8, 20, 30, 0, time.UTC),
 	} {
-		if got, err := moment("--since", s, now); err != nil || !got.Equal(want) {
+		if got, err := parseTime("--since", s, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q is %v (%v), want %v", s, got, err, want)
 		}
 	}
 	f := auditFlags{since: "2026-01-31", limit: 1}
-	if q, err := f.query(now); err != nil || !q.After.Equal(time.Date(2026, time.January, 30, 23, 59, 59, 999_999_000, time.UTC)) {
+	if q, err := f.parseQuery(now); err != nil || !q.After.Equal(time.Date(2026, time.January, 30, 23, 59, 59, 999_999_000, time.UTC)) {
 		t.Errorf("since a day is after %v (%v), want its first moment in it", q.After, err)
 	}
 }
@@ -98,14 +98,14 @@ func TestCompletion(t *testing.T) {
 		"":                                {"user", "lock", "--email", ""},
 		"registry auth methods ratelimit": {"serve", "--only", ""},
 	} {
-		r := command(t, t.TempDir(), "", append([]string{"__completeNoDesc"}, line...)...)
+		r := runCommand(t, t.TempDir(), "", append([]string{"__completeNoDesc"}, line...)...)
 		offered, directive, _ := strings.Cut(r.stdout, ":")
 		if got := strings.Join(strings.Fields(offered), " "); got != want || strings.TrimSpace(directive) != "4" {
 			t.Errorf("%v offers %q with directive %q, want %q and no files", line, got, directive, want)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if r := command(t, t.TempDir(), "", "completion", shell); r.code != exitOK || !strings.Contains(r.stdout, "tollgate") {
+		if r := runCommand(t, t.TempDir(), "", "completion", shell); r.code != exitOK || !strings.Contains(r.stdout, "tollgate") {
 			t.Errorf("completion %s: code %d, %s", shell, r.code, r.stderr)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// offer tells a shell what values a flag has.
-func offer(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+// completeValues registers the values of a flag for shell completion.
+func completeValues(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 }
 
-// texts returns values of a text type as strings.
-func texts[T ~string](values []T) []string {
+// toStrings converts values of a string type.
+func toStrings[T ~string](values []T) []string {
 	all := make([]string, len(values))
 	for i, v := range values {
 		all[i] = string(v)
@@ -21,8 +21,8 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// addCompletion adds the commands that Cobra has for shells and for help, with
-// examples, and keeps shells from offering files where none is wanted.
+// addCompletion adds Cobra's help and completion commands, with examples. It turns the completion of
+// file names off for arguments and flags that are not files.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -33,7 +33,7 @@ func addCompletion(root *cobra.Command) {
 		"fish":       "  tollgate completion fish > tollgate.fish",
 		"powershell": "  tollgate completion powershell > tollgate.ps1",
 	}
-	each(root, func(c *cobra.Command) {
+	visitCommands(root, func(c *cobra.Command) {
 		if example, ok := examples[c.Name()]; ok {
 			c.Example = example
 		}
@@ -42,22 +42,21 @@ func addCompletion(root *cobra.Command) {
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if _, ok := c.GetFlagCompletionFunc(f.Name); !ok {
-				offer(c, f.Name)
+				completeValues(c, f.Name)
 			}
 		})
 	})
 }
 
-// takesFiles reads from the line of usage whether a command's arguments are
-// files.
+// takesFiles reports whether a command's arguments are files, judging by its usage line.
 func takesFiles(c *cobra.Command) bool {
 	return strings.Contains(c.Use, "FILE") || strings.Contains(c.Use, "DIR") || strings.Contains(c.Use, ".json")
 }
 
-// each visits a command and those below it.
-func each(c *cobra.Command, visit func(*cobra.Command)) {
+// visitCommands calls visit for a command and all commands below it.
+func visitCommands(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
-		each(sub, visit)
+		visitCommands(sub, visit)
 	}
 }

@@ -17,7 +17,7 @@ func newDevice(p process) *cobra.Command {
 }
 
 func newDeviceList(p process) *cobra.Command {
-	return aboutPerson(&cobra.Command{
+	return newPersonCommand(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
 		Long:    "List the devices of a person, including revoked ones, last seen first.",
@@ -48,12 +48,12 @@ func deviceTable(devices []auth.Device) table {
 	for i := range devices {
 		d := &devices[i]
 		list = append(list, row{
-			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, shown(d.FirstSeen), shown(d.LastSeen),
-			d.Type, d.Browser, d.OS, shownAddress(d.LastIPAddress),
+			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, formatTime(d.FirstSeen), formatTime(d.LastSeen),
+			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress),
 		})
 		t.rows = append(t.rows, []string{
-			string(d.ID), string(d.TrustStatus), strconv.FormatBool(d.Confirmed), strconv.FormatBool(d.Revoked), shown(d.LastSeen),
-			d.Type, d.Browser, d.OS, shownAddress(d.LastIPAddress),
+			string(d.ID), string(d.TrustStatus), strconv.FormatBool(d.Confirmed), strconv.FormatBool(d.Revoked), formatTime(d.LastSeen),
+			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress),
 		})
 	}
 	t.value = list
@@ -64,9 +64,9 @@ func newDeviceRevoke(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke --email E ID",
 		Short: "Revoke a device of a person and end its sessions",
-		Long: "Revoke a device of a person: its sessions end, on every instance within a\n" +
-			"second, and the service does not recognise it at the next login. Revoking a\n" +
-			"revoked device is a no-op.",
+		Long: "Revoke a device of a person. Its sessions end, on every instance within a\n" +
+			"second, and the service does not recognise the device at the next login.\n" +
+			"Revoking a revoked device is a no-op.",
 		Example: "  tollgate device revoke --email ada@example.com 7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -80,9 +80,9 @@ func newDeviceRevoke(p process) *cobra.Command {
 		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
 			ended, err := op.Devices.Revoke(c.Context(), a.ID, id)
 			if err != nil {
-				return notFound(err, "there is no device "+string(id))
+				return replaceNotFound(err, "there is no device "+string(id))
 			}
-			return o.print(p.stdout, table{
+			return o.printResult(p.stdout, table{
 				header: []string{"REVOKED", "SESSIONS ENDED"},
 				rows:   [][]string{{string(id), strconv.Itoa(ended)}},
 				value:  map[string]any{"id": id, "sessionsInvalidated": ended},

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// grantPage is how many grants are read at once.
+// grantPage is the number of grants that one query reads.
 const grantPage = 500
 
 func newGrant(p process) *cobra.Command {
@@ -19,19 +19,19 @@ func newGrant(p process) *cobra.Command {
 	return c
 }
 
-// grantFlags are the flags that name one grant.
+// grantFlags are the flags that identify one grant.
 type grantFlags struct{ email, action, resource string }
 
-func (f *grantFlags) add(c *cobra.Command) {
+func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
-	c.Flags().StringVar(&f.action, "action", "", "publish or edit")
-	c.Flags().StringVar(&f.resource, "resource", "", "server name, a prefix ending in *, or *")
-	required(c, "email", "action", "resource")
-	offer(c, "action", "publish", "edit")
+	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish or edit")
+	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *")
+	requireFlags(c, "email", "action", "resource")
+	completeValues(c, "action", "publish", "edit")
 }
 
-// resolve returns the grant that the flags name.
-func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
+// resolveGrant returns the grant that the flags identify.
+func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
 	action, err := registry.ParseAction(f.action)
 	if err != nil {
 		return registry.Grant{}, err
@@ -44,7 +44,7 @@ func (f *grantFlags) resolve(c *cobra.Command, op *wiring.Operator) (registry.Gr
 	return registry.Grant{Holder: holder, Action: action, Pattern: pattern}, err
 }
 
-// holderOf returns the holder of the grants of the person with an e-mail address.
+// holderOf returns the grant holder with an e-mail address.
 func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.Holder, error) {
 	email, err := auth.ParseEmail(address)
 	if err != nil {
@@ -52,7 +52,7 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 	}
 	account, err := op.Accounts.ByEmail(c.Context(), email)
 	if err != nil {
-		return "", notFound(err, "there is no user "+string(email))
+		return "", replaceNotFound(err, "there is no user "+string(email))
 	}
 	return registry.Holder(account.ID), nil
 }
@@ -65,12 +65,12 @@ func newGrantAdd(p process) *cobra.Command {
 
 func newGrantRemove(p process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return notFound(op.GrantChanges.Remove(c.Context(), g), "there is no such grant")
+		return replaceNotFound(op.GrantChanges.Remove(c.Context(), g), "the person does not have this grant")
 	})
 }
 
-// newGrantChange returns the command that does something to the one grant that
-// its flags name, and prints it.
+// newGrantChange returns a command that calls do with the grant that its flags identify, and prints
+// the grant.
 func newGrantChange(p process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
@@ -80,10 +80,10 @@ func newGrantChange(p process, use, short string, do func(*cobra.Command, *wirin
 		Args:    cobra.NoArgs,
 	}
 	o := addOutput(c)
-	f.add(c)
+	f.addTo(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			g, err := f.resolve(c, op)
+			g, err := f.resolveGrant(c, op)
 			if err != nil {
 				return err
 			}
@@ -161,13 +161,13 @@ func printGrants(p process, o *output, op *wiring.Operator, c *cobra.Command, gr
 		list = append(list, row{email, string(g.Action), g.Pattern.String()})
 		cells = append(cells, []string{email, string(g.Action), g.Pattern.String()})
 	}
-	return o.print(p.stdout, table{header: []string{"EMAIL", "ACTION", "RESOURCE"}, rows: cells, value: list})
+	return o.printResult(p.stdout, table{header: []string{"EMAIL", "ACTION", "RESOURCE"}, rows: cells, value: list})
 }
 
-// notFound replaces a store's own sentence for what is not there.
-func notFound(err error, sentence string) error {
+// replaceNotFound replaces a not-found error by one with the given message.
+func replaceNotFound(err error, message string) error {
 	if isNotFound(err) {
-		return errors.New(sentence)
+		return errors.New(message)
 	}
 	return err
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// group completes a command that only holds others: by itself it shows its
-// help, with the first example of each; a command that it does not hold is a
-// failure, as it is of the program itself.
-func group(c *cobra.Command) {
+// showHelpByDefault completes a command that only has subcommands. Without a subcommand it shows its
+// help, with the first example of each subcommand; an unknown subcommand is an error.
+func showHelpByDefault(c *cobra.Command) {
 	var examples []string
 	for _, sub := range c.Commands() {
 		first, _, _ := strings.Cut(sub.Example, "\n")

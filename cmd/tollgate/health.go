@@ -20,55 +20,56 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 )
 
-// healthPatience is how long an answer may take when nobody says: looking at the
-// dependencies takes at most two seconds.
-const healthPatience = 5 * time.Second
+// defaultHealthTimeout is the default of --timeout. The service checks its dependencies within two
+// seconds.
+const defaultHealthTimeout = 5 * time.Second
 
-// health is one run of the command, with what its flags say.
-type health struct {
+// healthCheck contains the flags of one run of the command.
+type healthCheck struct {
 	url     string
 	caFile  string
 	timeout time.Duration
 }
 
 func newHealth(p process) *cobra.Command {
-	var h health
+	var h healthCheck
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Check whether a service is ready",
-		Long: "Check whether the service on this machine is ready. The command is meant for\n" +
-			"the health check of a container, which has no shell. It exits with 0 if the\n" +
-			"service is ready, and with 1 if it is not, does not answer in time, or is\n" +
-			"draining.\n\n" +
-			"The address is that of HOST and PORT, over TLS if TLS_CERT is set; the command\n" +
-			"does not check the certificate of the service on its own machine. --url checks\n" +
-			"another address: with a path it checks that path, without one /ready. The rate\n" +
-			"limit service alone has no API, and answers at its own address.",
+		Long: "Check whether the service on this machine is ready. Use the command as the\n" +
+			"health check of a container, whose image has no shell. It exits with 0 if the\n" +
+			"service is ready, and with 1 if it is not ready, is draining, or does not answer\n" +
+			"in time.\n\n" +
+			"By default the command calls the address in HOST and PORT, over TLS if TLS_CERT\n" +
+			"is set; it does not check the certificate of a service on its own machine. With\n" +
+			"--url it calls another address, at the path of the URL, or at /ready if the URL\n" +
+			"has no path. The rate limit service alone has no API: use --url with the address\n" +
+			"of its HTTP listener, as in the last example.",
 		Example: "  tollgate health\n" +
 			"  tollgate health --url https://tollgate.example.com --timeout 2s\n" +
 			"  tollgate health --url http://localhost:8080/healthcheck",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&h.url, "url", "", "address to check; default: the one of the settings")
-	c.Flags().StringVar(&h.caFile, "ca-cert", "", "file of CA certificates for checking the certificate of --url; default: the system's")
-	c.Flags().DurationVar(&h.timeout, "timeout", healthPatience, "how long the response may take")
+	c.Flags().StringVar(&h.url, "url", "", "address to check; default: the address in the settings")
+	c.Flags().StringVar(&h.caFile, "ca-cert", "", "file of CA certificates that sign the certificate of --url; default: those of the system")
+	c.Flags().DurationVar(&h.timeout, "timeout", defaultHealthTimeout, "maximum time until the response")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		target, err := h.target(p)
+		target, err := h.chooseTarget(p)
 		if err != nil {
 			return err
 		}
-		if err := h.ask(c.Context(), target); err != nil {
+		if err := h.probe(c.Context(), target); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(p.stdout, target.URL.Redacted()+" is ready"); err != nil {
-			return fmt.Errorf("print: %w", err)
+			return fmt.Errorf("write output: %w", err)
 		}
 		return nil
 	}
 	return c
 }
 
-func (h health) ask(ctx context.Context, t healthprobe.Target) error {
+func (h healthCheck) probe(ctx context.Context, t healthprobe.Target) error {
 	limited, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	err := healthprobe.Ask(limited, t)
@@ -78,27 +79,27 @@ func (h health) ask(ctx context.Context, t healthprobe.Target) error {
 	return err
 }
 
-func (h health) target(p process) (healthprobe.Target, error) {
+func (h healthCheck) chooseTarget(p process) (healthprobe.Target, error) {
 	switch {
 	case h.timeout <= 0:
 		return healthprobe.Target{}, fmt.Errorf("--timeout: %v is not positive", h.timeout)
 	case h.url != "":
-		return h.other()
+		return h.flagTarget()
 	case h.caFile != "":
-		return healthprobe.Target{}, errors.New("--ca-cert is for the address of --url, which is missing")
+		return healthprobe.Target{}, errors.New("--ca-cert needs --url")
 	}
 	s, err := readSettings(p)
 	if err != nil {
 		return healthprobe.Target{}, err
 	}
-	return own(s.REST)
+	return localTarget(s.REST)
 }
 
-// other is the service that the flags name.
-func (h health) other() (healthprobe.Target, error) {
-	u, err := tollgateclient.ParseURL(h.url, true) // nothing secret is sent
+// flagTarget returns the service at the address of --url.
+func (h healthCheck) flagTarget() (healthprobe.Target, error) {
+	u, err := tollgateclient.ParseURL(h.url, true) // the request contains no secret
 	if err != nil {
-		return healthprobe.Target{}, fmt.Errorf("--url: %s", sentence(err))
+		return healthprobe.Target{}, fmt.Errorf("--url: %s", errorSentence(err))
 	}
 	if u.Path == "" {
 		u.Path = "/ready"
@@ -111,16 +112,16 @@ func (h health) other() (healthprobe.Target, error) {
 		}
 		t.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
 		if !t.TLS.RootCAs.AppendCertsFromPEM(content) {
-			return t, fmt.Errorf("--ca-cert: there is no certificate in PEM form in %s", h.caFile)
+			return t, fmt.Errorf("--ca-cert: %s contains no certificate in PEM form", h.caFile)
 		}
 	}
 	return t, nil
 }
 
-// own is the service that has these settings, on this machine.
-func own(c rest.Config) (healthprobe.Target, error) {
+// localTarget returns the service on this machine that runs with the settings.
+func localTarget(c rest.Config) (healthprobe.Target, error) {
 	if c.Port == 0 {
-		return healthprobe.Target{}, errors.New("PORT is 0, so that only the service knows its port: name it by --url")
+		return healthprobe.Target{}, errors.New("PORT is 0, so the port of the service is not known: give its address with --url")
 	}
 	t := healthprobe.Target{URL: &url.URL{Scheme: "http", Path: "/ready"}}
 	host := c.Host
@@ -133,7 +134,7 @@ func own(c rest.Config) (healthprobe.Target, error) {
 	t.URL.Host = net.JoinHostPort(host, strconv.Itoa(c.Port))
 	if c.TLS.Cert != "" {
 		t.URL.Scheme = "https"
-		// Its certificate is made out to the name that others know it by. Nobody is between us and it, and what is sent is no secret.
+		// The certificate is for the public name of the service. The connection stays on this machine and carries no secret.
 		t.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // #nosec G402 -- see above
 	}
 	return t, nil

@@ -25,12 +25,12 @@ func TestHealthAddress(t *testing.T) {
 		"http://localhost:4/ready":     {Host: "localhost", Port: 4},
 		"https://127.0.0.1:443/ready":  {Port: 443, TLS: rest.TLSConfig{Cert: "tls.crt"}},
 	} {
-		got, err := own(c)
+		got, err := localTarget(c)
 		if err != nil || got.URL.String() != want || (got.TLS != nil) != (c.TLS.Cert != "") {
 			t.Errorf("%+v: %v (%v), want %s", c, got.URL, err, want)
 		}
 	}
-	if _, err := own(rest.Config{Host: "0.0.0.0"}); err == nil || !strings.Contains(err.Error(), "--url") {
+	if _, err := localTarget(rest.Config{Host: "0.0.0.0"}); err == nil || !strings.Contains(err.Error(), "--url") {
 		t.Errorf("an unknown port: %v", err)
 	}
 }

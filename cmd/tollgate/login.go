@@ -16,10 +16,10 @@ import (
 const mfaTries = 3
 
 // login is one run of the command, with what its flags say.
-type login struct {
+type loginRun struct {
 	*publisher
 
-	address      address
+	address      serviceAddress
 	email        string
 	fromStdin    bool
 	mfaCode      string
@@ -29,7 +29,7 @@ type login struct {
 }
 
 func newLogin(p process) *cobra.Command {
-	var l login
+	var l loginRun
 	c := &cobra.Command{
 		Use:   "login",
 		Short: "Sign in at a service, to publish there",
@@ -56,7 +56,7 @@ func newLogin(p process) *cobra.Command {
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for later logins")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
-		if err := l.check(); err != nil {
+		if err := l.checkFlags(); err != nil {
 			return err
 		}
 		var err error
@@ -69,7 +69,7 @@ func newLogin(p process) *cobra.Command {
 }
 
 // check refuses flags that do not go together.
-func (l *login) check() error {
+func (l *loginRun) checkFlags() error {
 	if l.method == "" {
 		return nil
 	}
@@ -82,31 +82,31 @@ func (l *login) check() error {
 	return nil
 }
 
-func (l *login) run(ctx context.Context, o *output) error {
+func (l *loginRun) run(ctx context.Context, o *output) error {
 	who, level, err := l.signIn(ctx)
 	if err != nil {
 		return err
 	}
-	if raised, err := l.raise(ctx, who, level); err != nil {
+	if raised, err := l.raiseTrust(ctx, who, level); err != nil {
 		return err
 	} else if raised != "" {
 		level = raised
 	}
 	if l.trustMachine {
-		if err := who.Trust(ctx); err != nil {
+		if err := who.TrustMachine(ctx); err != nil {
 			return err
 		}
 	}
-	return o.print(l.stdout, table{
+	return o.printResult(l.stdout, table{
 		header: []string{"SERVICE", "EMAIL", "TRUST", "GOOD FOR"},
-		rows:   [][]string{{who.Client().URL(), who.Email(), level, goodFor(level)}},
+		rows:   [][]string{{who.Client().URL(), who.Email(), level, allowedUse(level)}},
 		value:  map[string]string{"url": who.Client().URL(), "email": who.Email(), "trustLevel": level},
 	})
 }
 
 // goodFor returns what a session of a trust level may do, by the default settings of a service
 // (contract ).
-func goodFor(level string) string {
+func allowedUse(level string) string {
 	switch level {
 	case auth.FullTrust.String():
 		return "publishing, and all else"
@@ -117,16 +117,16 @@ func goodFor(level string) string {
 }
 
 // signIn makes a session, unless the code of a step-up is all that was given: that belongs to the session there is.
-func (l *login) signIn(ctx context.Context) (*account.Account, string, error) {
+func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error) {
 	if l.code != "" && l.method == "" {
-		who, err := l.account(l.address)
+		who, err := l.lastAccount(l.address)
 		return who, "", err
 	}
-	who, err := l.askWho(ctx)
+	who, err := l.choosePerson(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	password, err := l.password(ctx)
+	password, err := l.enterPassword(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -136,68 +136,68 @@ func (l *login) signIn(ctx context.Context) (*account.Account, string, error) {
 	}
 	session, err := who.Client().Login(ctx, who.Email(), password, machine)
 	if err == nil && session.MFAUser != "" {
-		session, err = l.secondStep(ctx, who, session.MFAUser, machine)
+		session, err = l.verifyMFA(ctx, who, session.MFAUser, machine)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	return who, session.TrustLevel, who.Keep(ctx, session, l.address.insecure)
+	return who, session.TrustLevel, who.KeepSession(ctx, session, l.address.insecure)
 }
 
 // askWho returns the person who signs in.
-func (l *login) askWho(ctx context.Context) (*account.Account, error) {
-	l.address = l.address.fill(l.last)
+func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
+	l.address = l.address.withLastSignIn(l.last)
 	if l.email == "" && l.address.url == l.last.URL {
 		l.email = l.last.Email
 	}
-	if err := l.complete(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
+	if err := l.promptIfEmpty(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
 		return nil, err
 	}
 	if _, err := tollgateclient.ParseURL(l.address.url, l.address.insecure); err != nil { // before anything else is asked
 		return nil, err
 	}
-	if err := l.complete(ctx, &l.email, "E-mail: ", "--email"); err != nil {
+	if err := l.promptIfEmpty(ctx, &l.email, "E-mail: ", "--email"); err != nil {
 		return nil, err
 	}
 	email, err := auth.ParseEmail(l.email)
 	if err != nil {
 		return nil, err
 	}
-	return l.person(l.address, string(email))
+	return l.newAccount(l.address, string(email))
 }
 
 // complete asks for a value that is not there.
-func (l *login) complete(ctx context.Context, value *string, prompt, flag string) (err error) {
+func (l *loginRun) promptIfEmpty(ctx context.Context, value *string, prompt, flag string) (err error) {
 	switch {
 	case *value != "":
-	case !l.interactive():
+	case !l.isInteractive():
 		return errors.New(flag + " is missing")
 	default:
-		*value, err = l.line(ctx, prompt)
+		*value, err = l.readLine(ctx, prompt)
 	}
 	return err
 }
 
-func (l *login) password(ctx context.Context) (string, error) {
+func (l *loginRun) enterPassword(ctx context.Context) (string, error) {
 	switch {
 	case l.fromStdin:
-		return passwordLine(ctx, l.process)
-	case !l.interactive():
+		return readPasswordLine(ctx, l.process)
+	case !l.isInteractive():
 		return "", errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
-	return l.secret(ctx, "Password: ")
+	return l.readSecret(ctx, "Password: ")
 }
 
 // secondStep answers the question for a second factor.
-func (l *login) secondStep(ctx context.Context, who *account.Account, user string, m tollgateclient.Machine) (tollgateclient.SignedIn, error) {
+func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user string, m tollgateclient.Machine) (tollgateclient.SignedIn, error) {
 	if l.mfaCode != "" {
 		return who.Client().VerifyMFA(ctx, user, l.mfaCode, m)
 	}
-	if !l.interactive() {
-		return tollgateclient.SignedIn{}, &account.SignInNeeded{Why: "your account has a second factor: give its code with --mfa-code"}
+	if !l.isInteractive() {
+		return tollgateclient.SignedIn{}, &account.SignInNeeded{Reason: "your account has a second factor: give its code with --mfa-code"}
 	}
 	for tries := mfaTries; ; {
-		code, err := l.line(ctx, "Code of the authenticator: ")
+		code, err := l.readLine(ctx, "Code of the authenticator: ")
 		if err != nil {
 			return tollgateclient.SignedIn{}, err
 		}
@@ -205,20 +205,20 @@ func (l *login) secondStep(ctx context.Context, who *account.Account, user strin
 		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidMFA) {
 			return session, err
 		}
-		l.say("%s", sentence(err))
+		l.printNote("%s", errorSentence(err))
 	}
 }
 
 // raise makes the step-up that was asked for, or that the person at the terminal wants, and returns the new level;
 // empty when there was none.
-func (l *login) raise(ctx context.Context, who *account.Account, level string) (string, error) {
+func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level string) (string, error) {
 	if l.method == "" && l.code != "" {
 		return who.FinishStepUp(ctx, l.code)
 	}
-	if l.method == "" && l.interactive() && (level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
-		l.say("Signed in at %s: %s.", level, goodFor(level))
+	if l.method == "" && l.isInteractive() && (level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
+		l.printNote("Signed in at %s: %s.", level, allowedUse(level))
 		var err error
-		if l.method, err = l.askMethod(ctx); err != nil {
+		if l.method, err = l.promptMethod(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -230,18 +230,18 @@ func (l *login) raise(ctx context.Context, who *account.Account, level string) (
 			return "", err
 		}
 		return who.FinishStepUp(ctx, l.code)
-	case l.interactive():
+	case l.isInteractive():
 		return l.stepUp(ctx, who, l.method)
 	}
-	return "", l.begin(ctx, who)
+	return "", l.beginStepUp(ctx, who)
 }
 
 // begin begins a step-up whose code another command brings.
-func (l *login) begin(ctx context.Context, who *account.Account) error {
+func (l *loginRun) beginStepUp(ctx context.Context, who *account.Account) error {
 	if _, err := who.BeginStepUp(ctx, string(stepUpMethods()[l.method])); err != nil {
 		return err
 	}
-	return &account.SignInNeeded{Why: "you are signed in, and the step-up waits for its code by " + l.method + ": bring it with 'tollgate login --code CODE'"}
+	return &account.SignInNeeded{Reason: "you are signed in, and the step-up waits for its code by " + l.method + ": bring it with 'tollgate login --code CODE'"}
 }
 
 func newLogout(p process) *cobra.Command {
@@ -257,23 +257,23 @@ func newLogout(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			who, err := u.account(address{})
+			who, err := u.lastAccount(serviceAddress{})
 			if err != nil {
 				return err
 			}
 			if err := who.SignOut(c.Context()); err != nil {
-				return told(err)
+				return explainSignOut(err)
 			}
-			u.say("Signed out of %s.", who.Client().URL())
+			u.printNote("Signed out of %s.", who.Client().URL())
 			return nil
 		},
 	}
 }
 
 // told says what became of a session that could not be ended at the service.
-func told(err error) error {
+func explainSignOut(err error) error {
 	if fault.Is(err, fault.Unavailable) {
-		return errors.New("the tokens are forgotten here, but the session lives on at the service: " + sentence(err))
+		return errors.New("the tokens are forgotten here, but the session lives on at the service: " + errorSentence(err))
 	}
 	return err
 }

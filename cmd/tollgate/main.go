@@ -22,7 +22,7 @@ var version, revision string
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	code := run(ctx, process{
-		args: arguments(os.Args), environ: os.Environ(),
+		args: commandArguments(os.Args), environ: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	})
 	stop()
@@ -35,7 +35,7 @@ const ratelimitName = "ratelimit"
 // arguments returns the arguments of a command line. A program that is called
 // ratelimit, such as by the link /bin/ratelimit in the image, is the command
 // 'tollgate ratelimit'.
-func arguments(line []string) []string {
+func commandArguments(line []string) []string {
 	if len(line) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func run(ctx context.Context, p process) int {
 		err = errInterrupted
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", sentence(err)) // nowhere left to report to
+		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", errorSentence(err)) // nowhere left to report to
 		return exitCode(err)
 	}
 	return exitOK
@@ -88,7 +88,7 @@ func buildVersion() string {
 }
 
 // build says which program this is, for the metrics of the service.
-func build() prometheus.Build {
+func buildInfo() prometheus.Build {
 	return prometheus.Build{Version: buildVersion(), Revision: buildRevision()}
 }
 

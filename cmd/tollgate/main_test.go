@@ -25,7 +25,7 @@ type result struct {
 }
 
 // command runs the program with records of its own.
-func command(t *testing.T, dir, stdin string, args ...string) result {
+func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), process{
@@ -35,10 +35,10 @@ func command(t *testing.T, dir, stdin string, args ...string) result {
 }
 
 // migrated returns a folder with a database.
-func migrated(t *testing.T) string {
+func newDatabase(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if r := command(t, dir, "", "migrate"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "migrate"); r.code != exitOK {
 		t.Fatalf("migrate: %+v", r)
 	}
 	return dir
@@ -49,59 +49,59 @@ const password = "Correct-Horse-7-Battery"
 func TestUsersAndGrants(t *testing.T) {
 	dir := t.TempDir()
 	add := []string{"user", "add", "--email", " Ada@Example.com ", "--name", "Ada", "--password-stdin", "--output", "json"}
-	r := command(t, dir, password, add...)
+	r := runCommand(t, dir, password, add...)
 	var user struct{ ID, Email, Name string }
 	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != exitOK || user.Email != "ada@example.com" {
 		t.Fatalf("user add: %+v, %v", r, err)
 	}
-	if r := command(t, dir, password, add...); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+	if r := runCommand(t, dir, password, add...); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("a second account of one address: %+v", r)
 	}
 	grant := []string{"--email", "ada@example.com", "--action", "publish", "--resource", "com.example/*"}
-	if r := command(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != exitOK {
+	if r := runCommand(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != exitOK {
 		t.Errorf("grant add: %+v", r)
 	}
-	r = command(t, dir, "", "grant", "list", "-o", "json")
+	r = runCommand(t, dir, "", "grant", "list", "-o", "json")
 	var grants []struct{ Email, Action, Resource string }
 	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Resource != "com.example/*" {
 		t.Errorf("grant list: %+v, %v", r, err)
 	}
-	wantGrantsOfOne(t, dir)
-	if r := command(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
+	checkGrantsOfOne(t, dir)
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
-	if r := command(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "no such grant") {
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "no such grant") {
 		t.Errorf("grant remove again: %+v", r)
 	}
-	if r := command(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
+	if r := runCommand(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
 		t.Errorf("no grants are listed as %q", r.stdout)
 	}
 }
 
 // wantGrantsOfOne wants grant list --email to show the grants of that person only.
 // Ada has one grant.
-func wantGrantsOfOne(t *testing.T, dir string) {
+func checkGrantsOfOne(t *testing.T, dir string) {
 	t.Helper()
-	if r := command(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {
 		t.Fatalf("user add: %+v", r)
 	}
-	if r := command(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
 		t.Fatalf("grant add: %+v", r)
 	}
-	r := command(t, dir, "", "grant", "list", "--email", "BOB@example.com", "-o", "json")
+	r := runCommand(t, dir, "", "grant", "list", "--email", "BOB@example.com", "-o", "json")
 	var grants []struct{ Email, Action, Resource string }
 	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Email != "bob@example.com" || grants[0].Resource != "*" {
 		t.Errorf("grant list --email: %+v, %v", r, err)
 	}
-	if r := command(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("grant list of nobody: %+v", r)
 	}
 	for _, email := range []string{"", "no address"} {
-		if r := command(t, dir, "", "grant", "list", "--email", email); r.code == exitOK {
+		if r := runCommand(t, dir, "", "grant", "list", "--email", email); r.code == exitOK {
 			t.Errorf("grant list --email %q: %+v", email, r)
 		}
 	}
-	if r := command(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
 }
@@ -109,7 +109,7 @@ func wantGrantsOfOne(t *testing.T, dir string) {
 func TestUserChanges(t *testing.T) {
 	dir := t.TempDir()
 	email := []string{"--email", "ada@example.com", "-o", "json"}
-	if r := command(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != exitOK {
+	if r := runCommand(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != exitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	for _, c := range []struct {
@@ -125,30 +125,30 @@ func TestUserChanges(t *testing.T) {
 		{"Another-Horse-8-Battery", []string{"set-password", "--password-stdin"}, `"email": "ada@example.com"`},
 	} {
 		args := append(append([]string{"user"}, c.args...), email...)
-		if r := command(t, dir, c.stdin, args...); r.code != exitOK || !strings.Contains(r.stdout, c.shows) {
+		if r := runCommand(t, dir, c.stdin, args...); r.code != exitOK || !strings.Contains(r.stdout, c.shows) {
 			t.Errorf("%v: %+v", args, r)
 		}
 		args = append(append([]string{"user"}, c.args...), "--email", "none@example.com")
-		if r := command(t, dir, c.stdin, args...); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+		if r := runCommand(t, dir, c.stdin, args...); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
-	if r := command(t, dir, "", "user", "list"); !strings.Contains(r.stdout, "ada@example.com  Ada   active  +441632960961") {
+	if r := runCommand(t, dir, "", "user", "list"); !strings.Contains(r.stdout, "ada@example.com  Ada   active  +441632960961") {
 		t.Errorf("user list: %+v", r)
 	}
 }
 
 func TestUserMFA(t *testing.T) {
 	dir := t.TempDir()
-	if r := command(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != exitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != exitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	mfa := func(args ...string) result {
-		return command(t, dir, "", append([]string{"user"}, append(args, "--email", "ada@example.com")...)...)
+		return runCommand(t, dir, "", append([]string{"user"}, append(args, "--email", "ada@example.com")...)...)
 	}
 	listed := func(state string) {
 		t.Helper()
-		if r := command(t, dir, "", "user", "list", "-o", "json"); !strings.Contains(r.stdout, `"mfa": "`+state+`"`) {
+		if r := runCommand(t, dir, "", "user", "list", "-o", "json"); !strings.Contains(r.stdout, `"mfa": "`+state+`"`) {
 			t.Errorf("user list: %+v, want %s", r, state)
 		}
 	}
@@ -190,7 +190,7 @@ func TestUserMFA(t *testing.T) {
 		t.Errorf("disable-mfa: %+v", r)
 	}
 	listed("none")
-	if r := command(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("enrol nobody: %+v", r)
 	}
 }
@@ -199,7 +199,7 @@ const noID = "00000000-0000-4000-8000-000000000000"
 
 // TestWrongUse wants one sentence that names what is wrong.
 func TestWrongUse(t *testing.T) {
-	dir := migrated(t)
+	dir := newDatabase(t)
 	for _, c := range []struct {
 		stdin string
 		args  []string
@@ -257,7 +257,7 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"serve", "--only", "nonsense"}, "nonsense"},
 		{"", []string{"ratelimit", "check", dir + "/none"}, dir + "/none"},
 	} {
-		r := command(t, dir, c.stdin, c.args...)
+		r := runCommand(t, dir, c.stdin, c.args...)
 		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v, want one sentence with %q", c.args, r, c.names)
 		}
@@ -287,7 +287,7 @@ func TestInterrupted(t *testing.T) {
 			})
 			var stderr bytes.Buffer
 			code := run(ctx, process{
-				args: args, environ: []string{"DATA_DIR=" + migrated(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
+				args: args, environ: []string{"DATA_DIR=" + newDatabase(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
 				stdin: waits, stdout: io.Discard, stderr: &stderr,
 			})
 			if told := stderr.String(); code != exitFailed || !strings.Contains(told, "tollgate: interrupted") || strings.Count(told, "\n") != 1 {
@@ -305,28 +305,28 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func TestFullDisk(t *testing.T) {
 	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + migrated(t)}, stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
+		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + newDatabase(t)}, stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr})
 		if told := stderr.String(); code != exitFailed || strings.Count(told, syscall.ENOSPC.Error()) != 1 {
 			t.Errorf("%v: exit code %d, %q", args, code, told)
 		}
 	}
 }
 
-type full struct{}
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestMigrateAndSettings(t *testing.T) {
 	dir := t.TempDir()
-	first := command(t, dir, "", "migrate")
+	first := runCommand(t, dir, "", "migrate")
 	if first.code != exitOK || !strings.Contains(first.stdout, "0001_registry") {
 		t.Errorf("migrate: %+v", first)
 	}
-	if again := command(t, dir, "", "migrate", "-o", "json"); strings.TrimSpace(again.stdout) != "[]" {
+	if again := runCommand(t, dir, "", "migrate", "-o", "json"); strings.TrimSpace(again.stdout) != "[]" {
 		t.Errorf("migrate again: %+v", again)
 	}
 	var steps []struct{ Name, State, AppliedAt string }
-	r := command(t, dir, "", "migrate", "status", "-o", "json")
+	r := runCommand(t, dir, "", "migrate", "status", "-o", "json")
 	if err := json.Unmarshal([]byte(r.stdout), &steps); err != nil || len(steps) < 7 || steps[0].State != "applied" || steps[0].AppliedAt == "" {
 		t.Errorf("migrate status: %+v, %v", r, err)
 	}
@@ -334,10 +334,10 @@ func TestMigrateAndSettings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(empty, "tollgate.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, empty, "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
+	if r := runCommand(t, empty, "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
 		t.Errorf("migrate status of an empty database: %+v", r)
 	}
-	if r := command(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
+	if r := runCommand(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
 		t.Errorf("settings do not show DATA_DIR: %+v", r)
 	}
 }
@@ -391,7 +391,7 @@ func TestUnwritableFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := command(t, filepath.Join(file, "data"), "", "grant", "list")
+	r := runCommand(t, filepath.Join(file, "data"), "", "grant", "list")
 	if r.code != exitFailed || !strings.Contains(r.stderr, file) || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("a folder below a file: %+v", r)
 	}

@@ -37,7 +37,7 @@ func newMethodsList(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.print(p.stdout, methodTable(all))
+			return o.printResult(p.stdout, methodTable(all))
 		})
 	}
 	return c
@@ -59,7 +59,7 @@ func newMethodsAdd(p process) *cobra.Command {
 	c.Flags().StringVar(&m.Path, "path", "", "template, for example /parking/{lot}.{format}")
 	addService(c, &m.ServiceID, &m.ServiceName)
 	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; repeat the flag for each parameter")
-	required(c, "id", "path", "service-id", "service")
+	requireFlags(c, "id", "path", "service-id", "service")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		checked, err := catalogue.NewMethod(m)
 		if err != nil {
@@ -69,7 +69,7 @@ func newMethodsAdd(p process) *cobra.Command {
 			if err := op.MethodChanges.Add(c.Context(), checked); err != nil {
 				return err
 			}
-			return o.print(p.stdout, methodTable([]catalogue.Method{checked}))
+			return o.printResult(p.stdout, methodTable([]catalogue.Method{checked}))
 		})
 	}
 	return c
@@ -92,7 +92,7 @@ func newMethodsRemove(p process) *cobra.Command {
 				return fmt.Errorf("ID %q is not a whole number", args[0])
 			}
 			return withOperator(c, p, func(op *wiring.Operator) error {
-				return notFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
+				return replaceNotFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
 			})
 		},
 	}
@@ -127,13 +127,13 @@ func newMethodsImport(p process) *cobra.Command {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s", args[0], sentence(err))
+			return fmt.Errorf("%s: %s", args[0], errorSentence(err))
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			if err := op.MethodChanges.Import(c.Context(), methods, replace); err != nil {
 				return err
 			}
-			return o.print(p.stdout, methodTable(methods))
+			return o.printResult(p.stdout, methodTable(methods))
 		})
 	}
 	return c
@@ -141,7 +141,7 @@ func newMethodsImport(p process) *cobra.Command {
 
 func readMethods(ctx context.Context, p process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {
 	if path == "-" {
-		return methodfile.Read(p.input(ctx), d)
+		return methodfile.Read(p.openStdin(ctx), d)
 	}
 	f, err := os.Open(path) // #nosec G304 -- the operator names the file
 	if err != nil {

@@ -11,44 +11,44 @@ import (
 )
 
 func TestMethods(t *testing.T) {
-	dir := migrated(t)
-	before := command(t, dir, "", "methods", "list", "-o", "json")
+	dir := newDatabase(t)
+	before := runCommand(t, dir, "", "methods", "list", "-o", "json")
 	var listed []map[string]any
 	if err := json.Unmarshal([]byte(before.stdout), &listed); err != nil || len(listed) != 35 {
 		t.Fatalf("methods list: %d methods, %v", len(listed), err)
 	}
 	add := []string{"methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking"}
-	if r := command(t, dir, "", append(add, "--parameter", "lot", "--parameter", "format")...); r.code != exitOK || !strings.Contains(r.stdout, "/parking/{lot}.{format}  parking  5           lot format") {
+	if r := runCommand(t, dir, "", append(add, "--parameter", "lot", "--parameter", "format")...); r.code != exitOK || !strings.Contains(r.stdout, "/parking/{lot}.{format}  parking  5           lot format") {
 		t.Errorf("methods add: %+v", r)
 	}
-	if r := command(t, dir, "", add...); r.code != exitFailed || !strings.Contains(r.stderr, "another method") {
+	if r := runCommand(t, dir, "", add...); r.code != exitFailed || !strings.Contains(r.stderr, "another method") {
 		t.Errorf("methods add again: %+v", r)
 	}
-	if r := command(t, dir, "", "methods", "remove", "7"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "methods", "remove", "7"); r.code != exitOK {
 		t.Errorf("methods remove: %+v", r)
 	}
-	if r := command(t, dir, "", "methods", "remove", "7"); r.code != exitFailed || !strings.Contains(r.stderr, "there is no method 7") {
+	if r := runCommand(t, dir, "", "methods", "remove", "7"); r.code != exitFailed || !strings.Contains(r.stderr, "there is no method 7") {
 		t.Errorf("methods remove again: %+v", r)
 	}
 	file := filepath.Join(dir, "openapi.yaml")
 	if err := os.WriteFile(file, []byte("openapi: 3.1.0\npaths:\n  /pets: {}\n  /pets/{id}: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, dir, "", "methods", "import", "--replace", "--first-id", "1", "--service-id", "1", "--service", "pets", file); r.code != exitOK || strings.Count(r.stdout, "pets") != 4 {
+	if r := runCommand(t, dir, "", "methods", "import", "--replace", "--first-id", "1", "--service-id", "1", "--service", "pets", file); r.code != exitOK || strings.Count(r.stdout, "pets") != 4 {
 		t.Errorf("methods import of an OpenAPI document: %+v", r)
 	}
-	if r := command(t, dir, before.stdout, "methods", "import", "--replace", "-"); r.code != exitOK {
+	if r := runCommand(t, dir, before.stdout, "methods", "import", "--replace", "-"); r.code != exitOK {
 		t.Errorf("methods import of what was listed: %+v", r)
 	}
-	if after := command(t, dir, "", "methods", "list", "-o", "json"); after.stdout != before.stdout {
+	if after := runCommand(t, dir, "", "methods", "list", "-o", "json"); after.stdout != before.stdout {
 		t.Errorf("after the import of what was listed, listed is %s", after.stdout)
 	}
-	wantMethodsTold(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
+	checkMethodEvents(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
 }
 
 // wantMethodsTold wants the audit log to have these changes of methods, by an operator and in
 // nobody's own log; those of the first methods are left out.
-func wantMethodsTold(t *testing.T, dir string, want ...string) {
+func checkMethodEvents(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var events []struct {
 		UserID  string
@@ -57,7 +57,7 @@ func wantMethodsTold(t *testing.T, dir string, want ...string) {
 			MethodID                     int
 		}
 	}
-	r := command(t, dir, "", "audit", "search", "--type", "METHODS_CHANGE", "--limit", "0", "-o", "json")
+	r := runCommand(t, dir, "", "audit", "search", "--type", "METHODS_CHANGE", "--limit", "0", "-o", "json")
 	if err := json.Unmarshal([]byte(r.stdout), &events); err != nil {
 		t.Fatalf("%+v: %v", r, err)
 	}
@@ -76,7 +76,7 @@ func wantMethodsTold(t *testing.T, dir string, want ...string) {
 }
 
 func TestWrongMethods(t *testing.T) {
-	dir := migrated(t)
+	dir := newDatabase(t)
 	add := func(path string) []string {
 		return []string{"methods", "add", "--id", "7", "--path", path, "--service-id", "5", "--service", "s"}
 	}
@@ -94,7 +94,7 @@ func TestWrongMethods(t *testing.T) {
 		{`{"openapi":"3.1.0","paths":{"/a":{}}}`, []string{"methods", "import", "-"}, "x-method-id"},
 		{`[{"method_id":1}]`, []string{"methods", "import", "-"}, "method 1 of the list"},
 	} {
-		r := command(t, dir, c.stdin, c.args...)
+		r := runCommand(t, dir, c.stdin, c.args...)
 		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 			t.Errorf("%v: %+v, want one sentence with %q", c.args, r, c.names)
 		}

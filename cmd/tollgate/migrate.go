@@ -31,7 +31,7 @@ func newMigrate(p process) *cobra.Command {
 		for _, name := range applied {
 			rows = append(rows, []string{name})
 		}
-		return o.print(p.stdout, table{header: []string{"APPLIED"}, rows: rows, value: append([]string{}, applied...)})
+		return o.printResult(p.stdout, table{header: []string{"APPLIED"}, rows: rows, value: append([]string{}, applied...)})
 	}
 	c.AddCommand(newMigrateStatus(p))
 	return c
@@ -56,7 +56,7 @@ func newMigrateStatus(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return o.print(p.stdout, migrationTable(steps))
+		return o.printResult(p.stdout, migrationTable(steps))
 	}
 	return c
 }
@@ -74,8 +74,8 @@ func migrationTable(steps []relational.Step) table {
 		if s.AppliedAt.IsZero() {
 			state = "pending"
 		}
-		list = append(list, row{s.Name, state, shown(s.AppliedAt)})
-		t.rows = append(t.rows, []string{s.Name, state, shown(s.AppliedAt)})
+		list = append(list, row{s.Name, state, formatTime(s.AppliedAt)})
+		t.rows = append(t.rows, []string{s.Name, state, formatTime(s.AppliedAt)})
 	}
 	t.value = list
 	return t

@@ -16,14 +16,14 @@ import (
 // withOperator opens the records of the service, which may run meanwhile, for
 // one command.
 func withOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
-	return operate(c, p, wiring.OpenOperator, do)
+	return runOperator(c, p, wiring.OpenOperator, do)
 }
 
 // withNewOperator is withOperator for a command that an installation may begin
 // with: records that are missing are made, which is told in case the command was
 // meant for others.
-func withNewOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
-	return operate(c, p, func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
+func withCreatedOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
+	return runOperator(c, p, func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
 		missing := wiring.Missing(s)
 		op, cleanup, err := wiring.MakeOperator(ctx, s, log)
 		if err == nil && missing {
@@ -36,7 +36,7 @@ func withNewOperator(c *cobra.Command, p process, do func(*wiring.Operator) erro
 // opener opens the records of an operator.
 type opener func(context.Context, settings.Settings, *logrus.Entry) (*wiring.Operator, func(), error)
 
-func operate(c *cobra.Command, p process, open opener, do func(*wiring.Operator) error) error {
+func runOperator(c *cobra.Command, p process, open opener, do func(*wiring.Operator) error) error {
 	s, err := readSettings(p)
 	if err != nil {
 		return err
@@ -60,9 +60,9 @@ func isNotFound(err error) bool { return fault.Is(err, fault.NotFound) }
 
 // offerForce names the flag that overwrites a file, where that is all that a
 // command failed for.
-func offerForce(err error) error {
+func suggestForce(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fmt.Errorf("%s: --force overwrites it", strings.TrimSuffix(sentence(err), ", and is not overwritten"))
+		return fmt.Errorf("%s: --force overwrites it", strings.TrimSuffix(errorSentence(err), ", and is not overwritten"))
 	}
 	return err
 }

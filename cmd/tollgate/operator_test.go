@@ -19,7 +19,7 @@ func TestNoDatabase(t *testing.T) {
 		{"registry", "export"}, {"backup", filepath.Join(t.TempDir(), "backup.db")},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		r := command(t, dir, "", args...)
+		r := runCommand(t, dir, "", args...)
 		if r.code != exitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
 			!strings.Contains(r.stderr, "there is no database "+filepath.Join(dir, sqlite.File)+": DATA_DIR") {
 			t.Errorf("%v: %+v", args, r)
@@ -33,7 +33,7 @@ func TestNoDatabase(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		for i, told := range []string{"There was no database in " + dir + " (DATA_DIR)", ""} {
-			r := command(t, dir, password, args...)
+			r := runCommand(t, dir, password, args...)
 			if first := i == 0; first && r.code != exitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, told) {
 				t.Errorf("%v, time %d: %+v", args, i+1, r)
 			}
@@ -44,28 +44,28 @@ func TestNoDatabase(t *testing.T) {
 // TestFilesAreNotLost wants no command to overwrite a file unasked, and none to
 // put anything in the place of the database.
 func TestFilesAreNotLost(t *testing.T) {
-	dir := migrated(t)
+	dir := newDatabase(t)
 	for _, write := range [][]string{{"registry", "export"}, {"backup"}} {
 		file := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := command(t, dir, "", append(write, file)...)
+		r := runCommand(t, dir, "", append(write, file)...)
 		kept, err := os.ReadFile(file)
 		if r.code != exitFailed || !strings.Contains(r.stderr, file+" is there already: --force overwrites it\n") || err != nil || string(kept) != "precious" {
 			t.Errorf("%v: %+v, the file holds %q (%v)", write, r, kept, err)
 		}
-		r = command(t, dir, "", append(write, "--force", file)...)
+		r = runCommand(t, dir, "", append(write, "--force", file)...)
 		if kept, err = os.ReadFile(file); r.code != exitOK || err != nil || string(kept) == "precious" {
 			t.Errorf("%v --force: %+v, the file holds %q (%v)", write, r, kept, err)
 		}
 		nowhere := filepath.Join(file, "in", "it")
-		if r := command(t, dir, "", append(write, nowhere)...); r.code != exitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
+		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != exitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
 			t.Errorf("%v to nowhere: %+v", write, r)
 		}
 	}
 	own := filepath.Join(dir, sqlite.File)
-	if r := command(t, dir, "", "backup", "--force", own); r.code != exitFailed || !strings.Contains(r.stderr, own+" is the database itself") {
+	if r := runCommand(t, dir, "", "backup", "--force", own); r.code != exitFailed || !strings.Contains(r.stderr, own+" is the database itself") {
 		t.Errorf("a backup onto the database: %+v", r)
 	}
 }
@@ -87,11 +87,11 @@ func TestJudgeAll(t *testing.T) {
 	for want, n := range map[string][2]int{
 		"the document is not valid": {1, 1}, "1 of 2 documents is not valid": {1, 2}, "2 of 2 documents are not valid": {2, 2},
 	} {
-		if err := judgeAll(n[0], n[1]); err == nil || err.Error() != want {
+		if err := countInvalid(n[0], n[1]); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %q", n, err, want)
 		}
 	}
-	if err := judgeAll(0, 1); err != nil {
+	if err := countInvalid(0, 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,22 +16,22 @@ import (
 
 // output is how a command prints what it found.
 type output struct {
-	format string
-	forms  []string // that there are
+	format  string
+	formats []string // that there are
 }
 
 // addOutput adds the --output flag to a command that prints a table or JSON.
 func addOutput(c *cobra.Command) *output {
-	return addForms(c, "output format: table or json", "table", "json")
+	return addFormats(c, "output format: table or json", "table", "json")
 }
 
 // addForms adds the --output flag with the forms that a command prints, the
 // default first. Another form is refused before the command does its work.
-func addForms(c *cobra.Command, usage string, forms ...string) *output {
-	o := &output{forms: forms}
+func addFormats(c *cobra.Command, usage string, forms ...string) *output {
+	o := &output{formats: forms}
 	c.Flags().StringVarP(&o.format, "output", "o", forms[0], usage)
-	offer(c, "output", forms...)
-	c.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	completeValues(c, "output", forms...)
+	c.PreRunE = func(*cobra.Command, []string) error { return o.checkFormat() }
 	return o
 }
 
@@ -43,15 +43,15 @@ type table struct {
 }
 
 // check refuses a form that there is not.
-func (o *output) check() error {
-	if !slices.Contains(o.forms, o.format) {
-		return fmt.Errorf("--output: unknown format %q; supported: %s", o.format, strings.Join(o.forms, ", "))
+func (o *output) checkFormat() error {
+	if !slices.Contains(o.formats, o.format) {
+		return fmt.Errorf("--output: unknown format %q; supported: %s", o.format, strings.Join(o.formats, ", "))
 	}
 	return nil
 }
 
 // print writes a table in the form that the operator asked for.
-func (o *output) print(w io.Writer, t table) error {
+func (o *output) printResult(w io.Writer, t table) error {
 	if o.format != "json" {
 		return printTable(w, t)
 	}
@@ -65,7 +65,7 @@ func (o *output) print(w io.Writer, t table) error {
 }
 
 // count writes a number with the word for one or for any other number of things.
-func count(n int, one, many string) string {
+func formatCount(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -74,7 +74,7 @@ func count(n int, one, many string) string {
 
 // shown writes a time for people and for programs, as the API does; empty for
 // the zero time.
-func shown(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -82,7 +82,7 @@ func shown(t time.Time) string {
 }
 
 // shownAddress writes an address; empty when it is not known.
-func shownAddress(a netip.Addr) string {
+func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
@@ -91,7 +91,7 @@ func shownAddress(a netip.Addr) string {
 
 // printable keeps what strangers wrote from steering a terminal or leaving its
 // cell.
-func printable(s string) string {
+func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

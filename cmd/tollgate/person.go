@@ -10,7 +10,7 @@ import (
 )
 
 // aboutPerson has a command print what it finds about one person.
-func aboutPerson(c *cobra.Command, p process, find func(context.Context, *wiring.Operator, auth.Account) (table, error)) *cobra.Command {
+func newPersonCommand(c *cobra.Command, p process, find func(context.Context, *wiring.Operator, auth.Account) (table, error)) *cobra.Command {
 	email := addEmail(c)
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -19,7 +19,7 @@ func aboutPerson(c *cobra.Command, p process, find func(context.Context, *wiring
 			if err != nil {
 				return err
 			}
-			return o.print(p.stdout, found)
+			return o.printResult(p.stdout, found)
 		})
 	}
 	return c
@@ -34,7 +34,7 @@ func withPerson(c *cobra.Command, p process, email string, do func(*wiring.Opera
 	return withOperator(c, p, func(op *wiring.Operator) error {
 		account, err := op.People.ByEmail(c.Context(), address)
 		if err != nil {
-			return notFound(err, "there is no user "+string(address))
+			return replaceNotFound(err, "there is no user "+string(address))
 		}
 		return do(op, account)
 	})

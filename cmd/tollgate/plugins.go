@@ -43,7 +43,7 @@ func newPlugins(p process) *cobra.Command {
 			list = append(list, row{f.Name, f.Kind, f.Version, string(f.State), f.Restarts, f.LastError})
 			rows = append(rows, []string{f.Name, f.Kind, f.Version, string(f.State), strconv.Itoa(f.Restarts), f.LastError})
 		}
-		return o.print(p.stdout, table{
+		return o.printResult(p.stdout, table{
 			header: []string{"NAME", "KIND", "VERSION", "STATE", "RESTARTS", "LAST ERROR"}, rows: rows, value: list,
 		})
 	}

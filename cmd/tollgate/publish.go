@@ -33,14 +33,14 @@ func newPublish(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		d, err := u.open(c.Context(), *a, args[0])
+		d, err := u.openSubmission(c.Context(), *a, args[0])
 		if err != nil {
 			return err
 		}
 		if onlyValidate {
-			return d.validate(c.Context(), o)
+			return d.runValidate(c.Context(), o)
 		}
-		return d.publish(c.Context(), o)
+		return d.runPublish(c.Context(), o)
 	}
 	return c
 }
@@ -54,8 +54,8 @@ type submission struct {
 	text []byte
 }
 
-func (u *publisher) open(ctx context.Context, a address, file string) (submission, error) {
-	who, err := u.account(a)
+func (u *publisher) openSubmission(ctx context.Context, a serviceAddress, file string) (submission, error) {
+	who, err := u.lastAccount(a)
 	if err != nil {
 		return submission{}, err
 	}
@@ -70,40 +70,40 @@ func (u *publisher) open(ctx context.Context, a address, file string) (submissio
 }
 
 // check asks the service what it thinks of the document.
-func (s submission) check(ctx context.Context) (verdict, error) {
+func (s submission) checkDocument(ctx context.Context) (verdict, error) {
 	found, err := s.who.Client().Validate(ctx, s.text)
 	v := verdict{File: s.file, Valid: found.Valid, Issues: []finding{}}
 	for _, i := range found.Issues {
 		v.Issues = append(v.Issues, finding(i))
 	}
-	return v, about(documentOf(s.file), err)
+	return v, nameSubject(describeDocument(s.file), err)
 }
 
 // documentOf names the document of a file.
-func documentOf(file string) string {
+func describeDocument(file string) string {
 	if file == exportfile.Stdin {
 		return "the document on standard input"
 	}
 	return file
 }
 
-func (s submission) validate(ctx context.Context, o *output) error {
-	v, err := s.check(ctx)
+func (s submission) runValidate(ctx context.Context, o *output) error {
+	v, err := s.checkDocument(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.print(s.stdout, verdictTable([]verdict{v})); err != nil {
+	if err := o.printResult(s.stdout, verdictTable([]verdict{v})); err != nil {
 		return err
 	}
-	return v.err()
+	return v.invalidError()
 }
 
 // err is what a document fails with that breaks a rule.
-func (v verdict) err() error {
+func (v verdict) invalidError() error {
 	if v.Valid {
 		return nil
 	}
-	return errors.New(documentOf(v.File) + " is not valid")
+	return errors.New(describeDocument(v.File) + " is not valid")
 }
 
 // published is what a publication has made.
@@ -116,26 +116,26 @@ type published struct {
 	Warnings    []finding `json:"warnings"`
 }
 
-func (s submission) publish(ctx context.Context, o *output) error {
-	v, err := s.check(ctx)
+func (s submission) runPublish(ctx context.Context, o *output) error {
+	v, err := s.checkDocument(ctx)
 	if err != nil {
 		return err
 	}
 	for _, i := range v.Issues {
-		s.say("%s: %s %s", i.Severity, printable(i.Path), printable(i.Message))
+		s.printNote("%s: %s %s", i.Severity, replaceControls(i.Path), replaceControls(i.Message))
 	}
-	if err := v.err(); err != nil {
+	if err := v.invalidError(); err != nil {
 		return fmt.Errorf("nothing is published: %w", err)
 	}
 	var r tollgateclient.Record
-	err = s.as(ctx, s.who, func(ctx context.Context, token string) (err error) {
+	err = s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {
 		r, err = s.who.Client().Publish(ctx, token, s.text)
 		return err
 	})
 	if err != nil {
-		return about(documentOf(s.file), err)
+		return nameSubject(describeDocument(s.file), err)
 	}
-	return o.print(s.stdout, table{
+	return o.printResult(s.stdout, table{
 		header: []string{"SERVER", "VERSION", "LATEST", "STATUS", "PUBLISHED"},
 		rows:   [][]string{{r.Name, r.Version, yesNo(r.IsLatest), r.Status, r.PublishedAt}},
 		value:  published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues},

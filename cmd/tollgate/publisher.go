@@ -21,21 +21,21 @@ const credentialsVariable = "TOLLGATE_CREDENTIALS"
 // publisher is one run of a command that calls a service as a person who publishes there.
 type publisher struct {
 	process
-	*dialogue
+	*prompter
 
 	file *credentialfile.File
 	last credentialfile.SignIn // the last sign-in; empty before the first
 }
 
 func newPublisher(p process) (*publisher, error) {
-	path := variable(p.environ, credentialsVariable)
+	path := lookupVariable(p.environ, credentialsVariable)
 	if path == "" {
 		var err error
 		if path, err = credentialfile.DefaultPath(); err != nil {
 			return nil, err
 		}
 	}
-	u := &publisher{process: p, dialogue: newDialogue(p), file: credentialfile.New(path)}
+	u := &publisher{process: p, prompter: newPrompter(p), file: credentialfile.New(path)}
 	contents, err := u.file.Read()
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func newPublisher(p process) (*publisher, error) {
 }
 
 // variable returns a variable of the environment; empty when it is not set.
-func variable(environ []string, name string) string {
+func lookupVariable(environ []string, name string) string {
 	value := ""
 	for _, entry := range environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -58,21 +58,21 @@ func variable(environ []string, name string) string {
 }
 
 // address is which service a command calls.
-type address struct {
+type serviceAddress struct {
 	url      string
 	insecure bool
 }
 
 // addAddress adds the flags for it to a command.
-func addAddress(c *cobra.Command) *address {
-	a := &address{}
+func addAddress(c *cobra.Command) *serviceAddress {
+	a := &serviceAddress{}
 	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: the one of the last sign-in")
 	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, where anybody on the network path can read everything")
 	return a
 }
 
 // fill takes from the last sign-in what the flags leave open.
-func (a address) fill(last credentialfile.SignIn) address {
+func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddress {
 	if a.url == "" {
 		a.url = last.URL
 	}
@@ -81,16 +81,16 @@ func (a address) fill(last credentialfile.SignIn) address {
 }
 
 // account returns the person of the last sign-in at a service.
-func (u *publisher) account(a address) (*account.Account, error) {
-	a = a.fill(u.last)
+func (u *publisher) lastAccount(a serviceAddress) (*account.Account, error) {
+	a = a.withLastSignIn(u.last)
 	if a.url == "" {
-		return nil, &account.SignInNeeded{Why: "you are not signed in, and no --url names a service: sign in with 'tollgate login'"}
+		return nil, &account.SignInNeeded{Reason: "you are not signed in, and no --url names a service: sign in with 'tollgate login'"}
 	}
-	return u.person(a, u.last.Email)
+	return u.newAccount(a, u.last.Email)
 }
 
 // person returns somebody at a service.
-func (u *publisher) person(a address, email string) (*account.Account, error) {
+func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account, error) {
 	client, err := tollgateclient.New(tollgateclient.Config{
 		URL: a.url, InsecureHTTP: a.insecure,
 		UserAgent: fmt.Sprintf("tollgate/%s (%s; %s)", buildVersion(), runtime.GOOS, runtime.GOARCH),
@@ -102,21 +102,21 @@ func (u *publisher) person(a address, email string) (*account.Account, error) {
 }
 
 // as calls as a person, and where the session's trust is too low for it asks for a step-up and calls again.
-func (u *publisher) as(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
+func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
 		return err
 	}
-	if !u.interactive() {
-		return &account.SignInNeeded{Why: sentence(err) + ": sign in with 'tollgate login --step-up email'"}
+	if !u.isInteractive() {
+		return &account.SignInNeeded{Reason: errorSentence(err) + ": sign in with 'tollgate login --step-up email'"}
 	}
-	u.say("%s", sentence(err))
-	method, askErr := u.askMethod(ctx)
+	u.printNote("%s", errorSentence(err))
+	method, askErr := u.promptMethod(ctx)
 	if askErr != nil {
 		return askErr
 	}
 	if method == stepUpNone {
-		return &account.SignInNeeded{Why: sentence(err)}
+		return &account.SignInNeeded{Reason: errorSentence(err)}
 	}
 	if _, err := u.stepUp(ctx, who, method); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (u *publisher) as(ctx context.Context, who *account.Account, call func(ctx 
 
 // about has a refusal name what it speaks of, where its sentence does not: the service knows from the path or the body
 // what is meant, and the person may have given it a while ago, in a script.
-func about(what string, err error) error {
+func nameSubject(what string, err error) error {
 	f, ok := fault.As(err)
 	if !ok || strings.Contains(f.Message, what) {
 		return err

@@ -61,10 +61,10 @@ func newRatelimitCheck(p process) *cobra.Command {
 			domains = append(domains, row{string(d)})
 			rows = append(rows, []string{string(d)})
 		}
-		if err := o.print(p.stdout, table{header: []string{"DOMAIN"}, rows: rows, value: domains}); err != nil {
+		if err := o.printResult(p.stdout, table{header: []string{"DOMAIN"}, rows: rows, value: domains}); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(p.stderr, "%s, nothing wrong\n", count(set.RuleCount(), "rule", "rules")) // the exit code says it too
+		_, _ = fmt.Fprintf(p.stderr, "%s, nothing wrong\n", formatCount(set.RuleCount(), "rule", "rules")) // the exit code says it too
 		return nil
 	}
 	return c

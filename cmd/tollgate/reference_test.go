@@ -52,17 +52,17 @@ This page contains the output of ^tollgate help^ for every command. Settings of 
 
 // marked puts the marks of code in, which a Go literal of several lines cannot
 // hold.
-func marked(text string) string { return strings.ReplaceAll(text, "^", "`") }
+func withBackquotes(text string) string { return strings.ReplaceAll(text, "^", "`") }
 
 func commandReference() string {
 	var b strings.Builder
-	b.WriteString(marked(commandsHead))
-	each(newRoot(process{}), func(c *cobra.Command) { writeCommand(&b, c) })
+	b.WriteString(withBackquotes(commandsHead))
+	visitCommands(newRoot(process{}), func(c *cobra.Command) { writeCommand(&b, c) })
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 func writeCommand(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "%s %s\n\n%s.\n\n", strings.Repeat("#", 2+min(depth(c), 1)), c.CommandPath(), strings.TrimRight(c.Short, "."))
+	fmt.Fprintf(b, "%s %s\n\n%s.\n\n", strings.Repeat("#", 2+min(commandDepth(c), 1)), c.CommandPath(), strings.TrimRight(c.Short, "."))
 	if c.HasSubCommands() {
 		for _, sub := range c.Commands() {
 			path := sub.CommandPath()
@@ -70,7 +70,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 		}
 		b.WriteString("\n")
 	}
-	if holdsOthersOnly(c) {
+	if isGroup(c) {
 		return
 	}
 	fmt.Fprintf(b, "```text\n%s\n", c.UseLine())
@@ -85,15 +85,15 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 
 // holdsOthersOnly tells of a command that shows its help and no more, about
 // which there is nothing to say that the commands that it holds do not.
-func holdsOthersOnly(c *cobra.Command) bool {
+func isGroup(c *cobra.Command) bool {
 	return c.HasSubCommands() && c.Long == ""
 }
 
-func depth(c *cobra.Command) int {
+func commandDepth(c *cobra.Command) int {
 	if !c.HasParent() {
 		return 0
 	}
-	return 1 + depth(c.Parent())
+	return 1 + commandDepth(c.Parent())
 }
 
 const settingsHead = `# Settings
@@ -117,7 +117,7 @@ func settingReference(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	b.WriteString(marked(settingsHead))
+	b.WriteString(withBackquotes(settingsHead))
 	for _, v := range vars {
 		if v.Part == "" {
 			t.Errorf("%s is of no part: give its group a part in wiring/settings", v.Name)
@@ -133,19 +133,19 @@ func settingReference(t *testing.T) string {
 			if v.Secret {
 				form += "; secret"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, code(v.Default), form, cell(v.Meaning))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, formatCode(v.Default), form, escapeCell(v.Meaning))
 		}
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func code(s string) string {
+func formatCode(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "`" + cell(s) + "`"
+	return "`" + escapeCell(s) + "`"
 }
 
 // cell keeps a text within its cell.
-func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+func escapeCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

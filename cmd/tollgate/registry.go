@@ -56,7 +56,7 @@ func newRegistryValidate(p process) *cobra.Command {
 		verdicts := make([]verdict, 0, len(names))
 		bad := 0
 		for _, name := range names {
-			v := validate(c.Context(), p, name)
+			v := validateFile(c.Context(), p, name)
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
@@ -65,16 +65,16 @@ func newRegistryValidate(p process) *cobra.Command {
 			}
 			verdicts = append(verdicts, v)
 		}
-		if err := o.print(p.stdout, verdictTable(verdicts)); err != nil {
+		if err := o.printResult(p.stdout, verdictTable(verdicts)); err != nil {
 			return err
 		}
-		return judgeAll(bad, len(names))
+		return countInvalid(bad, len(names))
 	}
 	return c
 }
 
 // judgeAll is what a check of many documents fails with, of which some are bad.
-func judgeAll(bad, all int) error {
+func countInvalid(bad, all int) error {
 	switch {
 	case bad == 0:
 		return nil
@@ -99,16 +99,16 @@ func verdictTable(verdicts []verdict) table {
 	return t
 }
 
-func validate(ctx context.Context, p process, name string) verdict {
+func validateFile(ctx context.Context, p process, name string) verdict {
 	v := verdict{File: name, Valid: true, Issues: []finding{}}
 	text, err := readDocument(ctx, p, name)
 	if err != nil {
-		v.refuse(err)
+		v.addReadError(err)
 		return v
 	}
 	draft, err := registry.ParseDraft(text)
 	if err != nil {
-		v.refuse(err)
+		v.addReadError(err)
 		return v
 	}
 	for _, i := range draft.Issues() {
@@ -119,15 +119,15 @@ func validate(ctx context.Context, p process, name string) verdict {
 }
 
 // refuse notes that there is no document to check.
-func (v *verdict) refuse(err error) {
+func (v *verdict) addReadError(err error) {
 	v.Valid = false
 	v.Issues = append(v.Issues, finding{
-		Type: string(registry.IssueJSON), Message: sentence(err), Severity: string(registry.SeverityError), Reference: "json",
+		Type: string(registry.IssueJSON), Message: errorSentence(err), Severity: string(registry.SeverityError), Reference: "json",
 	})
 }
 
 func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
-	in := p.input(ctx)
+	in := p.openStdin(ctx)
 	if name != exportfile.Stdin {
 		f, err := os.Open(name)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // publicMode are the permissions of an export: all of it is public.
-const publicMode = 0o644
+const exportMode = 0o644
 
 func newRegistryExport(p process) *cobra.Command {
 	c := &cobra.Command{
@@ -34,18 +34,18 @@ func newRegistryExport(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			if len(args) == 0 || args[0] == exportfile.Stdin {
-				_, err := export(c, op, p.stdout)
+				_, err := exportRegistry(c, op, p.stdout)
 				return err
 			}
 			var n int
-			_, err := wholefile.Write(args[0], wholefile.Options{Mode: publicMode, Replace: *force}, func(f *os.File) (err error) {
-				n, err = export(c, op, f)
+			_, err := wholefile.Write(args[0], wholefile.Options{Mode: exportMode, Replace: *force}, func(f *os.File) (err error) {
+				n, err = exportRegistry(c, op, f)
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("export: %w", offerForce(err))
+				return fmt.Errorf("export: %w", suggestForce(err))
 			}
-			return o.print(p.stdout, table{
+			return o.printResult(p.stdout, table{
 				header: []string{"FILE", "VERSIONS"},
 				rows:   [][]string{{args[0], strconv.Itoa(n)}},
 				value:  map[string]any{"file": args[0], "versions": n},
@@ -55,7 +55,7 @@ func newRegistryExport(p process) *cobra.Command {
 	return c
 }
 
-func export(c *cobra.Command, op *wiring.Operator, out io.Writer) (int, error) {
+func exportRegistry(c *cobra.Command, op *wiring.Operator, out io.Writer) (int, error) {
 	w := exportfile.NewWriter(out)
 	n, err := op.Transfer.Export(c.Context(), w.Write)
 	if err != nil {

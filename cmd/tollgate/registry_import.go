@@ -15,7 +15,7 @@ import (
 )
 
 // maxTold is the most records that the end of an import names one by one.
-const maxTold = 10_000
+const maxImportLines = 10_000
 
 func newRegistryImport(p process) *cobra.Command {
 	var lenient, strict bool
@@ -51,44 +51,44 @@ func newRegistryImport(p process) *cobra.Command {
 	c.Flags().BoolVar(&lenient, "lenient", false, "also import documents that break rules")
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 if any record was refused")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		src, err := exportfile.Open(args[0], p.input(c.Context()))
+		src, err := exportfile.Open(args[0], p.openStdin(c.Context()))
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 		defer func() { _ = src.Close() }() // it was only read
-		return withNewOperator(c, p, func(op *wiring.Operator) error {
-			i := &imported{bar: newBar(p.stderr, src)}
+		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
+			i := &importReport{bar: newProgressBar(p.stderr, src)}
 			counts, err := op.Transfer.Import(c.Context(), src, transfer.Options{Lenient: lenient, Observe: i.observe})
 			i.bar.finish()
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("interrupted: imported records stay, and another run continues from there")
 			}
-			return cmp.Or(o.print(p.stdout, i.table(counts)), err, judge(counts, strict)) // one of them is told
+			return cmp.Or(o.printResult(p.stdout, i.table(counts)), err, checkImport(counts, strict)) // one of them is told
 		})
 	}
 	return c
 }
 
 // judge reports whether an import that came to its end failed.
-func judge(n transfer.Counts, strict bool) error {
+func checkImport(n transfer.Counts, strict bool) error {
 	switch {
 	case n.Broken > 0:
-		return fmt.Errorf("%s could not be read to the end", count(n.Broken, "file", "files"))
+		return fmt.Errorf("%s could not be read to the end", formatCount(n.Broken, "file", "files"))
 	case n.Refused > 0 && (strict || n.Taken+n.Skipped == 0):
-		return fmt.Errorf("%s refused", count(n.Refused, "record was", "records were"))
+		return fmt.Errorf("%s refused", formatCount(n.Refused, "record was", "records were"))
 	}
 	return nil
 }
 
 // imported gathers what an import is to tell at its end.
-type imported struct {
-	bar  *bar
-	told []telling
+type importReport struct {
+	bar  *progressBar
+	told []importLine
 	more int
 }
 
 // telling is a record that an operator is told of.
-type telling struct {
+type importLine struct {
 	Verdict string `json:"verdict"`
 	Server  string `json:"server"`
 	Version string `json:"version"`
@@ -97,18 +97,18 @@ type telling struct {
 }
 
 // observe gathers those that were refused, or differ from what is here.
-func (i *imported) observe(o transfer.Outcome) {
-	i.bar.move()
+func (i *importReport) observe(o transfer.Outcome) {
+	i.bar.update()
 	switch {
 	case o.Reason == "":
-	case len(i.told) >= maxTold:
+	case len(i.told) >= maxImportLines:
 		i.more++
 	default:
-		i.told = append(i.told, telling{string(o.Verdict), o.Name, o.Version, o.Origin, o.Reason})
+		i.told = append(i.told, importLine{string(o.Verdict), o.Name, o.Version, o.Origin, o.Reason})
 	}
 }
 
-func (i *imported) table(n transfer.Counts) table {
+func (i *importReport) table(n transfer.Counts) table {
 	t := table{header: []string{"RESULT", "RECORD", "WHY"}}
 	for _, told := range i.told {
 		server := told.Origin
@@ -125,7 +125,7 @@ func (i *imported) table(n transfer.Counts) table {
 		[]string{"refused", "in all " + strconv.Itoa(n.Refused), ""})
 	told := i.told
 	if told == nil {
-		told = []telling{}
+		told = []importLine{}
 	}
 	t.value = map[string]any{
 		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken, "records": told, "more": i.more,

@@ -45,14 +45,14 @@ func newRiskReplay(p process) *cobra.Command {
 			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
-	o := addForms(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
+	o := addFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
 	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
 		"which sessions passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
-	offer(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
+	completeValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stepUp, err := replay.ParseAssumption(assumption)
 		if err != nil {
-			return fmt.Errorf("--assume-step-up: %s", sentence(err))
+			return fmt.Errorf("--assume-step-up: %s", errorSentence(err))
 		}
 		s, err := readSettings(p)
 		if err != nil {
@@ -69,7 +69,7 @@ func newRiskReplay(p process) *cobra.Command {
 
 // replayFile writes what it has found so far also when a line is wrong.
 func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
-	in := p.input(ctx)
+	in := p.openStdin(ctx)
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -81,7 +81,7 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 	out := bufio.NewWriter(p.stdout)
 	write := loginlog.Encode(out)
 	if o.format == "table" {
-		write = scoreTable(out, columns(p.stdout))
+		write = scoreTable(out, terminalWidth(p.stdout))
 	}
 	err := loginlog.Read(ctx, in, r, write)
 	if errors.Is(err, context.Canceled) {
@@ -98,7 +98,7 @@ func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 	header := true
 	put := func(id, score, level any, why string) error {
 		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
-		if _, err := io.WriteString(w, hang(columns, why, width)+"\n"); err != nil {
+		if _, err := io.WriteString(w, hangText(columns, why, width)+"\n"); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 		return nil
@@ -110,13 +110,13 @@ func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 			}
 			header = false
 		}
-		id := printable(strings.Trim(string(l.ID), `"`))
-		return put(id, l.Score, l.Level, printable(strings.Join(why(l), "; ")))
+		id := replaceControls(strings.Trim(string(l.ID), `"`))
+		return put(id, l.Score, l.Level, replaceControls(strings.Join(listReasons(l), "; ")))
 	}
 }
 
 // why returns the reasons of the factors that have points.
-func why(l loginlog.Line) []string {
+func listReasons(l loginlog.Line) []string {
 	var list []string
 	f, r := l.Factors, l.Reasons
 	for _, factor := range []struct {

@@ -31,7 +31,7 @@ func TestRiskReplay(t *testing.T) {
 		{good, []string{"-", "--assume-step-up", "some"}, exitFailed, "", "--assume-step-up"},
 		{"", []string{filepath.Join(dir, "none.jsonl")}, exitFailed, "", "none.jsonl"},
 	} {
-		r := command(t, dir, c.stdin, append([]string{"risk", "replay"}, c.args...)...)
+		r := runCommand(t, dir, c.stdin, append([]string{"risk", "replay"}, c.args...)...)
 		if r.code != c.code || !strings.HasSuffix(r.stdout, c.out) || !strings.Contains(r.stderr, c.says) || c.says != "" && strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v", c.args, r)
 		}

@@ -38,10 +38,10 @@ func newRoot(p process) *cobra.Command {
 	addCompletion(root)
 	for _, c := range root.Commands() {
 		if !c.Runnable() {
-			group(c)
+			showHelpByDefault(c)
 		}
 	}
-	explainUse(root)
+	explainUsage(root)
 	return root
 }
 
@@ -53,7 +53,7 @@ func readSettings(p process) (settings.Settings, error) {
 // sentence returns what an operator is told of a failure: the message of a
 // fault, with its cause where that is a dependency's, in one line; the faults of
 // rate limit rules in a line each.
-func sentence(err error) string {
+func errorSentence(err error) string {
 	text := err.Error()
 	var faults ruleset.Faults
 	if errors.As(err, &faults) {

@@ -27,7 +27,7 @@ func newServe(p process) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit")
-	offer(c, "only", "registry", "auth", "methods", "ratelimit")
+	completeValues(c, "only", "registry", "auth", "methods", "ratelimit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		parts, err := wiring.ParseParts(only)
 		if err != nil {
@@ -45,9 +45,9 @@ func newServe(p process) *cobra.Command {
 // serve runs the service until the context ends, which is the first signal; a
 // second one ends the process at once.
 func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {
-	collectSeldom(p.environ)
+	relaxGarbageCollection(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)
-	service, cleanup, err := wiring.Open(ctx, s, parts, build(), log)
+	service, cleanup, err := wiring.Open(ctx, s, parts, buildInfo(), log)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}

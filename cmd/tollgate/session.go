@@ -18,7 +18,7 @@ func newSession(p process) *cobra.Command {
 }
 
 func newSessionList(p process) *cobra.Command {
-	return aboutPerson(&cobra.Command{
+	return newPersonCommand(&cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the active sessions of a person",
 		Long:    "List the active sessions of a person, newest first.",
@@ -26,11 +26,11 @@ func newSessionList(p process) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
 		list, err := op.Devices.ListSessions(ctx, a.ID)
-		return livingTable(list), err
+		return sessionTable(list), err
 	})
 }
 
-func livingTable(sessions []auth.Session) table {
+func sessionTable(sessions []auth.Session) table {
 	type row struct {
 		ID           auth.SessionID `json:"id"`
 		DeviceID     auth.DeviceID  `json:"deviceId"`
@@ -46,11 +46,11 @@ func livingTable(sessions []auth.Session) table {
 	for i := range sessions {
 		s := &sessions[i]
 		list = append(list, row{
-			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore, shown(s.CreatedAt), shown(s.LastActivity), shown(s.ExpiresAt), shownAddress(s.IPAddress),
+			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore, formatTime(s.CreatedAt), formatTime(s.LastActivity), formatTime(s.ExpiresAt), formatAddress(s.IPAddress),
 		})
 		t.rows = append(t.rows, []string{
 			string(s.ID), string(s.DeviceID), s.TrustLevel.String(), strconv.Itoa(s.RiskScore),
-			shown(s.CreatedAt), shown(s.LastActivity), shown(s.ExpiresAt), shownAddress(s.IPAddress),
+			formatTime(s.CreatedAt), formatTime(s.LastActivity), formatTime(s.ExpiresAt), formatAddress(s.IPAddress),
 		})
 	}
 	t.value = list
@@ -84,9 +84,9 @@ func newSessionEnd(p process) *cobra.Command {
 		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
 			ended, err := endSessions(c.Context(), op, a.ID, id)
 			if err != nil {
-				return notFound(err, "there is no active session "+string(id))
+				return replaceNotFound(err, "there is no active session "+string(id))
 			}
-			return o.print(p.stdout, table{
+			return o.printResult(p.stdout, table{
 				header: []string{"SESSIONS ENDED"}, rows: [][]string{{strconv.Itoa(ended)}},
 				value: map[string]any{"sessionsInvalidated": ended},
 			})

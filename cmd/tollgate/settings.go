@@ -26,7 +26,7 @@ func newSettings(p process) *cobra.Command {
 		for _, v := range vars {
 			rows = append(rows, []string{v.Name, v.Value, otherDefault(v), v.Meaning})
 		}
-		return o.print(p.stdout, table{header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, rows: rows, value: vars})
+		return o.printResult(p.stdout, table{header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, rows: rows, value: vars})
 	}
 	return c
 }

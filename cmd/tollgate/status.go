@@ -23,7 +23,7 @@ type statusRun struct {
 	out     *output
 	target  string                      // NAME or NAME@VERSION, as it was given
 	change  tollgateclient.StatusChange // Status is empty where nothing is to be changed
-	address address
+	address serviceAddress
 }
 
 func newStatus(p process) *cobra.Command {
@@ -51,14 +51,14 @@ func newStatus(p process) *cobra.Command {
 			s.target = args[0]
 			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // which no name holds
 		}
-		if err := s.check(args); err != nil {
+		if err := s.checkFlags(args); err != nil {
 			return err
 		}
 		var err error
 		if s.publisher, err = newPublisher(p); err != nil {
 			return err
 		}
-		if s.who, err = s.account(s.address); err != nil {
+		if s.who, err = s.lastAccount(s.address); err != nil {
 			return err
 		}
 		return s.run(c.Context())
@@ -67,7 +67,7 @@ func newStatus(p process) *cobra.Command {
 }
 
 // check refuses what would ask the service for something else than was meant.
-func (s *statusRun) check(args []string) error {
+func (s *statusRun) checkFlags(args []string) error {
 	switch {
 	case s.change.Status == "" && s.change.Message != "":
 		return errors.New("--message is the reason for a status: give --set too")
@@ -87,41 +87,41 @@ func (s *statusRun) check(args []string) error {
 func (s *statusRun) run(ctx context.Context) error {
 	switch {
 	case s.change.Name == "":
-		return s.service(ctx)
+		return s.showService(ctx)
 	case s.change.Status != "":
-		return s.set(ctx)
+		return s.setStatus(ctx)
 	}
-	return s.show(ctx)
+	return s.showVersions(ctx)
 }
 
 // show prints the versions of a server.
-func (s *statusRun) show(ctx context.Context) error {
+func (s *statusRun) showVersions(ctx context.Context) error {
 	client := s.who.Client()
 	if s.change.Version == "" {
-		records, err := client.Versions(ctx, s.change.Name)
+		records, err := client.ListVersions(ctx, s.change.Name)
 		if err != nil {
-			return about(s.target, err)
+			return nameSubject(s.target, err)
 		}
-		return s.out.print(s.stdout, recordTable(records))
+		return s.out.printResult(s.stdout, recordTable(records))
 	}
-	r, err := client.Version(ctx, s.change.Name, s.change.Version)
+	r, err := client.GetVersion(ctx, s.change.Name, s.change.Version)
 	if err != nil {
-		return about(s.target, err)
+		return nameSubject(s.target, err)
 	}
-	return s.out.print(s.stdout, recordTable([]tollgateclient.Record{r}))
+	return s.out.printResult(s.stdout, recordTable([]tollgateclient.Record{r}))
 }
 
 // set changes the status and prints what changed.
-func (s *statusRun) set(ctx context.Context) error {
+func (s *statusRun) setStatus(ctx context.Context) error {
 	var changed []tollgateclient.Record
-	err := s.as(ctx, s.who, func(ctx context.Context, token string) (err error) {
+	err := s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {
 		changed, err = s.who.Client().SetStatus(ctx, token, s.change)
 		return err
 	})
 	if err != nil {
-		return about(s.target, err)
+		return nameSubject(s.target, err)
 	}
-	return s.out.print(s.stdout, recordTable(changed))
+	return s.out.printResult(s.stdout, recordTable(changed))
 }
 
 func recordTable(records []tollgateclient.Record) table {
@@ -156,15 +156,15 @@ type serviceStatus struct {
 }
 
 // service prints how the service is, and who is signed in there.
-func (s *statusRun) service(ctx context.Context) error {
-	ready, err := s.who.Client().Ready(ctx)
+func (s *statusRun) showService(ctx context.Context) error {
+	ready, err := s.who.Client().GetReadiness(ctx)
 	if err != nil {
 		return err
 	}
 	now := serviceStatus{URL: s.who.Client().URL(), Status: ready.Status, Dependencies: ready.Dependencies}
 	var session tollgateclient.Session
 	err = s.who.Do(ctx, func(ctx context.Context, token string) (err error) {
-		session, err = s.who.Client().Session(ctx, token)
+		session, err = s.who.Client().GetSession(ctx, token)
 		return err
 	})
 	var nobody *account.SignInNeeded
@@ -174,7 +174,7 @@ func (s *statusRun) service(ctx context.Context) error {
 	case now.Status == "ok" && !errors.As(err, &nobody): // where it is not, the rest is no surprise
 		return err
 	}
-	if err := s.out.print(s.stdout, now.table()); err != nil {
+	if err := s.out.printResult(s.stdout, now.table()); err != nil {
 		return err
 	}
 	if now.Status != "ok" {

@@ -36,9 +36,9 @@ func checkStepUp(word string) error {
 }
 
 // askMethod asks how the code of a step-up is to come.
-func (u *publisher) askMethod(ctx context.Context) (string, error) {
+func (u *publisher) promptMethod(ctx context.Context) (string, error) {
 	for {
-		word, err := u.line(ctx, "Step up by email, sms, app or none [email]: ")
+		word, err := u.readLine(ctx, "Step up by email, sms, app or none [email]: ")
 		if err != nil {
 			return "", err
 		}
@@ -62,12 +62,12 @@ func (u *publisher) stepUp(ctx context.Context, who *account.Account, method str
 		prompt = "Code of the authenticator: "
 	}
 	for tries := challenge.AttemptsRemaining; ; {
-		code, err := u.line(ctx, prompt)
+		code, err := u.readLine(ctx, prompt)
 		if err != nil {
 			return "", err
 		}
 		if code == "" {
-			if err := u.resend(ctx, who, method, challenge.ID); err != nil {
+			if err := u.resendCode(ctx, who, method, challenge.ID); err != nil {
 				return "", err
 			}
 			continue
@@ -76,12 +76,12 @@ func (u *publisher) stepUp(ctx context.Context, who *account.Account, method str
 		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidOTP) {
 			return level, err
 		}
-		u.say("%s", sentence(err))
+		u.printNote("%s", errorSentence(err))
 	}
 }
 
 // resend has another code sent, by a method that sends any.
-func (u *publisher) resend(ctx context.Context, who *account.Account, method, challenge string) error {
+func (u *publisher) resendCode(ctx context.Context, who *account.Account, method, challenge string) error {
 	if method == stepUpApp {
 		return nil
 	}

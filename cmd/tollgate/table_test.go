@@ -61,7 +61,7 @@ MEANING  日本 of it
 `,
 	} {
 		var out bytes.Buffer
-		if err := tab.print(&out, width); err != nil || out.String() != want[1:] {
+		if err := tab.printWithin(&out, width); err != nil || out.String() != want[1:] {
 			t.Errorf("at %d columns: %v\n%s", width, err, &out)
 		}
 	}
@@ -74,16 +74,16 @@ func TestTableKeepsAll(t *testing.T) {
 		tab := table{header: slices.Repeat([]string{"TITLE"}, n)}
 		cell := rapid.StringMatching(`[a-zä/,]{0,30}( [a-zé]{0,12}){0,6}`)
 		tab.rows = rapid.SliceOfN(rapid.SliceOfN(cell, n, n), 0, 5).Draw(t, "rows")
-		width := rapid.IntRange(narrowest+len("TITLE")+gap, 200).Draw(t, "width")
+		width := rapid.IntRange(minColumnWidth+len("TITLE")+columnGap, 200).Draw(t, "width")
 		var out bytes.Buffer
-		if err := tab.print(&out, width); err != nil {
+		if err := tab.printWithin(&out, width); err != nil {
 			t.Fatal(err)
 		}
 		want := ""
 		for _, row := range tab.rows {
 			want += strings.Join(row, "")
 		}
-		if letters(out.String()) != letters(want) {
+		if sortedLetters(out.String()) != sortedLetters(want) {
 			t.Fatalf("%q is printed as\n%s", tab.rows, &out)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -95,7 +95,7 @@ func TestTableKeepsAll(t *testing.T) {
 }
 
 // letters returns what cells hold and titles do not, in order of the alphabet.
-func letters(s string) string {
+func sortedLetters(s string) string {
 	var kept []rune
 	for _, r := range s {
 		if unicode.IsLower(r) || r == '/' || r == ',' {
@@ -117,7 +117,7 @@ func TestHang(t *testing.T) {
 		{"eight     ", 32, "eight     a text of some words\n          that goes on"},
 		{"eight          ", 30, "eight\n    a text of some words that\n    goes on"},
 	} {
-		if got := hang(c.columns, "a text of some words that goes on", c.width); got != c.want {
+		if got := hangText(c.columns, "a text of some words that goes on", c.width); got != c.want {
 			t.Errorf("behind %q of %d columns: %q, want %q", c.columns, c.width, got, c.want)
 		}
 	}

@@ -11,21 +11,21 @@ import (
 )
 
 // explainUse has wrong use of all commands told in words of this program instead of Cobra's and Go's.
-func explainUse(root *cobra.Command) {
-	root.SetFlagErrorFunc(wrongValue)
-	each(root, func(c *cobra.Command) {
+func explainUsage(root *cobra.Command) {
+	root.SetFlagErrorFunc(explainFlagError)
+	visitCommands(root, func(c *cobra.Command) {
 		if c.Args != nil && !c.HasSubCommands() {
-			c.Args = explained(c.Args)
+			c.Args = explainArgs(c.Args)
 		}
 		if c.Name() == "help" {
-			c.Run, c.RunE = nil, helpOf
+			c.Run, c.RunE = nil, showHelp
 		}
 	})
 }
 
 // explained returns the check with a failure that shows how the command is used. Flags that are missing are told first, as Cobra
 // would do only afterwards.
-func explained(check cobra.PositionalArgs) cobra.PositionalArgs {
+func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		missing := missingFlags(c)
 		switch {
@@ -52,7 +52,7 @@ func missingFlags(c *cobra.Command) (names []string) {
 }
 
 // wrongValue tells of a number that is none by its flag.
-func wrongValue(_ *cobra.Command, err error) error {
+func explainFlagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) || !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
 		return err
@@ -64,7 +64,7 @@ func wrongValue(_ *cobra.Command, err error) error {
 }
 
 // helpOf shows the help of the command that the arguments name; one that there is not is a failure, as it is without help.
-func helpOf(c *cobra.Command, args []string) error {
+func showHelp(c *cobra.Command, args []string) error {
 	found, rest, err := c.Root().Find(args)
 	if err != nil {
 		return fmt.Errorf("help: %w", err)

@@ -22,7 +22,7 @@ const maxPasswordInput = 1024
 func newUser(p process) *cobra.Command {
 	c := &cobra.Command{Use: "user", Short: "Manage the people who may sign in"}
 	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
-	for _, what := range changes() {
+	for _, what := range accountChanges() {
 		c.AddCommand(newUserChange(p, what))
 	}
 	return c
@@ -46,7 +46,7 @@ func newUserAdd(p process) *cobra.Command {
 	c.Flags().StringVar(&person.Name, "name", "", "the person's name")
 	c.Flags().StringVar(&person.Phone, "phone", "", "telephone number for SMS codes, for example +441632960961")
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
-	required(c, "email", "name")
+	requireFlags(c, "email", "name")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
 		if person.Email, err = auth.ParseEmail(email); err != nil {
@@ -59,12 +59,12 @@ func newUserAdd(p process) *cobra.Command {
 		if person.Password, err = auth.NewPassword("password", password); err != nil {
 			return err
 		}
-		return withNewOperator(c, p, func(op *wiring.Operator) error {
+		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
 			a, err := op.People.Add(c.Context(), person)
 			if err != nil {
 				return err
 			}
-			return o.print(p.stdout, table{
+			return o.printResult(p.stdout, table{
 				header: []string{"ID", "EMAIL", "NAME"},
 				rows:   [][]string{{string(a.ID), string(a.Email), a.Name}},
 				value:  map[string]string{"id": string(a.ID), "email": string(a.Email), "name": a.Name},
@@ -78,17 +78,17 @@ func newUserAdd(p process) *cobra.Command {
 // the terminal.
 func readPassword(ctx context.Context, p process, fromStdin bool) (string, error) {
 	if fromStdin {
-		return passwordLine(ctx, p)
+		return readPasswordLine(ctx, p)
 	}
-	d := newDialogue(p)
-	if !d.interactive() {
+	d := newPrompter(p)
+	if !d.isInteractive() {
 		return "", errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
-	first, err := d.secret(ctx, "Password: ")
+	first, err := d.readSecret(ctx, "Password: ")
 	if err != nil {
 		return "", err
 	}
-	second, err := d.secret(ctx, "Once more: ")
+	second, err := d.readSecret(ctx, "Once more: ")
 	if err != nil {
 		return "", err
 	}
@@ -99,8 +99,8 @@ func readPassword(ctx context.Context, p process, fromStdin bool) (string, error
 }
 
 // passwordLine reads a password that is piped in: the first line.
-func passwordLine(ctx context.Context, p process) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(p.input(ctx), maxPasswordInput+1)).ReadString('\n')
+func readPasswordLine(ctx context.Context, p process) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(p.openStdin(ctx), maxPasswordInput+1)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read password: %w", err)
 	}
@@ -111,7 +111,7 @@ func passwordLine(ctx context.Context, p process) (string, error) {
 }
 
 // required marks flags that a command cannot do without.
-func required(c *cobra.Command, names ...string) {
+func requireFlags(c *cobra.Command, names ...string) {
 	for _, name := range names {
 		_ = c.MarkFlagRequired(name) // fails only for a flag that is not there
 	}

@@ -16,14 +16,14 @@ import (
 const userPage = 500
 
 // change is one thing an operator does to an account.
-type change struct {
+type accountChange struct {
 	use, short, long string
 	do               func(context.Context, *wiring.Operator, auth.Email) error
 }
 
 // changes are those that need no more than the person's address.
-func changes() []change {
-	return []change{
+func accountChanges() []accountChange {
+	return []accountChange{
 		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'user unlock'. Active sessions stay.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Lock(ctx, e) }},
 		{"unlock", "Remove the locks of a person", "Remove the lock of an operator, and locks after failed sign-ins.",
@@ -39,7 +39,7 @@ func changes() []change {
 	}
 }
 
-func newUserChange(p process, what change) *cobra.Command {
+func newUserChange(p process, what accountChange) *cobra.Command {
 	c := &cobra.Command{
 		Use:     what.use + " --email E",
 		Short:   what.short,
@@ -94,7 +94,7 @@ func newUserSetPhone(p process) *cobra.Command {
 	email := addEmail(c)
 	o := addOutput(c)
 	c.Flags().StringVar(&phone, "phone", "", "telephone number, for example +441632960961")
-	required(c, "phone")
+	requireFlags(c, "phone")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return changeUser(c, p, o, *email, func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
 			return op.People.SetPhone(ctx, e, phone)
@@ -116,7 +116,7 @@ func newUserList(p process) *cobra.Command {
 	o := addOutput(c)
 	var state string
 	c.Flags().StringVar(&state, "mfa", "", "list only people whose authenticator is in this state: active, pending or none")
-	offer(c, "mfa", mfaStates()...)
+	completeValues(c, "mfa", mfaStates()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if state != "" && !slices.Contains(mfaStates(), state) {
 			return fmt.Errorf("--mfa: %q is not active, pending or none", state)
@@ -135,7 +135,7 @@ func newUserList(p process) *cobra.Command {
 					}
 				}
 				if len(accounts) < userPage {
-					return o.print(p.stdout, usersTable(all))
+					return o.printResult(p.stdout, usersTable(all))
 				}
 				after = accounts[len(accounts)-1].Email
 			}
@@ -147,7 +147,7 @@ func newUserList(p process) *cobra.Command {
 // addEmail adds the flag that names a person.
 func addEmail(c *cobra.Command) *string {
 	email := c.Flags().String("email", "", "e-mail address of the person")
-	required(c, "email")
+	requireFlags(c, "email")
 	return email
 }
 
@@ -159,13 +159,13 @@ func changeUser(c *cobra.Command, p process, o *output, email string, do func(co
 	}
 	return withOperator(c, p, func(op *wiring.Operator) error {
 		if err := do(c.Context(), op, address); err != nil {
-			return notFound(err, "there is no user "+string(address))
+			return replaceNotFound(err, "there is no user "+string(address))
 		}
 		account, err := op.People.ByEmail(c.Context(), address)
 		if err != nil {
 			return err
 		}
-		return o.print(p.stdout, usersTable([]auth.Account{account}))
+		return o.printResult(p.stdout, usersTable([]auth.Account{account}))
 	})
 }
 
@@ -217,5 +217,5 @@ func enrolledAt(m *auth.MFA) string {
 	if mfaState(m) == mfaNone || m.Enrolment.At.IsZero() {
 		return ""
 	}
-	return shown(m.Enrolment.At)
+	return formatTime(m.Enrolment.At)
 }

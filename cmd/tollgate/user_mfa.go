@@ -35,11 +35,11 @@ func newUserEnrolMFA(p process) *cobra.Command {
 			e := enrolment{p, o, op, address}
 			var err error
 			if c.Flags().Changed("activate") {
-				err = e.activate(c.Context(), code)
+				err = e.activateSecret(c.Context(), code)
 			} else {
-				err = e.enrol(c.Context())
+				err = e.createSecret(c.Context())
 			}
-			return notFound(err, "there is no user "+string(address))
+			return replaceNotFound(err, "there is no user "+string(address))
 		})
 	}
 	return c
@@ -54,7 +54,7 @@ type enrolment struct {
 }
 
 // enrol makes a secret, shows it, and activates it where there is somebody to ask for a code.
-func (e enrolment) enrol(ctx context.Context) error {
+func (e enrolment) createSecret(ctx context.Context) error {
 	secret, err := e.op.People.EnrolMFA(ctx, e.person)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (e enrolment) enrol(ctx context.Context) error {
 	if e.out.format != "json" && isTerminal(e.stdout) {
 		qrterminal.GenerateHalfBlock(uri, qrterminal.M, e.stdout)
 	}
-	err = e.out.print(e.stdout, table{
+	err = e.out.printResult(e.stdout, table{
 		header: []string{"SECRET", "URI"},
 		rows:   [][]string{{secret.Base32(), uri}},
 		value:  map[string]string{"secret": secret.Base32(), "otpauthUri": uri},
@@ -71,20 +71,20 @@ func (e enrolment) enrol(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := newDialogue(e.process)
-	if e.out.format == "json" || !d.interactive() {
-		d.say("Logins need a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
+	d := newPrompter(e.process)
+	if e.out.format == "json" || !d.isInteractive() {
+		d.printNote("Logins need a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
 		return nil
 	}
-	code, err := d.line(ctx, "Code of the app: ")
+	code, err := d.readLine(ctx, "Code of the app: ")
 	if err != nil {
 		return err
 	}
-	return e.activate(ctx, code)
+	return e.activateSecret(ctx, code)
 }
 
 // activate makes the authenticator count, and shows the recovery codes.
-func (e enrolment) activate(ctx context.Context, code string) error {
+func (e enrolment) activateSecret(ctx context.Context, code string) error {
 	codes, err := e.op.People.ActivateMFA(ctx, e.person, auth.OTP(strings.TrimSpace(code)))
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (e enrolment) activate(ctx context.Context, code string) error {
 		plain[i] = string(one)
 		rows[i] = plain[i : i+1]
 	}
-	return e.out.print(e.stdout, table{
+	return e.out.printResult(e.stdout, table{
 		header: []string{"RECOVERY CODES"}, rows: rows, value: map[string][]string{"recoveryCodes": plain},
 	})
 }

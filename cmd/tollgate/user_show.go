@@ -12,7 +12,7 @@ import (
 )
 
 func newUserShow(p process) *cobra.Command {
-	return aboutPerson(&cobra.Command{
+	return newPersonCommand(&cobra.Command{
 		Use:   "show --email E",
 		Short: "Show one person",
 		Long: "Show one person: the state of the account, the grants, and the number of\n" +
@@ -20,20 +20,20 @@ func newUserShow(p process) *cobra.Command {
 		Example: "  tollgate user show --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (table, error) {
-		d, err := readDossier(ctx, op, a)
+		d, err := readPersonDetails(ctx, op, a)
 		return d.table(), err
 	})
 }
 
 // dossier is what there is about a person.
-type dossier struct {
+type personDetails struct {
 	account  auth.Account
 	grants   []registry.Grant
 	devices  []auth.Device
 	sessions []auth.Session
 }
 
-func readDossier(ctx context.Context, op *wiring.Operator, a auth.Account) (d dossier, err error) {
+func readPersonDetails(ctx context.Context, op *wiring.Operator, a auth.Account) (d personDetails, err error) {
 	d.account = a
 	if d.devices, err = op.Devices.ListDevices(ctx, a.ID); err != nil {
 		return d, err
@@ -45,7 +45,7 @@ func readDossier(ctx context.Context, op *wiring.Operator, a auth.Account) (d do
 	return d, err
 }
 
-func (d dossier) table() table {
+func (d personDetails) table() table {
 	type grant struct {
 		Action   registry.Action `json:"action"`
 		Resource string          `json:"resource"`
@@ -67,7 +67,7 @@ func (d dossier) table() table {
 	}
 	a := &d.account
 	value := row{
-		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery), shown(a.CreatedAt), shown(a.UpdatedAt),
+		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery), formatTime(a.CreatedAt), formatTime(a.UpdatedAt),
 		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
 	}
 	rows := [][]string{

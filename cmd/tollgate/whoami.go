@@ -23,24 +23,24 @@ func newWhoami(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		who, err := u.account(address{})
+		who, err := u.lastAccount(serviceAddress{})
 		if err != nil {
 			return err
 		}
 		var s tollgateclient.Session
 		err = who.Do(c.Context(), func(ctx context.Context, token string) (err error) {
-			s, err = who.Client().Session(ctx, token)
+			s, err = who.Client().GetSession(ctx, token)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return o.print(p.stdout, sessionTable(who.Client().URL(), who.Email(), s))
+		return o.printResult(p.stdout, whoamiTable(who.Client().URL(), who.Email(), s))
 	}
 	return c
 }
 
-func sessionTable(url, email string, s tollgateclient.Session) table {
+func whoamiTable(url, email string, s tollgateclient.Session) table {
 	return table{
 		header: []string{"SERVICE", "EMAIL", "TRUST", "SIGNED IN", "UNTIL", "USER"},
 		rows:   [][]string{{url, email, s.TrustLevel, s.CreatedAt, s.ExpiresAt, s.UserID}},

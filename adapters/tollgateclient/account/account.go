@@ -18,23 +18,23 @@ import (
 )
 
 // early is how long before its end an access token is renewed.
-const early = 30 * time.Second
+const renewBefore = 30 * time.Second
 
 // refreshTimeout bounds a renewal, which is not given up when the command is.
 const refreshTimeout = time.Minute
 
 // The reasons for a new login.
 const (
-	whyNobody   = "you are not signed in: sign in with 'tollgate login'"
-	whyEnded    = "your sign-in has ended: sign in with 'tollgate login'"
-	whyCutShort = "a renewal of your sign-in was cut short, and trying it again could end all your sessions: sign in with 'tollgate login'"
+	reasonNoSession   = "you are not signed in: sign in with 'tollgate login'"
+	reasonEnded       = "your sign-in has ended: sign in with 'tollgate login'"
+	reasonInterrupted = "a renewal of your sign-in was cut short, and trying it again could end all your sessions: sign in with 'tollgate login'"
 )
 
 // SignInNeeded is a call that only a new login can make possible.
-type SignInNeeded struct{ Why string }
+type SignInNeeded struct{ Reason string }
 
 // Error implements error.
-func (e *SignInNeeded) Error() string { return e.Why }
+func (e *SignInNeeded) Error() string { return e.Reason }
 
 // Account is a person at a service. It is safe for concurrent use.
 type Account struct {
@@ -60,11 +60,11 @@ func (a *Account) Client() *tollgateclient.Client { return a.client }
 // time it gives itself a name, which nobody can guess.
 func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	var m tollgateclient.Machine
-	err := a.file.Locked(ctx, func(h *credentialfile.Held) error {
+	err := a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
 		if h.Device.UserAgent == "" {
 			id := make([]byte, 8)
 			_, _ = rand.Read(id) // never fails
-			h.Device.UserAgent = fmt.Sprintf("%s (%s; %s; %s)", auth.CommandLine, system(runtime.GOOS), runtime.GOARCH, hex.EncodeToString(id))
+			h.Device.UserAgent = fmt.Sprintf("%s (%s; %s; %s)", auth.CommandLine, osName(runtime.GOOS), runtime.GOARCH, hex.EncodeToString(id))
 			if err := h.Save(); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 
 // system returns the word by which user agents name an operating system, so that
 // the service can tell a person which machine signed in.
-func system(goos string) string {
+func osName(goos string) string {
 	switch goos {
 	case "linux":
 		return "Linux"
@@ -94,31 +94,31 @@ func system(goos string) string {
 
 // Keep keeps the session that a login gave, and ends the one before. That one is left to run out when its access
 // token is over: to renew a session only to end it would risk the new one, should a copy of the file be in use.
-func (a *Account) Keep(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
+func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
 	var before *credentialfile.Tokens
 	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
-		before = a.tokens(*c)
+		before = a.storedTokens(*c)
 		c.SignIn = &credentialfile.SignIn{
-			URL: a.client.URL(), InsecureHTTP: insecureHTTP, Email: a.email, Tokens: kept(s.Tokens),
+			URL: a.client.URL(), InsecureHTTP: insecureHTTP, Email: a.email, Tokens: newStoredTokens(s.Tokens),
 		}
 		a.keepDevice(c, s.DeviceToken)
 	})
 	if err == nil && before != nil {
-		_ = a.end(ctx, before.Access) // it may have ended, or run out
+		_ = a.endSession(ctx, before.Access) // it may have ended, or run out
 	}
 	return err
 }
 
 // end ends the session of an access token.
-func (a *Account) end(ctx context.Context, token string) error {
-	s, err := a.client.Session(ctx, token)
+func (a *Account) endSession(ctx context.Context, token string) error {
+	s, err := a.client.GetSession(ctx, token)
 	if err != nil {
 		return err
 	}
 	return a.client.Logout(ctx, token, s.ID)
 }
 
-func kept(t tollgateclient.Tokens) *credentialfile.Tokens {
+func newStoredTokens(t tollgateclient.Tokens) *credentialfile.Tokens {
 	return &credentialfile.Tokens{Access: t.Access, Refresh: t.Refresh, ExpiresAt: time.Now().Add(t.ExpiresIn)}
 }
 
@@ -131,39 +131,39 @@ func (a *Account) keepDevice(c *credentialfile.Contents, token string) {
 // Do calls with an access token, which it renews before, or once after the service has refused it. A call may
 // therefore be made twice; the first one was then refused. The error is a SignInNeeded where there is no session.
 func (a *Account) Do(ctx context.Context, call func(ctx context.Context, token string) error) error {
-	token, err := a.token(ctx, "")
+	token, err := a.accessToken(ctx, "")
 	if err != nil {
 		return err
 	}
 	if err = call(ctx, token); !fault.Is(err, fault.Unauthenticated) {
 		return err
 	}
-	if token, err = a.token(ctx, token); err != nil {
+	if token, err = a.accessToken(ctx, token); err != nil {
 		return err
 	}
 	if err = call(ctx, token); fault.Is(err, fault.Unauthenticated) {
-		return a.forget(ctx, token)
+		return a.forgetRefused(ctx, token)
 	}
 	return err
 }
 
 // token returns an access token that is good and not the one that was refused.
-func (a *Account) token(ctx context.Context, refused string) (string, error) {
+func (a *Account) accessToken(ctx context.Context, refused string) (string, error) {
 	contents, err := a.file.Read()
 	if err != nil {
 		return "", err
 	}
-	if t := a.tokens(contents); t != nil && usable(t, refused) {
+	if t := a.storedTokens(contents); t != nil && isUsable(t, refused) {
 		return t.Access, nil
 	}
 	var token string
-	err = a.file.Locked(ctx, func(h *credentialfile.Held) error {
-		t := a.tokens(h.Contents)
+	err = a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
+		t := a.storedTokens(h.Contents)
 		switch {
 		case t == nil:
-			return &SignInNeeded{whyNobody}
-		case !usable(t, refused): // unless another command has renewed it meanwhile
-			if err := a.renew(ctx, h); err != nil {
+			return &SignInNeeded{reasonNoSession}
+		case !isUsable(t, refused): // unless another command has renewed it meanwhile
+			if err := a.renewTokens(ctx, h); err != nil {
 				return err
 			}
 		}
@@ -174,23 +174,23 @@ func (a *Account) token(ctx context.Context, refused string) (string, error) {
 }
 
 // tokens returns those of the account; nil when the file holds none, or somebody else's.
-func (a *Account) tokens(c credentialfile.Contents) *credentialfile.Tokens {
+func (a *Account) storedTokens(c credentialfile.Contents) *credentialfile.Tokens {
 	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
 		return nil
 	}
 	return c.SignIn.Tokens
 }
 
-func usable(t *credentialfile.Tokens, refused string) bool {
-	return t.Access != refused && time.Until(t.ExpiresAt) > early
+func isUsable(t *credentialfile.Tokens, refused string) bool {
+	return t.Access != refused && time.Until(t.ExpiresAt) > renewBefore
 }
 
 // renew spends the refresh token, once: that it is on its way is on disk before it goes, and what comes back is
 // before the lock is given up. A command that is interrupted meanwhile finishes this first.
-func (a *Account) renew(ctx context.Context, h *credentialfile.Held) error {
+func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile) error {
 	t := h.SignIn.Tokens
 	if t.Spending {
-		return a.drop(h, whyCutShort)
+		return a.dropTokens(h, reasonInterrupted)
 	}
 	t.Spending = true
 	if err := h.Save(); err != nil {
@@ -198,13 +198,13 @@ func (a *Account) renew(ctx context.Context, h *credentialfile.Held) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
-	fresh, err := a.client.Refresh(ctx, t.Refresh)
+	fresh, err := a.client.RefreshTokens(ctx, t.Refresh)
 	switch {
 	case err == nil:
-		h.SignIn.Tokens = kept(fresh)
+		h.SignIn.Tokens = newStoredTokens(fresh)
 		return h.Save()
 	case fault.Is(err, fault.Unauthenticated), fault.Is(err, fault.Forbidden):
-		return a.drop(h, whyEnded)
+		return a.dropTokens(h, reasonEnded)
 	case tollgateclient.NeverSent(err), fault.Is(err, fault.Exhausted): // refused before the token was looked at
 		t.Spending = false
 		return errors.Join(err, h.Save())
@@ -213,7 +213,7 @@ func (a *Account) renew(ctx context.Context, h *credentialfile.Held) error {
 }
 
 // drop forgets the tokens of a session that is no more.
-func (a *Account) drop(h *credentialfile.Held, why string) error {
+func (a *Account) dropTokens(h *credentialfile.LockedFile, why string) error {
 	h.SignIn.Tokens, h.SignIn.Challenge = nil, nil
 	if err := h.Save(); err != nil {
 		return err
@@ -222,11 +222,11 @@ func (a *Account) drop(h *credentialfile.Held, why string) error {
 }
 
 // forget is drop for a session whose newest token was refused.
-func (a *Account) forget(ctx context.Context, refused string) error {
-	return a.file.Locked(ctx, func(h *credentialfile.Held) error {
-		if t := a.tokens(h.Contents); t == nil || t.Access != refused {
-			return &SignInNeeded{whyEnded} // another command's is not touched
+func (a *Account) forgetRefused(ctx context.Context, refused string) error {
+	return a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
+		if t := a.storedTokens(h.Contents); t == nil || t.Access != refused {
+			return &SignInNeeded{reasonEnded} // another command's is not touched
 		}
-		return a.drop(h, whyEnded)
+		return a.dropTokens(h, reasonEnded)
 	})
 }

@@ -55,7 +55,7 @@ func newService(t *testing.T) *service {
 		var in struct{ ChallengeID, OTP string }
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		if in.ChallengeID != "c1" || in.OTP != "123456" {
-			refuse(w, http.StatusUnauthorized, "invalid_otp")
+			writeError(w, http.StatusUnauthorized, "invalid_otp")
 			return
 		}
 		w.Header().Set("X-Device-Token", "proof")
@@ -67,20 +67,20 @@ func newService(t *testing.T) *service {
 }
 
 // seen returns how often tokens were renewed, and whether all sessions have ended.
-func (s *service) seen() (renewals int, ended bool) {
+func (s *service) counts() (renewals int, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renewals, s.ended
 }
 
 // change changes the service between calls.
-func (s *service) change(do func()) {
+func (s *service) update(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
 }
 
-func refuse(w http.ResponseWriter, status int, code string) {
+func writeError(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{"error":%q,"message":"refused","details":{}}`, code)
 }
@@ -95,10 +95,10 @@ func (s *service) refresh(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	switch {
 	case s.ended:
-		refuse(w, http.StatusUnauthorized, "invalid_token")
+		writeError(w, http.StatusUnauthorized, "invalid_token")
 	case in.RefreshToken != fmt.Sprint("refresh", s.serial):
 		s.ended = true
-		refuse(w, http.StatusForbidden, "access_denied")
+		writeError(w, http.StatusForbidden, "access_denied")
 	default:
 		s.serial++
 		s.renewals++
@@ -110,7 +110,7 @@ func (s *service) session(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || r.Header.Get("Authorization") != fmt.Sprint("Bearer access", s.serial) {
-		refuse(w, http.StatusUnauthorized, "token_expired")
+		writeError(w, http.StatusUnauthorized, "token_expired")
 		return
 	}
 	fmt.Fprint(w, `{"id":"s1","deviceIdentity":"me"}`)
@@ -122,7 +122,7 @@ func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credent
 	file := credentialfile.New(filepath.Join(t.TempDir(), "credentials.json"))
 	a := s.account(t, file)
 	session := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left}}
-	if err := a.Keep(t.Context(), session, false); err != nil {
+	if err := a.KeepSession(t.Context(), session, false); err != nil {
 		t.Fatal(err)
 	}
 	return a, file
@@ -137,14 +137,14 @@ func (s *service) account(t *testing.T, file *credentialfile.File) *Account {
 	return New(file, c, "ada@example.com")
 }
 
-func look(ctx context.Context, a *Account) error {
+func getSession(ctx context.Context, a *Account) error {
 	return a.Do(ctx, func(ctx context.Context, token string) error {
-		_, err := a.Client().Session(ctx, token)
+		_, err := a.Client().GetSession(ctx, token)
 		return err
 	})
 }
 
-func needed(err error) bool {
+func isSignInNeeded(err error) bool {
 	var n *SignInNeeded
 	return errors.As(err, &n)
 }
@@ -157,7 +157,7 @@ func TestRenewal(t *testing.T) {
 	}{
 		"good":               {time.Hour, false, 0},
 		"over":               {0, false, 1},
-		"nearly over":        {early - time.Second, false, 1},
+		"nearly over":        {renewBefore - time.Second, false, 1},
 		"refused all alike":  {time.Hour, true, 1},
 		"over by its clocks": {-time.Hour, false, 1},
 	} {
@@ -171,11 +171,11 @@ func TestRenewal(t *testing.T) {
 				}
 			}
 			for range 3 {
-				if err := look(t.Context(), a); err != nil {
+				if err := getSession(t.Context(), a); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got, _ := s.seen(); got != c.renewals {
+			if got, _ := s.counts(); got != c.renewals {
 				t.Errorf("%d renewals, want %d", got, c.renewals)
 			}
 		})
@@ -186,14 +186,14 @@ func TestRenewal(t *testing.T) {
 // end all sessions of the person.
 func TestTwoProcesses(t *testing.T) {
 	if url := os.Getenv("ACCOUNT_TEST_URL"); url != "" {
-		lookAsProcess(t, url)
+		getSessionAsProcess(t, url)
 		return
 	}
 	s := newService(t)
 	_, file := s.signedIn(t, 0)
 	const processes = 4
 	s.expected.Add(processes)
-	s.change(func() { s.onRefresh = func(http.ResponseWriter) bool { s.expected.Wait(); return false } })
+	s.update(func() { s.onRefresh = func(http.ResponseWriter) bool { s.expected.Wait(); return false } })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -209,12 +209,12 @@ func TestTwoProcesses(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if renewals, ended := s.seen(); renewals != 1 || ended {
+	if renewals, ended := s.counts(); renewals != 1 || ended {
 		t.Errorf("%d renewals, ended %t", renewals, ended)
 	}
 }
 
-func lookAsProcess(t *testing.T, url string) {
+func getSessionAsProcess(t *testing.T, url string) {
 	t.Helper()
 	s := &service{Server: &httptest.Server{URL: url}} // the parent runs it
 	resp, err := http.Get(url + "/start")
@@ -222,7 +222,7 @@ func lookAsProcess(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if err := look(t.Context(), s.account(t, credentialfile.New(os.Getenv("ACCOUNT_TEST_FILE")))); err != nil {
+	if err := getSession(t.Context(), s.account(t, credentialfile.New(os.Getenv("ACCOUNT_TEST_FILE")))); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,13 +232,13 @@ func TestCutShort(t *testing.T) {
 	s := newService(t)
 	a, _ := s.signedIn(t, 0)
 	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) } // spent, and the answer is lost
-	if err := look(t.Context(), a); !fault.Is(err, fault.Unavailable) {
+	if err := getSession(t.Context(), a); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a lost answer: %v", err)
 	}
-	s.change(func() { s.onRefresh = nil })
+	s.update(func() { s.onRefresh = nil })
 	for range 2 {
-		err := look(t.Context(), a)
-		if _, ended := s.seen(); !needed(err) || ended {
+		err := getSession(t.Context(), a)
+		if _, ended := s.counts(); !isSignInNeeded(err) || ended {
 			t.Errorf("after a lost answer: %v, all sessions ended: %t", err, ended)
 		}
 	}
@@ -249,13 +249,13 @@ func TestTriedLater(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, 0)
 	s.onRefresh = func(w http.ResponseWriter) bool {
-		refuse(w, http.StatusTooManyRequests, "rate_limit_exceeded")
+		writeError(w, http.StatusTooManyRequests, "rate_limit_exceeded")
 		return true
 	}
-	if err := look(t.Context(), a); !fault.Is(err, fault.Exhausted) {
+	if err := getSession(t.Context(), a); !fault.Is(err, fault.Exhausted) {
 		t.Errorf("a renewal too many: %v", err)
 	}
-	s.change(func() { s.onRefresh = nil })
+	s.update(func() { s.onRefresh = nil })
 	address := s.URL
 	gone := httptest.NewServer(nil)
 	gone.Close()
@@ -266,12 +266,12 @@ func TestTriedLater(t *testing.T) {
 	}
 	move(gone.URL)
 	s.URL = gone.URL
-	if err := look(t.Context(), s.account(t, file)); !fault.Is(err, fault.Unavailable) {
+	if err := getSession(t.Context(), s.account(t, file)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("nobody there: %v", err)
 	}
 	move(address)
-	err := look(t.Context(), a)
-	if renewals, _ := s.seen(); err != nil || renewals != 1 {
+	err := getSession(t.Context(), a)
+	if renewals, _ := s.counts(); err != nil || renewals != 1 {
 		t.Errorf("later: %v, %d renewals", err, renewals)
 	}
 }
@@ -282,7 +282,7 @@ func TestInterrupted(t *testing.T) {
 	a, file := s.signedIn(t, 0)
 	ctx, interrupt := context.WithCancel(t.Context())
 	s.onRefresh = func(http.ResponseWriter) bool { interrupt(); return false }
-	if err := look(ctx, a); !errors.Is(err, context.Canceled) {
+	if err := getSession(ctx, a); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if c, err := file.Read(); err != nil || c.SignIn.Tokens.Refresh != "refresh2" || c.SignIn.Tokens.Spending {
@@ -295,7 +295,7 @@ func TestEnded(t *testing.T) {
 	a, file := s.signedIn(t, time.Hour)
 	s.ended = true
 	for range 2 {
-		if err := look(t.Context(), a); !needed(err) {
+		if err := getSession(t.Context(), a); !isSignInNeeded(err) {
 			t.Errorf("an ended session: %v", err)
 		}
 	}
@@ -313,7 +313,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := newService(t).account(t, file)
-	if err := look(t.Context(), other); !needed(err) {
+	if err := getSession(t.Context(), other); !isSignInNeeded(err) {
 		t.Errorf("at another service: %v", err)
 	}
 	m, err := other.Machine(t.Context())
@@ -349,13 +349,13 @@ func TestStepUp(t *testing.T) {
 		t.Errorf("the code again: %v", err)
 	}
 	err := a.SignOut(t.Context())
-	if _, ended := s.seen(); err != nil || !ended {
+	if _, ended := s.counts(); err != nil || !ended {
 		t.Errorf("sign out: %v, ended %t", err, ended)
 	}
 	if m, err := a.Machine(t.Context()); err != nil || m.Token != "proof" {
 		t.Errorf("signed out, the machine shows %+v, %v", m, err)
 	}
-	if err := a.SignOut(t.Context()); !needed(err) {
+	if err := a.SignOut(t.Context()); !isSignInNeeded(err) {
 		t.Errorf("sign out again: %v", err)
 	}
 }
@@ -366,17 +366,17 @@ func TestSecondLogin(t *testing.T) {
 	_, file := s.signedIn(t, time.Hour)
 	next := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour}}
 	elsewhere := newService(t)
-	if err := elsewhere.account(t, file).Keep(t.Context(), next, false); err != nil {
+	if err := elsewhere.account(t, file).KeepSession(t.Context(), next, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, ended := s.seen(); ended {
+	if _, ended := s.counts(); ended {
 		t.Error("a login at another service ends the session")
 	}
 	a, _ := s.signedIn(t, time.Hour)
-	if err := a.Keep(t.Context(), next, false); err != nil {
+	if err := a.KeepSession(t.Context(), next, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, ended := s.seen(); !ended {
+	if _, ended := s.counts(); !ended {
 		t.Error("the session before lives on")
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (a *Account) BeginStepUp(ctx context.Context, method string) (tollgateclient.Challenge, error) {
 	var c tollgateclient.Challenge
 	err := a.Do(ctx, func(ctx context.Context, token string) (err error) {
-		c, err = a.client.StepUp(ctx, token, method)
+		c, err = a.client.BeginStepUp(ctx, token, method)
 		return err
 	})
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *Account) BeginStepUp(ctx context.Context, method string) (tollgateclien
 
 func (a *Account) keepChallenge(ctx context.Context, challenge *credentialfile.Challenge) error {
 	return a.file.Update(ctx, func(c *credentialfile.Contents) {
-		if a.tokens(*c) != nil {
+		if a.storedTokens(*c) != nil {
 			c.SignIn.Challenge = challenge
 		}
 	})
@@ -36,7 +36,7 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if a.tokens(contents) == nil || contents.SignIn.Challenge == nil {
+	if a.storedTokens(contents) == nil || contents.SignIn.Challenge == nil {
 		return "", fault.New(fault.Invalid, "", "no step-up waits for a code: begin one with --step-up")
 	}
 	raised, err := a.client.VerifyStepUp(ctx, contents.SignIn.Challenge.ID, code)
@@ -44,7 +44,7 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 		return "", err
 	}
 	return raised.TrustLevel, a.file.Update(ctx, func(c *credentialfile.Contents) {
-		if a.tokens(*c) != nil {
+		if a.storedTokens(*c) != nil {
 			c.SignIn.Challenge = nil
 		}
 		a.keepDevice(c, raised.DeviceToken)
@@ -52,9 +52,9 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 }
 
 // Trust marks this machine as one that the person trusts, for logins to come.
-func (a *Account) Trust(ctx context.Context) error {
+func (a *Account) TrustMachine(ctx context.Context) error {
 	return a.Do(ctx, func(ctx context.Context, token string) error {
-		s, err := a.client.Session(ctx, token)
+		s, err := a.client.GetSession(ctx, token)
 		if err != nil {
 			return err
 		}
@@ -65,9 +65,9 @@ func (a *Account) Trust(ctx context.Context) error {
 // SignOut ends the session at the service and forgets its tokens here, the second also where the first fails. The
 // machine keeps its name and proof. The error is a SignInNeeded where nobody is signed in.
 func (a *Account) SignOut(ctx context.Context) error {
-	err := a.Do(ctx, a.end)
+	err := a.Do(ctx, a.endSession)
 	forgetting := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {
-		if a.tokens(*c) != nil {
+		if a.storedTokens(*c) != nil {
 			c.SignIn.Tokens, c.SignIn.Challenge = nil, nil
 		}
 	})

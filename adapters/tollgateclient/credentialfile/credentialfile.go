@@ -77,14 +77,14 @@ func (f *File) Read() (Contents, error) {
 }
 
 // Held is a file that no other process changes meanwhile. Contents are what it held when the lock was taken.
-type Held struct {
+type LockedFile struct {
 	Contents
 
 	file *File
 }
 
 // Locked calls do while no other process is in it, at most after two minutes of waiting.
-func (f *File) Locked(ctx context.Context, do func(*Held) error) error {
+func (f *File) WithLock(ctx context.Context, do func(*LockedFile) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), folderMode); err != nil {
 		return fmt.Errorf("make the folder for credentials: %w", err)
 	}
@@ -102,12 +102,12 @@ func (f *File) Locked(ctx context.Context, do func(*Held) error) error {
 	if err != nil {
 		return err
 	}
-	return do(&Held{contents, f})
+	return do(&LockedFile{contents, f})
 }
 
 // Update changes what the file holds while no other process does.
 func (f *File) Update(ctx context.Context, change func(*Contents)) error {
-	return f.Locked(ctx, func(h *Held) error {
+	return f.WithLock(ctx, func(h *LockedFile) error {
 		change(&h.Contents)
 		return h.Save()
 	})
@@ -115,19 +115,19 @@ func (f *File) Update(ctx context.Context, change func(*Contents)) error {
 
 // Save writes the contents, whole or not at all, and returns once they are on disk: a refresh token that is lost
 // cannot be had again.
-func (h *Held) Save() error {
+func (h *LockedFile) Save() error {
 	text, err := json.MarshalIndent(h.Contents, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write credentials: %w", err)
 	}
-	if err := replace(h.file.path, append(text, '\n')); err != nil {
+	if err := replaceFile(h.file.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write credentials: %w", err)
 	}
 	return nil
 }
 
 // replace writes a file beside the one at path, which only its owner may read, and puts it in that one's place.
-func replace(path string, text []byte) (err error) {
+func replaceFile(path string, text []byte) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".credentials-*") // mode 0600
 	if err != nil {
