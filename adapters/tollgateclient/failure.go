@@ -17,26 +17,26 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// NeedsStepUp reports whether a call was refused for the trust of its session alone.
+// NeedsStepUp reports whether a call was refused only because the trust level of its session is too low.
 func NeedsStepUp(err error) bool {
 	f, ok := fault.As(err)
 	return ok && f.Code == auth.CodeInsufficientTrust
 }
 
-// NeverSent reports whether a call failed before the service can have seen any of it.
+// NeverSent reports whether a call failed before it reached the service.
 func NeverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// unreachable classifies a failure without an answer.
+// connectionError classifies the error of a call without a response.
 func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("call %s: %w", c.base, ctx.Err())
 	}
 	var inner *url.Error
 	if errors.As(err, &inner) {
-		err = inner.Err // the address is said once
+		err = inner.Err // the message below contains the address
 	}
 	if errors.Is(err, errRedirect) {
 		return fault.Newf(fault.Invalid, "", "%s: %s", c.base, err)
@@ -44,8 +44,8 @@ func (c *Client) connectionError(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, "", c.base.String()+" cannot be reached", err)
 }
 
-// refusalBody is the body of an error: the registry's holds a sentence alone, that of authentication a code, a
-// sentence and facts.
+// errorBody is the body of an error. The registry returns only a message, in error; authentication returns a code, a
+// message and details.
 type errorBody struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -54,10 +54,10 @@ type errorBody struct {
 	} `json:"details"`
 }
 
-// endOfTime is the year until which an account is locked that only an operator unlocks.
+// lockedForeverYear is the year in the end time of a lock that only an operator can remove.
 const lockedForeverYear = "9999-"
 
-// refusal returns what an answer says that is no success.
+// responseError returns the error that a response describes.
 func (c *Client) responseError(resp *http.Response, text []byte) error {
 	var b errorBody
 	if json.Unmarshal(text, &b) != nil || b.Error == "" {
@@ -83,16 +83,17 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 	return f
 }
 
-// foreign tells of an answer that is no tollgate service's: a proxy's before it, or that of something else.
+// unexpectedStatus returns the error for a response that does not come from a tollgate service, but from a proxy or
+// another program.
 func (c *Client) unexpectedStatus(status int) error {
 	hint := ""
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-		hint = ", as no tollgate service does: is the address right?"
+		hint = ", unlike a tollgate service: check the address"
 	}
 	return fault.Newf(faultKind(status), "", "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
-// kind returns the kind of failure that a status stands for.
+// faultKind returns the fault kind of a status.
 func faultKind(status int) fault.Kind {
 	switch status {
 	case http.StatusUnauthorized:
@@ -116,10 +117,11 @@ func faultKind(status int) fault.Kind {
 	return fault.Internal
 }
 
-// maxSentence is the most characters of a service's sentence that are shown.
+// maxMessage is the maximum number of characters that are shown of a service's message.
 const maxMessage = 2000
 
-// plain keeps what a service says from steering a terminal.
+// printableText replaces control characters, so that the text of a service cannot control the terminal, and shortens
+// long text.
 func printableText(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

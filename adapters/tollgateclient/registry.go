@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Issue is one finding of a validation (contract R-55).
+// Issue is one problem that a validation found (contract R-55).
 type Issue struct {
 	Type      string `json:"type"`
 	Path      string `json:"path"`
@@ -16,27 +16,27 @@ type Issue struct {
 	Reference string `json:"reference"`
 }
 
-// Verdict is what validation says of a document.
+// Verdict is the result of a validation.
 type Verdict struct {
 	Valid  bool    `json:"valid"`
 	Issues []Issue `json:"issues"`
 }
 
-// Validate asks what publishing would say of a document's form. It needs no session.
+// Validate checks a document against the rules of the registry. It needs no session.
 func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error) {
 	var v Verdict
 	_, err := c.send(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), member: "valid"}, &v)
 	return v, err
 }
 
-// Record is a version of a server as the registry lists it. Times are as the service writes them.
+// Record is a version of a server as the registry lists it. Times keep the format of the service.
 type Record struct {
 	Name    string
 	Version string
 	RegistryMeta
 }
 
-// Standing is what the registry itself says of a version (contract R-2).
+// RegistryMeta is the metadata that the registry adds to a version (contract R-2).
 type RegistryMeta struct {
 	Status          string `json:"status"`
 	StatusMessage   string `json:"statusMessage"`
@@ -46,7 +46,7 @@ type RegistryMeta struct {
 	IsLatest        bool   `json:"isLatest"`
 }
 
-// The members that answers about servers have.
+// Members of every response about servers.
 const (
 	oneServer   = "server"
 	manyServers = "servers"
@@ -88,7 +88,7 @@ func (c *Client) Publish(ctx context.Context, token string, document []byte) (Re
 	return a.toRecord(), err
 }
 
-// Versions returns all versions of a server, newest publication first, deleted ones too.
+// ListVersions returns all versions of a server, including deleted ones, newest publication first.
 func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error) {
 	var a listAnswer
 	_, err := c.send(ctx, call{
@@ -97,22 +97,22 @@ func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error
 	return a.toRecords(), err
 }
 
-// Version returns one version of a server, a deleted one too; latest stands for the latest.
+// GetVersion returns one version of a server, even if it is deleted. The version latest means the latest one.
 func (c *Client) GetVersion(ctx context.Context, name, version string) (Record, error) {
 	var a recordAnswer
 	_, err := c.send(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer}, &a)
 	return a.toRecord(), err
 }
 
-// StatusChange is a status to set.
+// StatusChange is a change of the status of one version or of all versions.
 type StatusChange struct {
 	Name    string
 	Version string // empty for all versions
 	Status  string
-	Message string // empty for none
+	Message string // optional
 }
 
-// SetStatus changes the status of one version, or of all at once, and returns those that changed.
+// SetStatus changes the status of one version, or of all at once, and returns the changed versions.
 func (c *Client) SetStatus(ctx context.Context, token string, s StatusChange) ([]Record, error) {
 	body := map[string]string{"status": s.Status}
 	if s.Message != "" {
@@ -140,13 +140,13 @@ func versionPath(name, version string) string {
 
 func withDeleted() url.Values { return url.Values{"include_deleted": {"true"}} }
 
-// Readiness is whether a service can do its work, and what it depends on, by name: ok or down.
+// Readiness is the state of a service and of its dependencies, by name: ok or down.
 type Readiness struct {
 	Status       string            `json:"status"`
 	Dependencies map[string]string `json:"dependencies"`
 }
 
-// Ready looks at the service. One that answers that it is not ready is no failure of the call.
+// GetReadiness returns the readiness of the service. It returns no error if the service answers that it is not ready.
 func (c *Client) GetReadiness(ctx context.Context) (Readiness, error) {
 	var r Readiness
 	_, err := c.send(ctx, call{method: http.MethodGet, path: "/ready", otherStatus: http.StatusServiceUnavailable, member: "status"}, &r)

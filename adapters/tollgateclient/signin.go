@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// deviceTokenHeader carries a device token both ways for clients without cookies (contract A-37).
+// deviceTokenHeader contains the device token in requests and responses of clients without cookies (contract A-37).
 const deviceTokenHeader = "X-Device-Token" // #nosec G101 -- the name of a header
 
-// Device is how a machine describes itself (contract A-35).
+// Device is the description of a machine in a login (contract A-35).
 type Device struct {
 	UserAgent        string `json:"userAgent,omitempty"`
 	ScreenResolution string `json:"screenResolution,omitempty"`
@@ -20,24 +20,24 @@ type Device struct {
 	Language         string `json:"language,omitempty"`
 }
 
-// Machine is a device and the proof that it is the one it says.
+// Machine is a device with the token that proves its identity.
 type Machine struct {
 	Device Device
-	Token  string // empty until a session on it has passed a step-up or a second factor
+	Token  string // empty until a session on the device has passed a step-up or a second factor
 }
 
-// Tokens are what a session is used with.
+// Tokens are the tokens of a session.
 type Tokens struct {
 	Access    string
 	Refresh   string
 	ExpiresIn time.Duration // of the access token
 }
 
-// SignedIn is the answer to a login: a session, or, where MFAUser is set, the question for a second factor.
+// SignedIn is the result of a login: a session, or, if MFAUser is set, the request for a second factor of that user.
 type SignedIn struct {
 	Tokens
 	TrustLevel  string
-	DeviceToken string // new; empty when the machine keeps what it has
+	DeviceToken string // new token; empty if the machine keeps its token
 	MFAUser     string
 }
 
@@ -50,9 +50,9 @@ type tokenAnswer struct {
 	UserID       string `json:"userId"`
 }
 
-// errUnusable is a success without what it must hold.
+// errNoTokens returns the error for a successful response without tokens.
 func errNoTokens() error {
-	return fault.New(fault.Internal, "", "the service answered without tokens: is the address right?")
+	return fault.New(fault.Internal, "", "the response of the service contains no tokens: check the address")
 }
 
 func (a tokenAnswer) sessionTokens() (Tokens, error) {
@@ -62,7 +62,7 @@ func (a tokenAnswer) sessionTokens() (Tokens, error) {
 	return Tokens{a.AccessToken, a.RefreshToken, time.Duration(a.ExpiresIn) * time.Second}, nil
 }
 
-// Login signs in with a password.
+// Login signs in with a password. If the account has a second factor, continue with VerifyMFA.
 func (c *Client) Login(ctx context.Context, email, password string, m Machine) (SignedIn, error) {
 	var a tokenAnswer
 	_, err := c.send(ctx, call{
@@ -79,7 +79,7 @@ func (c *Client) Login(ctx context.Context, email, password string, m Machine) (
 	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel}, err
 }
 
-// VerifyMFA answers the question for a second factor.
+// VerifyMFA completes a login with the code of a second factor.
 func (c *Client) VerifyMFA(ctx context.Context, user, code string, m Machine) (SignedIn, error) {
 	var a tokenAnswer
 	header, err := c.send(ctx, call{
@@ -100,8 +100,8 @@ func (m Machine) tokenHeader() map[string]string {
 	return map[string]string{deviceTokenHeader: m.Token}
 }
 
-// Refresh spends a refresh token. Whoever spends one twice ends all sessions of the person, so that a caller must
-// not repeat a call of which it does not know how it ended.
+// RefreshTokens exchanges a refresh token for new tokens. Using a refresh token twice ends all sessions of the person,
+// so the caller must not repeat a call whose outcome is unknown.
 func (c *Client) RefreshTokens(ctx context.Context, token string) (Tokens, error) {
 	var a tokenAnswer
 	_, err := c.send(ctx, call{
@@ -113,7 +113,7 @@ func (c *Client) RefreshTokens(ctx context.Context, token string) (Tokens, error
 	return a.sessionTokens()
 }
 
-// Session is a session as its bearer sees it (contract A-1). Times are as the service writes them.
+// Session is a session as the API returns it to its owner (contract A-1). Times keep the format of the service.
 type Session struct {
 	ID             string `json:"id"`
 	UserID         string `json:"userId"`
@@ -125,14 +125,14 @@ type Session struct {
 	IPAddress      string `json:"ipAddress"`
 }
 
-// Session returns the session of an access token.
+// GetSession returns the session of an access token.
 func (c *Client) GetSession(ctx context.Context, token string) (Session, error) {
 	var s Session
 	_, err := c.send(ctx, call{method: http.MethodGet, path: "/auth/session", token: token, member: "id"}, &s)
 	return s, err
 }
 
-// Logout ends the session with the id.
+// Logout ends the session with an id.
 func (c *Client) Logout(ctx context.Context, token, id string) error {
 	_, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/auth/logout", token: token, body: map[string]string{"sessionId": id},
@@ -140,7 +140,8 @@ func (c *Client) Logout(ctx context.Context, token, id string) error {
 	return err
 }
 
-// TrustDevice marks the device with the identity as trusted by its owner.
+// TrustDevice marks the device with an identity as trusted. It returns fault.NotFound if the service does not list the
+// device.
 func (c *Client) TrustDevice(ctx context.Context, token, identity string) error {
 	var a struct {
 		Devices []struct {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Challenge is a step-up that waits for its code.
+// Challenge is a step-up that is waiting for its code.
 type Challenge struct {
 	ID                string `json:"challengeId"`
 	Method            string `json:"method"`
@@ -13,7 +13,7 @@ type Challenge struct {
 	AttemptsRemaining int    `json:"attemptsRemaining"`
 }
 
-// StepUp begins a step-up by EMAIL_OTP, SMS_OTP or AUTHENTICATOR_APP.
+// BeginStepUp starts a step-up with the method EMAIL_OTP, SMS_OTP or AUTHENTICATOR_APP.
 func (c *Client) BeginStepUp(ctx context.Context, token, method string) (Challenge, error) {
 	var a Challenge
 	_, err := c.send(ctx, call{
@@ -22,13 +22,14 @@ func (c *Client) BeginStepUp(ctx context.Context, token, method string) (Challen
 	return a, err
 }
 
-// Raised is what a session has gained by a step-up.
+// StepUpResult is the result of a completed step-up.
 type StepUpResult struct {
 	TrustLevel  string
-	DeviceToken string // new; empty when the machine keeps what it has
+	DeviceToken string // new token; empty if the machine keeps its token
 }
 
-// VerifyStepUp answers a challenge. It raises the session that began it, whose tokens stay.
+// VerifyStepUp completes a challenge with its code. It raises the trust level of the session that started the challenge;
+// the tokens of the session stay valid.
 func (c *Client) VerifyStepUp(ctx context.Context, challenge, code string) (StepUpResult, error) {
 	var a struct {
 		NewTrustLevel string `json:"newTrustLevel"`
@@ -42,7 +43,7 @@ func (c *Client) VerifyStepUp(ctx context.Context, challenge, code string) (Step
 	return StepUpResult{a.NewTrustLevel, header.Get(deviceTokenHeader)}, nil
 }
 
-// ResendStepUp has a new code sent, which makes the old one void.
+// ResendStepUp requests a new code, which replaces the old one.
 func (c *Client) ResendStepUp(ctx context.Context, challenge string) error {
 	_, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/auth/step-up/resend", body: map[string]string{"challengeId": challenge},

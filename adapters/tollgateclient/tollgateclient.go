@@ -1,5 +1,5 @@
-// Package tollgateclient calls the API of a tollgate service, for the commands of people who publish there. It knows
-// requests and answers; where tokens are kept and when they are renewed, its folders know.
+// Package tollgateclient calls the API of a tollgate service, for the commands of people who publish there. It does not
+// store or renew tokens: packages credentialfile and account do.
 package tollgateclient
 
 import (
@@ -20,32 +20,32 @@ import (
 
 // Bounds of a call.
 const (
-	callTimeout    = time.Minute // a publication waits for the package checks, which have ten seconds
+	callTimeout    = time.Minute // publishing waits up to ten seconds for the package checks
 	maxAnswer      = 4 << 20     // bytes; a document is at most 1 MiB
-	maxList        = 256 << 20   // bytes; all versions of a server, whole
+	maxList        = 256 << 20   // bytes; all versions of a server with their documents
 	maxRedirects   = 3
 	maxHeader      = 64 << 10
 	connectTimeout = 10 * time.Second
 )
 
-// Config says where a service is and how to call it.
+// Config is the address of a service and how to call it.
 type Config struct {
-	URL          string // of the API, with scheme and host, and a path where a proxy puts it below one
-	InsecureHTTP bool   // http to a host that is not this machine, where anybody on the way reads along
+	URL          string // of the API: scheme, host, and the path prefix of a proxy if there is one
+	InsecureHTTP bool   // allow http to another machine, although others on the network path can read everything
 	UserAgent    string
 }
 
 // Client calls one service. It is safe for concurrent use.
 //
-// Failures are faults with the kind of the answer's status, the code and the sentence of its body, and the time after
-// which to try again.
+// A refused call returns a fault with the kind of the response's status, the code and message of its body, and the
+// time after which to try again.
 type Client struct {
 	base      *url.URL
 	userAgent string
 	http      *http.Client
 }
 
-// New returns a client, or fault.Invalid for an address that no password may be sent to.
+// New returns a client. It returns fault.Invalid if ParseURL rejects the address.
 func New(c Config) (*Client, error) {
 	base, err := ParseURL(c.URL, c.InsecureHTTP)
 	if err != nil {
@@ -64,7 +64,8 @@ func New(c Config) (*Client, error) {
 	}}, nil
 }
 
-// ParseURL returns the address of a service: https, or http to this machine, or any http where that is allowed.
+// ParseURL parses the address of a service. It returns fault.Invalid if the address has not the form of an API address,
+// or uses http to another machine although insecureHTTP is false.
 func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -75,9 +76,9 @@ func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 		return u, nil
 	case u.Scheme == "http":
 		return nil, fault.Newf(fault.Invalid, "",
-			"%s is not https, so anybody on the network path could read the password: use https, or --insecure-http if that is safe", text)
+			"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
 	}
-	return nil, fault.Newf(fault.Invalid, "", "the address %q begins with neither https:// nor http://", text)
+	return nil, fault.Newf(fault.Invalid, "", "the address %q does not begin with https:// or http://", text)
 }
 
 func isLoopback(host string) bool {
@@ -87,17 +88,17 @@ func isLoopback(host string) bool {
 // URL returns the address of the service.
 func (c *Client) URL() string { return c.base.String() }
 
-// errRedirect is in the chain of the failure that a redirect leads to.
-var errRedirect = errors.New("the service sends elsewhere")
+// errRedirect is wrapped by the errors of redirects that the client does not follow.
+var errRedirect = errors.New("the service redirects")
 
-// sameHost lets a redirect pass that stays where it was: what is sent holds a password or a token.
+// checkRedirect returns an error if a redirect leads to another host, because requests contain passwords and tokens.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-		return fmt.Errorf("%w: to %s://%s, which is not followed", errRedirect, r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("%w to another host, %s://%s: give that address if it is right", errRedirect, r.URL.Scheme, r.URL.Host)
 	}
 	if len(via) >= maxRedirects {
-		return fmt.Errorf("%w: more than %d times", errRedirect, maxRedirects)
+		return fmt.Errorf("%w more than %d times", errRedirect, maxRedirects)
 	}
 	return nil
 }
@@ -107,15 +108,15 @@ type call struct {
 	method      string
 	path        string // below the base, escaped
 	query       url.Values
-	token       string            // access token; empty for none
-	header      map[string]string // besides
-	body        any               // sent as JSON; json.RawMessage as it is
-	maxBytes    int64             // bytes of the answer; 0 for maxAnswer
-	otherStatus int               // a status besides 200 whose body is an answer
-	member      string            // a member that every answer of a tollgate service has; empty for none
+	token       string            // access token; empty to send none
+	header      map[string]string // additional headers
+	body        any               // sent as JSON; a json.RawMessage is sent unchanged
+	maxBytes    int64             // maximum size of the response; 0 for maxAnswer
+	otherStatus int               // a status other than 200 that is not an error
+	member      string            // a member that every response of a tollgate service has; empty to skip the check
 }
 
-// do sends a request and reads the answer's body into into, unless that is nil. It returns the answer's header.
+// send sends a request and decodes the response's body into into, unless that is nil. It returns the response's header.
 func (c *Client) send(ctx context.Context, in call, into any) (http.Header, error) {
 	r, err := c.newRequest(ctx, in)
 	if err != nil {
@@ -125,17 +126,17 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 	if err != nil {
 		return nil, c.connectionError(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it was only read
-	most := in.maxBytes
-	if most == 0 {
-		most = maxAnswer
+	defer func() { _ = resp.Body.Close() }() // the body was read
+	limit := in.maxBytes
+	if limit == 0 {
+		limit = maxAnswer
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
 		return nil, c.connectionError(ctx, err)
-	case int64(len(text)) > most:
-		return nil, fault.Newf(fault.Internal, "", "the answer of %s is larger than %d bytes", c.base, most)
+	case int64(len(text)) > limit:
+		return nil, fault.Newf(fault.Internal, "", "the response of %s is larger than %d bytes", c.base, limit)
 	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.otherStatus:
 		return resp.Header, c.responseError(resp, text)
 	}
@@ -143,12 +144,13 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 		return resp.Header, nil
 	}
 	if json.Unmarshal(text, into) != nil || !hasMember(text, in.member) {
-		return nil, fault.Newf(fault.Internal, "", "%s answered what no tollgate service does: is the address right?", c.base)
+		return nil, fault.Newf(fault.Internal, "", "%s does not answer like a tollgate service: check the address", c.base)
 	}
 	return resp.Header, nil
 }
 
-// holds reports whether a JSON object has a member, so that another service's object is not taken for an empty answer.
+// hasMember reports whether a JSON object has a member. Without this check the object of another service would look like
+// an empty response.
 func hasMember(object []byte, name string) bool {
 	if name == "" {
 		return true
@@ -169,7 +171,7 @@ func (c *Client) newRequest(ctx context.Context, in call) (*http.Request, error)
 	}
 	r, err := http.NewRequestWithContext(ctx, in.method, address, body)
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	r.Header.Set("User-Agent", c.userAgent)
 	r.Header.Set("Accept", "application/json")
@@ -185,7 +187,7 @@ func (c *Client) newRequest(ctx context.Context, in call) (*http.Request, error)
 	return r, nil
 }
 
-// content writes a body. A document is sent as it is, also one that is no JSON: the service says what is wrong with it.
+// encodeBody encodes a request body. A document is sent unchanged, even if it is not JSON: the service reports its errors.
 func encodeBody(body any) (io.Reader, error) {
 	switch b := body.(type) {
 	case nil:

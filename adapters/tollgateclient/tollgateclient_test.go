@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// serve returns a client of a service that answers everything with handle.
+// newTestClient returns a client of a service that answers all requests with handle.
 func newTestClient(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(handle)
@@ -31,7 +31,7 @@ func TestAddresses(t *testing.T) {
 	for _, c := range []struct {
 		url      string
 		insecure bool
-		refused  string // what the sentence names; empty when the address is good
+		refused  string // text in the error; empty if the address is valid
 	}{
 		{"https://tollgate.example.com", false, ""},
 		{"https://example.com/tollgate/", false, ""},
@@ -77,14 +77,14 @@ func TestRequests(t *testing.T) {
 		{`POST /auth/login  proof {"deviceInfo":{"userAgent":"ua"},"email":"e","password":"p"}`, func() error {
 			s, err := c.Login(ctx, "e", "p", m)
 			if s.Access != "a" || s.Refresh != "r" || s.ExpiresIn != 15*time.Minute || s.TrustLevel != "FULL_TRUST" {
-				t.Errorf("login gives %+v", s)
+				t.Errorf("login returned %+v", s)
 			}
 			return err
 		}},
 		{`POST /auth/mfa/verify  proof {"deviceInfo":{"userAgent":"ua"},"mfaCode":"c","userId":"u"}`, func() error {
 			s, err := c.VerifyMFA(ctx, "u", "c", m)
 			if s.DeviceToken != "new proof" {
-				t.Errorf("a second factor gives %+v", s)
+				t.Errorf("the second factor returned %+v", s)
 			}
 			return err
 		}},
@@ -95,7 +95,7 @@ func TestRequests(t *testing.T) {
 		{`POST /auth/step-up/verify   {"challengeId":"c","otp":"1"}`, func() error {
 			raised, err := c.VerifyStepUp(ctx, "c", "1")
 			if raised != (StepUpResult{"FULL_TRUST", "new proof"}) {
-				t.Errorf("a step-up gives %+v", raised)
+				t.Errorf("the step-up returned %+v", raised)
 			}
 			return err
 		}},
@@ -118,13 +118,13 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%v\n got %s\nwant %s", err, got, call.want)
 		}
 	}
-	if err := c.TrustDevice(ctx, "t", "somebody else"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("to trust a device that is not listed: %v", err)
+	if err := c.TrustDevice(ctx, "t", "another device"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("trusting an unknown device: %v", err)
 	}
 }
 
-// TestRefusals wants what the service says, in one sentence, with its kind.
-func TestRefusals(t *testing.T) {
+// TestErrors checks the message, kind and code of error responses.
+func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		header []string // name and value
@@ -146,9 +146,9 @@ func TestRefusals(t *testing.T) {
 		"taken":      {409, nil, `{"error":"taken"}`, fault.Conflict, "", "taken"},
 		"off":        {501, nil, `{"error":"off"}`, fault.Unsupported, "", "off"},
 		"a proxy":    {502, nil, `<html>`, fault.Unavailable, "", " answered 502 Bad Gateway"},
-		"no page":    {404, nil, `<html>`, fault.NotFound, "", " answered 404 Not Found, as no tollgate service does: is the address right?"},
-		"a stranger": {200, nil, `{"hello":1}`, fault.Internal, "", "is the address right?"},
-		"no service": {200, nil, `<html>`, fault.Internal, "", "is the address right?"},
+		"no page":    {404, nil, `<html>`, fault.NotFound, "", " answered 404 Not Found, unlike a tollgate service: check the address"},
+		"a stranger": {200, nil, `{"hello":1}`, fault.Internal, "", "check the address"},
+		"no service": {200, nil, `<html>`, fault.Internal, "", "check the address"},
 		"a terminal": {400, nil, `{"error":"red \u001b[31m\nalert"}`, fault.Invalid, "", "red  [31m alert"},
 		"too much":   {200, nil, `"` + strings.Repeat("x", maxAnswer) + `"`, fault.Internal, "", "larger than"},
 		"very long":  {400, nil, `{"error":"` + strings.Repeat("x", 10*maxMessage) + `"}`, fault.Invalid, "", strings.Repeat("x", maxMessage)},
@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRedirects wants nothing to go to another host.
+// TestRedirects checks that no request goes to another host.
 func TestRedirects(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was called") }))
 	defer thief.Close()
@@ -181,11 +181,11 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, thief.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	if _, err := away.Login(t.Context(), "e", "p", Machine{}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), thief.URL) {
-		t.Errorf("sent away: %v", err)
+		t.Errorf("redirected to another host: %v", err)
 	}
 	circle := newTestClient(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
 	if _, err := circle.GetSession(t.Context(), "t"); !fault.Is(err, fault.Invalid) {
-		t.Errorf("sent in a circle: %v", err)
+		t.Errorf("redirected in a circle: %v", err)
 	}
 	here := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/here") {
@@ -195,7 +195,7 @@ func TestRedirects(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(Session{ID: r.Header.Get("Authorization")})
 	})
 	if s, err := here.GetSession(t.Context(), "t"); err != nil || s.ID != "Bearer t" {
-		t.Errorf("sent on at the same host: %+v, %v", s, err)
+		t.Errorf("redirected on the same host: %+v, %v", s, err)
 	}
 }
 
@@ -209,10 +209,10 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestStrangers wants the JSON of another service to be no answer of any call that has one.
-func TestStrangers(t *testing.T) {
+// TestOtherService checks that no call accepts the JSON of another service.
+func TestOtherService(t *testing.T) {
 	c, ctx := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"hello":1}`) }), t.Context()
-	for name, ask := range map[string]func() error{
+	for name, call := range map[string]func() error{
 		"validate":   func() error { _, err := c.Validate(ctx, []byte("{}")); return err },
 		"publish":    func() error { _, err := c.Publish(ctx, "t", []byte("{}")); return err },
 		"versions":   func() error { _, err := c.ListVersions(ctx, "a/b"); return err },
@@ -224,13 +224,13 @@ func TestStrangers(t *testing.T) {
 		"devices":    func() error { return c.TrustDevice(ctx, "t", "me") },
 		"step up":    func() error { _, err := c.BeginStepUp(ctx, "t", "EMAIL_OTP"); return err },
 	} {
-		if err := ask(); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "is the address right?") {
+		if err := call(); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "check the address") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoService(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	c, err := New(Config{URL: gone.URL})
@@ -238,14 +238,14 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || !NeverSent(err) || !strings.Contains(err.Error(), gone.URL) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no service: %v", err)
 	}
 	cut := newTestClient(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if _, err := cut.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || NeverSent(err) {
-		t.Errorf("cut off: %v", err)
+		t.Errorf("a cut connection: %v", err)
 	}
 	if _, err := cut.Login(t.Context(), "e", "p", Machine{}); errors.Is(err, io.EOF) == NeverSent(err) {
-		t.Errorf("cut off: %v", err)
+		t.Errorf("a cut connection: %v", err)
 	}
 }
 
@@ -255,6 +255,6 @@ func TestTokensMissing(t *testing.T) {
 		t.Errorf("a login without tokens: %v", err)
 	}
 	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Internal) {
-		t.Errorf("a renewal without tokens: %v", err)
+		t.Errorf("a refresh without tokens: %v", err)
 	}
 }

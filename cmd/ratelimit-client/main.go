@@ -1,6 +1,6 @@
-// Command ratelimit-client asks a rate limit service once, prints its answer
-// and ends with 0 when it is OK, 1 when it is over limit and 2 on an error. It
-// is for trying rules out, not for load.
+// Command ratelimit-client sends one request to a rate limit service and prints the response. It exits
+// with 0 if the response is OK, 1 if it is OVER_LIMIT, and 2 on an error. Use it to try out rules, not
+// to create load.
 package main
 
 import (
@@ -23,14 +23,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// What the process ends with.
+// Exit codes.
 const (
 	exitOK        = 0
 	exitOverLimit = 1
 	exitError     = 2
 )
 
-// patience is how long an answer may take.
+// answerTimeout is the maximum time until the response.
 const answerTimeout = 10 * time.Second
 
 func main() {
@@ -43,58 +43,58 @@ func main() {
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	call, err := parseFlags(args, errs)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK // and help was shown
+		return exitOK // parseFlags has printed the help
 	}
 	if err != nil {
 		return reportError(errs, err)
 	}
-	if unused := call.security.ineffectiveFlags(); unused != "" {
-		_, _ = fmt.Fprintln(errs, "ratelimit-client: warning:", unused) // the call goes on without it
+	if warning := call.security.ineffectiveFlags(); warning != "" {
+		_, _ = fmt.Fprintln(errs, "ratelimit-client: warning:", warning) // the call continues without it
 	}
 	ctx, end, err := startSpan(ctx, call.spans, errs)
 	if err != nil {
 		return reportError(errs, err)
 	}
-	answer, err := call.send(ctx)
+	response, err := call.send(ctx)
 	end()
 	if err != nil {
 		return reportError(errs, err)
 	}
-	if err := printAnswer(out, answer); err != nil {
+	if err := printResponse(out, response); err != nil {
 		return reportError(errs, err)
 	}
-	if answer.GetOverallCode() == ratelimitpb.RateLimitResponse_OVER_LIMIT {
+	if response.GetOverallCode() == ratelimitpb.RateLimitResponse_OVER_LIMIT {
 		return exitOverLimit
 	}
 	return exitOK
 }
 
 func reportError(errs io.Writer, err error) int {
-	_, _ = fmt.Fprintln(errs, "ratelimit-client:", err) // there is nobody left to tell
+	_, _ = fmt.Fprintln(errs, "ratelimit-client:", err) // there is no other place to report it
 	return exitError
 }
 
-// call is what the command line asks for.
+// call contains the flags of the command line.
 type call struct {
 	address  string
 	security security
-	spans    string // the protocol that spans are sent by, empty for none
+	spans    string // protocol for sending spans; empty to send none
 	request  *ratelimitpb.RateLimitRequest
 }
 
 func parseFlags(args []string, errs io.Writer) (call, error) {
 	c := call{request: &ratelimitpb.RateLimitRequest{}}
 	flags := flag.NewFlagSet("ratelimit-client", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // wrong use is told in one sentence
+	flags.SetOutput(io.Discard) // run reports wrong use in one sentence
 	flags.Usage = func() {}
 	flags.StringVar(&c.address, "dial_string", "localhost:8081", "`address` of the service")
 	flags.StringVar(&c.request.Domain, "domain", "", "`domain` of the request")
-	flags.Func("descriptors", "one descriptor as `name=value,name=value`; may be given several times", func(s string) error {
+	flags.Func("descriptors", "one descriptor as `name=value,name=value`; repeat the flag for each descriptor", func(s string) error {
 		d, err := parseDescriptor(s)
 		c.request.Descriptors = append(c.request.Descriptors, d)
 		return err
 	})
-	flags.StringVar(&c.spans, "oltp-protocol", "", "send a span of the call by this `protocol`, http or grpc, to the collector of OTEL_EXPORTER_OTLP_ENDPOINT")
+	flags.StringVar(&c.spans, "oltp-protocol", "", "send a span of the call with this `protocol`, http or grpc, to the collector at OTEL_EXPORTER_OTLP_ENDPOINT")
 	c.security.addFlags(flags)
 	err := flags.Parse(args)
 	switch {
@@ -112,8 +112,8 @@ func parseFlags(args []string, errs io.Writer) (call, error) {
 func printHelp(flags *flag.FlagSet, out io.Writer) {
 	_, _ = fmt.Fprint(out, "Calls a rate limit service to check whether a request is within its limits.\n\n"+
 		"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n"+
-		"The exit code is 0 when the answer is OK, 1 when it is OVER_LIMIT, and 2 where there is none\n"+
-		"or the use was wrong; one sentence on standard error tells why.\n\n") // there is nobody left to tell
+		"The exit code is 0 if the response is OK, 1 if it is OVER_LIMIT, and 2 if there is no\n"+
+		"response or the flags are wrong; one sentence on standard error gives the reason.\n\n") // there is no other place to report it
 	flags.SetOutput(out)
 	flags.PrintDefaults()
 }
@@ -139,16 +139,16 @@ func (c call) send(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) 
 	if err != nil {
 		return nil, fmt.Errorf("-dial_string: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // the answer is there or not
-	answer, err := ratelimitpb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, c.request)
+	defer func() { _ = conn.Close() }() // the call is over
+	response, err := ratelimitpb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, c.request)
 	if err != nil {
 		return nil, c.explainFailure(err)
 	}
-	return answer, nil
+	return response, nil
 }
 
-// unanswered puts a failed call into words: what the service says of it, or how
-// the connection failed, without the library's own.
+// explainFailure returns the error of a failed call with the message of the service or of the failed
+// connection, without the prefixes of the gRPC library.
 func (c call) explainFailure(err error) error {
 	failure := status.Convert(err)
 	text := strings.Join(strings.Fields(failure.Message()), " ")
@@ -165,8 +165,8 @@ func (c call) explainFailure(err error) error {
 	return fmt.Errorf("%s refuses the request: %s (%s)", c.address, text, failure.Code())
 }
 
-// ofConnection returns what the system or the other side said, of what the
-// library says of a connection.
+// connectionError returns the message of the system or of the other side that a connection error of
+// the gRPC library contains.
 func connectionError(text string) string {
 	if _, quoted, found := strings.Cut(text, "desc = "); found {
 		if plain, err := strconv.Unquote(quoted); err == nil {
@@ -176,12 +176,12 @@ func connectionError(text string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
-// show prints the answer as indented proto3 JSON, without the spaces that the
-// library puts in at random.
-func printAnswer(out io.Writer, answer *ratelimitpb.RateLimitResponse) error {
-	raw, err := protojson.Marshal(answer)
+// printResponse prints the response as indented proto3 JSON, without the random spaces of the protobuf
+// library.
+func printResponse(out io.Writer, response *ratelimitpb.RateLimitResponse) error {
+	raw, err := protojson.Marshal(response)
 	if err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return fmt.Errorf("encode the response: %w", err)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// service is over limit when the first value says so, and keeps the request.
+// service responds OVER_LIMIT if the first value is over, and keeps the request.
 type service struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 	got *ratelimitpb.RateLimitRequest
@@ -27,7 +27,7 @@ func (s *service) ShouldRateLimit(_ context.Context, r *ratelimitpb.RateLimitReq
 	case "over":
 		code = ratelimitpb.RateLimitResponse_OVER_LIMIT
 	case "bad":
-		return nil, status.Error(codes.InvalidArgument, "no such thing")
+		return nil, status.Error(codes.InvalidArgument, "unknown domain")
 	}
 	return &ratelimitpb.RateLimitResponse{OverallCode: code}, nil
 }
@@ -61,15 +61,15 @@ func TestRun(t *testing.T) {
 	}{
 		"ok":           {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
 		"over":         {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
-		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: no such thing (InvalidArgument)"},
+		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: unknown domain (InvalidArgument)"},
 		"no value":     {[]string{"-descriptors"}, exitError, "", "-descriptors"},
-		"nobody there": {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
+		"no service":   {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
 		"no pair":      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
 		"no name":      {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
 		"unknown flag": {[]string{"-x"}, exitError, "", "-x"},
 		"argument":     {[]string{"x"}, exitError, "", `"x"`},
 		"no TLS there": {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
-		"authorities":  {[]string{"-tls_cacert", "/none", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
+		"authorities":  {[]string{"-tls_cacert", "/missing", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
 		"not PEM":      {[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM"},
 		"half a pair":  {[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: "},
 		"help":         {[]string{"-h"}, exitOK, "", "Example: "},
@@ -84,11 +84,11 @@ func TestRun(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if told := errs.String(); code == exitError && (strings.Count(told, "\n") != 1 || strings.Contains(told, "rpc error") || strings.Contains(told, "desc =")) {
-				t.Errorf("is told as %q, want one sentence", told)
+			if text := errs.String(); code == exitError && (strings.Count(text, "\n") != 1 || strings.Contains(text, "rpc error") || strings.Contains(text, "desc =")) {
+				t.Errorf("the error is %q, want one sentence", text)
 			}
 			if code != test.code || strings.TrimSpace(compact.String()) != test.out || !strings.Contains(errs.String(), test.errs) {
-				t.Errorf("ended with %d, printed %q and %q", code, out.String(), errs.String())
+				t.Errorf("exit code %d, output %q and %q", code, out.String(), errs.String())
 			}
 		})
 	}
@@ -96,14 +96,14 @@ func TestRun(t *testing.T) {
 	d := s.got.GetDescriptors()
 	if s.got.GetDomain() != "d" || len(d) != 2 || len(d[0].GetEntries()) != 2 ||
 		d[0].GetEntries()[1].GetKey() != "b" || d[0].GetEntries()[1].GetValue() != "x=y" || d[1].GetEntries()[0].GetValue() != "" {
-		t.Errorf("asked %v", s.got)
+		t.Errorf("the request was %v", s.got)
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if code := run(ctx, []string{"-descriptors", "k=v"}, &bytes.Buffer{}, &bytes.Buffer{}); code != exitError {
-		t.Errorf("ended with %d", code)
+		t.Errorf("exit code %d, want %d", code, exitError)
 	}
 }

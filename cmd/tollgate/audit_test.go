@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestAuditSearch finds what operator commands have left.
+// TestAuditSearch searches for the events of operator commands.
 func TestAuditSearch(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"ada", "bob"} {
@@ -70,8 +70,8 @@ func TestAuditSearch(t *testing.T) {
 	}
 }
 
-// TestMoments: an event at the very time of --since is shown.
-func TestMoments(t *testing.T) {
+// TestTimes also checks that --since includes events at its exact time.
+func TestTimes(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 	for s, want := range map[string]time.Time{
 		"":                          {},
@@ -86,11 +86,11 @@ func TestMoments(t *testing.T) {
 	}
 	f := auditFlags{since: "2026-01-31", limit: 1}
 	if q, err := f.parseQuery(now); err != nil || !q.After.Equal(time.Date(2026, time.January, 30, 23, 59, 59, 999_999_000, time.UTC)) {
-		t.Errorf("since a day is after %v (%v), want its first moment in it", q.After, err)
+		t.Errorf("since a day: after %v (%v), want the first instant of the day included", q.After, err)
 	}
 }
 
-// TestCompletion asks as a shell does.
+// TestCompletion calls the hidden command that shells use for completion.
 func TestCompletion(t *testing.T) {
 	for want, line := range map[string][]string{
 		"table json jsonl":                {"audit", "search", "--output", ""},

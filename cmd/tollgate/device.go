@@ -31,19 +31,18 @@ func newDeviceList(p process) *cobra.Command {
 
 func deviceTable(devices []auth.Device) table {
 	type row struct {
-		ID            auth.DeviceID       `json:"id"`
+		ID            auth.DeviceID       `json:"id"              column:"ID"`
 		Identity      auth.DeviceIdentity `json:"identity"`
-		TrustStatus   auth.TrustStatus    `json:"trustStatus"`
-		Confirmed     bool                `json:"confirmed"`
-		Revoked       bool                `json:"revoked"`
+		TrustStatus   auth.TrustStatus    `json:"trustStatus"     column:"MARK"`
+		Confirmed     bool                `json:"confirmed"       column:"CONFIRMED"`
+		Revoked       bool                `json:"revoked"         column:"REVOKED"`
 		FirstSeen     string              `json:"firstSeen"`
-		LastSeen      string              `json:"lastSeen"`
-		Type          string              `json:"deviceType"`
-		Browser       string              `json:"browser"`
-		OS            string              `json:"operatingSystem"`
-		LastIPAddress string              `json:"lastIpAddress"`
+		LastSeen      string              `json:"lastSeen"        column:"LAST SEEN"`
+		Type          string              `json:"deviceType"      column:"TYPE"`
+		Browser       string              `json:"browser"         column:"BROWSER"`
+		OS            string              `json:"operatingSystem" column:"SYSTEM"`
+		LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
 	}
-	t := table{header: []string{"ID", "MARK", "CONFIRMED", "REVOKED", "LAST SEEN", "TYPE", "BROWSER", "SYSTEM", "ADDRESS"}}
 	list := make([]row, 0, len(devices))
 	for i := range devices {
 		d := &devices[i]
@@ -51,13 +50,8 @@ func deviceTable(devices []auth.Device) table {
 			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, formatTime(d.FirstSeen), formatTime(d.LastSeen),
 			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress),
 		})
-		t.rows = append(t.rows, []string{
-			string(d.ID), string(d.TrustStatus), strconv.FormatBool(d.Confirmed), strconv.FormatBool(d.Revoked), formatTime(d.LastSeen),
-			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress),
-		})
 	}
-	t.value = list
-	return t
+	return listTable(list)
 }
 
 func newDeviceRevoke(p process) *cobra.Command {

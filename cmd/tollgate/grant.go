@@ -147,21 +147,19 @@ func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) 
 // printGrants prints grants with the e-mail address of each holder.
 func printGrants(p process, o *output, op *wiring.Operator, c *cobra.Command, grants []registry.Grant) error {
 	type row struct {
-		Email    string `json:"email"`
-		Action   string `json:"action"`
-		Resource string `json:"resource"`
+		Email    string `json:"email"    column:"EMAIL"`
+		Action   string `json:"action"   column:"ACTION"`
+		Resource string `json:"resource" column:"RESOURCE"`
 	}
 	list := make([]row, 0, len(grants))
-	cells := make([][]string, 0, len(grants))
 	for _, g := range grants {
 		email := string(g.Holder)
 		if a, err := op.Accounts.Get(c.Context(), auth.UserID(g.Holder)); err == nil {
 			email = string(a.Email)
 		}
 		list = append(list, row{email, string(g.Action), g.Pattern.String()})
-		cells = append(cells, []string{email, string(g.Action), g.Pattern.String()})
 	}
-	return o.printResult(p.stdout, table{header: []string{"EMAIL", "ACTION", "RESOURCE"}, rows: cells, value: list})
+	return o.printResult(p.stdout, listTable(list))
 }
 
 // replaceNotFound replaces a not-found error by one with the given message.

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 )
 
-// TestHealthAddress wants the address of the settings to be one that can be
-// asked from the same machine.
+// TestHealthAddress checks that the health check turns the listen address of the settings into an
+// address that it can call.
 func TestHealthAddress(t *testing.T) {
 	for want, c := range map[string]rest.Config{
 		"http://127.0.0.1:3000/ready":  {Host: "0.0.0.0", Port: 3000},
@@ -36,7 +36,7 @@ func TestHealthAddress(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	asked := make(chan string, 10)
+	requested := make(chan string, 10)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/slow":
@@ -45,30 +45,30 @@ func TestHealth(t *testing.T) {
 		case "/down":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case "/ready":
-			_, _ = io.WriteString(w, `{"status":"ok","dependencies":{}}`) // a client that went away is not waited for
+			_, _ = io.WriteString(w, `{"status":"ok","dependencies":{}}`) // the client may be gone
 		}
-		asked <- r.URL.Path
+		requested <- r.URL.Path
 	})
 	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
 	defer plain.Close()
 	defer secure.Close()
-	own, err := url.Parse(plain.URL)
+	service, err := url.Parse(plain.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	authority, none := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "none")
+	authority, empty := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "empty")
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 	if err := os.WriteFile(authority, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(none, nil, 0o600); err != nil {
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		args []string
-		path string // that was asked
-		told string // of a failure
+		path string // of the request to the service
+		want string // text in the error; empty for success
 	}{
 		{nil, "/ready", ""},
 		{[]string{"--url", plain.URL}, "/ready", ""},
@@ -81,22 +81,22 @@ func TestHealth(t *testing.T) {
 		{[]string{"--timeout", "0s"}, "", "--timeout"},
 		{[]string{"--timeout", "long"}, "", "--timeout"},
 		{[]string{"--url", "localhost"}, "", "--url"},
-		{[]string{"--url", secure.URL, "--ca-cert", none}, "", "--ca-cert"},
-		{[]string{"--url", secure.URL, "--ca-cert", none + "/none"}, "", "--ca-cert"},
+		{[]string{"--url", secure.URL, "--ca-cert", empty}, "", "--ca-cert"},
+		{[]string{"--url", secure.URL, "--ca-cert", empty + "/missing"}, "", "--ca-cert"},
 		{[]string{"--ca-cert", authority}, "", "--ca-cert"},
 	} {
 		var stdout, stderr strings.Builder
 		code := run(t.Context(), process{
-			args: append([]string{"health"}, c.args...), environ: []string{"HOST=" + own.Hostname(), "PORT=" + own.Port()},
+			args: append([]string{"health"}, c.args...), environ: []string{"HOST=" + service.Hostname(), "PORT=" + service.Port()},
 			stdout: &stdout, stderr: &stderr,
 		})
-		if c.told == "" && (code != exitOK || stderr.String() != "" || !strings.HasSuffix(stdout.String(), c.path+" is ready\n")) ||
-			c.told != "" && (code != exitFailed || stdout.String() != "" || !strings.Contains(stderr.String(), c.told) || strings.Count(stderr.String(), "\n") != 1) {
+		if c.want == "" && (code != exitOK || stderr.String() != "" || !strings.HasSuffix(stdout.String(), c.path+" is ready\n")) ||
+			c.want != "" && (code != exitFailed || stdout.String() != "" || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1) {
 			t.Errorf("%v: code %d, %q, %q", c.args, code, stdout.String(), stderr.String())
 		}
 		if c.path != "" {
-			if got := <-asked; got != c.path {
-				t.Errorf("%v: asked %s", c.args, got)
+			if got := <-requested; got != c.path {
+				t.Errorf("%v: called %s, want %s", c.args, got, c.path)
 			}
 		}
 	}

@@ -12,10 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// mfaTries is how often a terminal is asked for the code of a second factor: less often than what locks an account.
+// mfaTries is how often the command prompts for the code of a second factor. It is lower than the number of failures
+// that locks an account.
 const mfaTries = 3
 
-// login is one run of the command, with what its flags say.
+// loginRun is one run of the command, with its flags.
 type loginRun struct {
 	*publisher
 
@@ -23,7 +24,7 @@ type loginRun struct {
 	email        string
 	fromStdin    bool
 	mfaCode      string
-	method       string // a word of --step-up; empty when nobody has chosen
+	method       string // the value of --step-up; empty if not chosen yet
 	code         string
 	trustMachine bool
 }
@@ -33,14 +34,15 @@ func newLogin(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login",
 		Short: "Sign in at a service, to publish there",
-		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and similar commands. On a terminal the command prompts\n" +
-			"for everything that you do not give as a flag. Without a terminal it never prompts: with --step-up email or sms it\n" +
-			"requests the code and exits with 3, and you enter the code with 'tollgate login --code CODE'.\n\n" +
-			"Tokens are stored in a file that only you can read, $TOLLGATE_CREDENTIALS or tollgate/credentials.json in your\n" +
-			"configuration folder, and renewed when they expire. The file also identifies this machine, so that the service\n" +
-			"recognises the device at a later login." + credentialsVariable + " or tollgate/credentials.json in your\n" +
-			"folder of settings, and renewed when they run out. The file also remembers this machine, so that a later login comes\n" +
-			"from a device that the service knows.",
+		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and similar\n" +
+			"commands. On a terminal the command prompts for everything that you do not give\n" +
+			"as a flag. Without a terminal it never prompts: with --step-up email or sms it\n" +
+			"requests the code and exits with 3, and you enter the code with\n" +
+			"'tollgate login --code CODE'.\n\n" +
+			"Tokens are stored in a file that only you can read, $" + credentialsVariable + "\n" +
+			"or tollgate/credentials.json in your configuration folder, and renewed when they\n" +
+			"expire. The file also identifies this machine, so that the service recognises\n" +
+			"the device at a later login.",
 		Example: "  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate login --email ada@example.com --password-stdin --step-up email\n" +
 			"  tollgate login --code 123456",
@@ -48,12 +50,12 @@ func newLogin(p process) *cobra.Command {
 	}
 	o := addOutput(c)
 	a := addAddress(c)
-	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: the one of the last sign-in")
+	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: that of the last sign-in")
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
 	c.Flags().StringVar(&l.method, "step-up", "", "raise the session's trust level with a code: email, sms, app or none")
-	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: with --step-up app, or for a step-up that was started before")
-	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as one that you trust, for later logins")
+	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
+	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as trusted, for later logins")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
 		if err := l.checkFlags(); err != nil {
@@ -68,7 +70,7 @@ func newLogin(p process) *cobra.Command {
 	return c
 }
 
-// check refuses flags that do not go together.
+// checkFlags returns an error if the flags contradict each other.
 func (l *loginRun) checkFlags() error {
 	if l.method == "" {
 		return nil
@@ -77,7 +79,7 @@ func (l *loginRun) checkFlags() error {
 		return err
 	}
 	if l.code != "" && l.method != stepUpApp {
-		return errors.New("--code answers a step-up that was begun before: leave --step-up out, but for the app")
+		return errors.New("--code completes a step-up that was started before: leave out --step-up, unless it is app")
 	}
 	return nil
 }
@@ -104,19 +106,19 @@ func (l *loginRun) run(ctx context.Context, o *output) error {
 	})
 }
 
-// goodFor returns what a session of a trust level may do, by the default settings of a service
+// allowedUse returns what a session at a trust level may do with the default settings of a service
 // (contract ).
 func allowedUse(level string) string {
 	switch level {
 	case auth.FullTrust.String():
-		return "publishing, and all else"
+		return "everything, including publishing"
 	case auth.LimitedTrust.String(), auth.Unverified.String():
 		return "reading; publishing after a step-up"
 	}
 	return "reading"
 }
 
-// signIn makes a session, unless the code of a step-up is all that was given: that belongs to the session there is.
+// signIn starts a session. With --code alone it returns the account of the current session, which the code belongs to.
 func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error) {
 	if l.code != "" && l.method == "" {
 		who, err := l.lastAccount(l.address)
@@ -144,7 +146,7 @@ func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error)
 	return who, session.TrustLevel, who.KeepSession(ctx, session, l.address.insecure)
 }
 
-// askWho returns the person who signs in.
+// choosePerson returns the account that signs in.
 func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
 	l.address = l.address.withLastSignIn(l.last)
 	if l.email == "" && l.address.url == l.last.URL {
@@ -153,7 +155,7 @@ func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
 	if err := l.promptIfEmpty(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
 		return nil, err
 	}
-	if _, err := tollgateclient.ParseURL(l.address.url, l.address.insecure); err != nil { // before anything else is asked
+	if _, err := tollgateclient.ParseURL(l.address.url, l.address.insecure); err != nil { // before the next prompt
 		return nil, err
 	}
 	if err := l.promptIfEmpty(ctx, &l.email, "E-mail: ", "--email"); err != nil {
@@ -166,7 +168,7 @@ func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
 	return l.newAccount(l.address, string(email))
 }
 
-// complete asks for a value that is not there.
+// promptIfEmpty prompts for a value that is empty. Without a terminal it returns an error that names the flag.
 func (l *loginRun) promptIfEmpty(ctx context.Context, value *string, prompt, flag string) (err error) {
 	switch {
 	case *value != "":
@@ -188,7 +190,7 @@ func (l *loginRun) enterPassword(ctx context.Context) (string, error) {
 	return l.readSecret(ctx, "Password: ")
 }
 
-// secondStep answers the question for a second factor.
+// verifyMFA completes a login with the code of the second factor.
 func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user string, m tollgateclient.Machine) (tollgateclient.SignedIn, error) {
 	if l.mfaCode != "" {
 		return who.Client().VerifyMFA(ctx, user, l.mfaCode, m)
@@ -197,7 +199,7 @@ func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user str
 		return tollgateclient.SignedIn{}, &account.SignInNeeded{Reason: "your account has a second factor: give its code with --mfa-code"}
 	}
 	for tries := mfaTries; ; {
-		code, err := l.readLine(ctx, "Code of the authenticator: ")
+		code, err := l.readLine(ctx, "Code from the authenticator: ")
 		if err != nil {
 			return tollgateclient.SignedIn{}, err
 		}
@@ -209,8 +211,8 @@ func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user str
 	}
 }
 
-// raise makes the step-up that was asked for, or that the person at the terminal wants, and returns the new level;
-// empty when there was none.
+// raiseTrust performs the step-up that the flags or the person at the terminal choose, and returns the new trust
+// level. Without a step-up it returns an empty text.
 func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level string) (string, error) {
 	if l.method == "" && l.code != "" {
 		return who.FinishStepUp(ctx, l.code)
@@ -236,20 +238,21 @@ func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level s
 	return "", l.beginStepUp(ctx, who)
 }
 
-// begin begins a step-up whose code another command brings.
+// beginStepUp starts a step-up that a later command completes. It always returns an error.
 func (l *loginRun) beginStepUp(ctx context.Context, who *account.Account) error {
 	if _, err := who.BeginStepUp(ctx, string(stepUpMethods()[l.method])); err != nil {
 		return err
 	}
-	return &account.SignInNeeded{Reason: "you are signed in, and the step-up waits for its code by " + l.method + ": bring it with 'tollgate login --code CODE'"}
+	return &account.SignInNeeded{Reason: "you are signed in, and the step-up is waiting for its code by " + l.method + ": enter it with 'tollgate login --code CODE'"}
 }
 
 func newLogout(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "End the session that login started",
-		Long: "End the session at the service and delete its tokens from this machine. The service still recognises the machine\n" +
-			"afterwards. If the service cannot be reached, the tokens are deleted too, and the command exits with 1.",
+		Long: "End the session at the service and delete its tokens from this machine. The\n" +
+			"service still recognises the machine afterwards. If the service cannot be\n" +
+			"reached, the command deletes the tokens anyway and exits with 1.",
 		Example: "  tollgate logout",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -270,10 +273,10 @@ func newLogout(p process) *cobra.Command {
 	}
 }
 
-// told says what became of a session that could not be ended at the service.
+// explainSignOut explains the state of a session that could not be ended because the service is unavailable.
 func explainSignOut(err error) error {
 	if fault.Is(err, fault.Unavailable) {
-		return errors.New("the tokens are forgotten here, but the session lives on at the service: " + errorSentence(err))
+		return errors.New("the tokens were deleted from this machine, but the session is still active at the service: " + errorSentence(err))
 	}
 	return err
 }

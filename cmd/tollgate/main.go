@@ -32,9 +32,8 @@ func main() {
 // ratelimitName is the name of the Envoy rate limit service's program.
 const ratelimitName = "ratelimit"
 
-// arguments returns the arguments of a command line. A program that is called
-// ratelimit, such as by the link /bin/ratelimit in the image, is the command
-// 'tollgate ratelimit'.
+// commandArguments returns the arguments of a command line. If the program's name is ratelimit, as
+// with the link /bin/ratelimit in the image, it runs the command 'tollgate ratelimit'.
 func commandArguments(line []string) []string {
 	if len(line) == 0 {
 		return nil
@@ -45,7 +44,7 @@ func commandArguments(line []string) []string {
 	return line[1:]
 }
 
-// process is what a run of the program gets from outside.
+// process contains the arguments, environment and streams of one run of the program.
 type process struct {
 	args    []string
 	environ []string
@@ -58,11 +57,11 @@ type process struct {
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code that nobody was there to be asked for
+	exitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it
 )
 
-// run runs the program and returns its exit code. A failure is one sentence on
-// standard error.
+// run runs the program and returns its exit code. It writes a failure as one sentence to standard
+// error.
 func run(ctx context.Context, p process) int {
 	root := newRoot(p)
 	err := root.ExecuteContext(ctx)
@@ -70,13 +69,13 @@ func run(ctx context.Context, p process) int {
 		err = errInterrupted
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", errorSentence(err)) // nowhere left to report to
+		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", errorSentence(err)) // there is no other place to report it
 		return exitCode(err)
 	}
 	return exitOK
 }
 
-// buildVersion returns the version the build set, or what Go recorded.
+// buildVersion returns the version that the build set, or else the one that Go recorded.
 func buildVersion() string {
 	if version != "" {
 		return version
@@ -87,13 +86,13 @@ func buildVersion() string {
 	return "unknown"
 }
 
-// build says which program this is, for the metrics of the service.
+// buildInfo returns the version and revision of the program, for the metrics of the service.
 func buildInfo() prometheus.Build {
 	return prometheus.Build{Version: buildVersion(), Revision: buildRevision()}
 }
 
-// buildRevision returns the commit the build set, or what Go recorded; empty
-// where nobody did.
+// buildRevision returns the commit that the build set, or else the one that Go recorded; empty if
+// neither did.
 func buildRevision() string {
 	if revision != "" {
 		return revision

@@ -18,13 +18,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// result is what one run of the program gave.
+// result is the outcome of one run of the program.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// command runs the program with records of its own.
+// runCommand runs the program with its database in dir.
 func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -34,7 +34,7 @@ func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// migrated returns a folder with a database.
+// newDatabase returns a folder with a new database.
 func newDatabase(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestUsersAndGrants(t *testing.T) {
 		t.Fatalf("user add: %+v, %v", r, err)
 	}
 	if r := runCommand(t, dir, password, add...); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("a second account of one address: %+v", r)
+		t.Errorf("adding the same address again: %+v", r)
 	}
 	grant := []string{"--email", "ada@example.com", "--action", "publish", "--resource", "com.example/*"}
 	if r := runCommand(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != exitOK {
@@ -70,16 +70,16 @@ func TestUsersAndGrants(t *testing.T) {
 	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
-	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "no such grant") {
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "does not have this grant") {
 		t.Errorf("grant remove again: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
-		t.Errorf("no grants are listed as %q", r.stdout)
+		t.Errorf("without grants the list is %q, want []", r.stdout)
 	}
 }
 
-// wantGrantsOfOne wants grant list --email to show the grants of that person only.
-// Ada has one grant.
+// checkGrantsOfOne checks that grant list --email shows only the grants of that person. The caller has
+// given Ada one grant.
 func checkGrantsOfOne(t *testing.T, dir string) {
 	t.Helper()
 	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {
@@ -94,7 +94,7 @@ func checkGrantsOfOne(t *testing.T, dir string) {
 		t.Errorf("grant list --email: %+v, %v", r, err)
 	}
 	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
-		t.Errorf("grant list of nobody: %+v", r)
+		t.Errorf("grant list of an unknown person: %+v", r)
 	}
 	for _, email := range []string{"", "no address"} {
 		if r := runCommand(t, dir, "", "grant", "list", "--email", email); r.code == exitOK {
@@ -155,7 +155,7 @@ func TestUserMFA(t *testing.T) {
 	refused := func(names string, args ...string) {
 		t.Helper()
 		if r := mfa(args...); r.code != exitFailed || !strings.Contains(r.stderr, names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
-			t.Errorf("%v: %+v, want one sentence with %q", args, r, names)
+			t.Errorf("%v: %+v, want one sentence that contains %q", args, r, names)
 		}
 	}
 	listed("none")
@@ -191,13 +191,13 @@ func TestUserMFA(t *testing.T) {
 	}
 	listed("none")
 	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
-		t.Errorf("enrol nobody: %+v", r)
+		t.Errorf("enrolling an unknown person: %+v", r)
 	}
 }
 
 const noID = "00000000-0000-4000-8000-000000000000"
 
-// TestWrongUse wants one sentence that names what is wrong.
+// TestWrongUse checks that wrong use prints one sentence that names the error.
 func TestWrongUse(t *testing.T) {
 	dir := newDatabase(t)
 	for _, c := range []struct {
@@ -209,9 +209,9 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"registry", "exprot"}, "exprot"},
 		{"", []string{"usr"}, `, did you mean user`},
 		{"", []string{"help", "nonsense"}, "nonsense"},
-		{"", []string{"login", "--url", "ftp://example.com"}, `"ftp://example.com" begins with neither`},
+		{"", []string{"login", "--url", "ftp://example.com"}, `"ftp://example.com" does not begin with`},
 		{"", []string{"help", "user", "nonsense"}, "nonsense"},
-		{"", []string{"status", "com.example/weather", "--set", "gone"}, `there is no status "gone", only active`},
+		{"", []string{"status", "com.example/weather", "--set", "gone"}, `"gone" is not a status: use active`},
 		{"", []string{"backup", ""}, "is empty"},
 		{"", []string{"backup"}, "use 'tollgate backup FILE [flags]'"},
 		{"", []string{"user", "list", "more"}, "use 'tollgate user list [flags]'"},
@@ -233,7 +233,7 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "edit", "--resource", "com.*/x"}, "*"},
 		{"", []string{"grant", "list", "--output", "xml"}, "--output"},
 		{password, []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--output", "xml"}, "--output"},
-		{"", []string{"user", "show", "--email", "a@example.com"}, "a@example.com"}, // the command before added nobody
+		{"", []string{"user", "show", "--email", "a@example.com"}, "a@example.com"}, // the command before added no account
 		{"", []string{"user", "show", "--email", "none@example.com"}, "none@example.com"},
 		{"", []string{"device", "list"}, "email"},
 		{"", []string{"device", "list", "--email", "none@example.com"}, "none@example.com"},
@@ -259,7 +259,7 @@ func TestWrongUse(t *testing.T) {
 	} {
 		r := runCommand(t, dir, c.stdin, c.args...)
 		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 {
-			t.Errorf("%v: %+v, want one sentence with %q", c.args, r, c.names)
+			t.Errorf("%v: %+v, want one sentence that contains %q", c.args, r, c.names)
 		}
 		if r.stdout != "" {
 			t.Errorf("%v printed %q", c.args, r.stdout)
@@ -267,7 +267,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestInterrupted wants a signal to end a command that waits for its standard input.
+// TestInterrupted checks that a signal ends a command that waits for standard input.
 func TestInterrupted(t *testing.T) {
 	for _, args := range [][]string{
 		{"registry", "validate", "-"},
@@ -290,8 +290,8 @@ func TestInterrupted(t *testing.T) {
 				args: args, environ: []string{"DATA_DIR=" + newDatabase(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
 				stdin: waits, stdout: io.Discard, stderr: &stderr,
 			})
-			if told := stderr.String(); code != exitFailed || !strings.Contains(told, "tollgate: interrupted") || strings.Count(told, "\n") != 1 {
-				t.Errorf("exit code %d, %q", code, told)
+			if text := stderr.String(); code != exitFailed || !strings.Contains(text, "tollgate: interrupted") || strings.Count(text, "\n") != 1 {
+				t.Errorf("exit code %d, %q", code, text)
 			}
 		})
 	}
@@ -301,13 +301,13 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestFullDisk wants a failure to print to be told once.
+// TestFullDisk checks that a failed write of the output is reported once.
 func TestFullDisk(t *testing.T) {
 	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + newDatabase(t)}, stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr})
-		if told := stderr.String(); code != exitFailed || strings.Count(told, syscall.ENOSPC.Error()) != 1 {
-			t.Errorf("%v: exit code %d, %q", args, code, told)
+		if text := stderr.String(); code != exitFailed || strings.Count(text, syscall.ENOSPC.Error()) != 1 {
+			t.Errorf("%v: exit code %d, %q", args, code, text)
 		}
 	}
 }
@@ -342,8 +342,7 @@ func TestMigrateAndSettings(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasAnExample wants an example of each command, beginning with
-// the program's name.
+// TestEveryCommandHasAnExample checks that each command has an example that calls it.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
@@ -357,8 +356,8 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	look(newRoot(process{}))
 }
 
-// TestTakenPort wants a start that cannot listen to end with one sentence that
-// holds the port.
+// TestTakenPort checks that a service that cannot listen exits with one sentence that contains the
+// port.
 func TestTakenPort(t *testing.T) {
 	var listen net.ListenConfig
 	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -385,7 +384,7 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder wants the path in the sentence.
+// TestUnwritableFolder checks that the error contains the path.
 func TestUnwritableFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -48,9 +48,10 @@ func newMethodsAdd(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add --id N --path P --service-id N --service NAME [--parameter P]...",
 		Short: "Add a method",
-		Long: "Add a method. The next request for the listing shows it.\n\n" +
+		Long: "Add a method. It is in the listing from the next request on.\n\n" +
 			"The path is a template below the API root, with each parameter in braces. All\n" +
-			"parameters of the path are parameters of the method, even without --parameter.",
+			"parameters in the path become parameters of the method, even without\n" +
+			"--parameter.",
 		Example: "  tollgate methods add --id 1400 --path '/parking/{lot}.{format}' --service-id 271 --service parking",
 		Args:    cobra.NoArgs,
 	}
@@ -104,15 +105,15 @@ func newMethodsImport(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import methods from a list or an OpenAPI document",
-		Long: "Import methods from FILE, or for - from standard input; JSON or YAML. The\n" +
-			"command imports all methods, or, if one is wrong, no method. A method whose id\n" +
-			"exists already is replaced.\n\n" +
+		Long: "Import methods from FILE, in JSON or YAML; - is standard input. If any method is\n" +
+			"wrong, the command imports no method. A method whose id already exists is\n" +
+			"replaced.\n\n" +
 			"FILE contains a list in the form that 'tollgate methods list --output json'\n" +
-			"prints, or an OpenAPI document, in which each path becomes a method. Its id is\n" +
-			"x-method-id of the path or its operation; paths without an id are numbered from\n" +
-			"--first-id on. Its service is x-service-id and x-service-name, else the\n" +
-			"operation's first tag with the x-service-id of that tag, else --service-id and\n" +
-			"--service.",
+			"prints, or an OpenAPI document, in which each path becomes a method. The id of\n" +
+			"the method is x-method-id of the path or of its operation; paths without an id\n" +
+			"are numbered from --first-id on. The service of the method is x-service-id and\n" +
+			"x-service-name, or else the operation's first tag with the x-service-id of that\n" +
+			"tag, or else --service-id and --service.",
 		Example: "  tollgate methods import methods.json\n" +
 			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
 		Args: cobra.ExactArgs(1),
@@ -147,7 +148,7 @@ func readMethods(ctx context.Context, p process, path string, d methodfile.Defau
 	if err != nil {
 		return nil, errors.New("cannot be read: " + errors.Unwrap(err).Error())
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // it was opened for reading
 	return methodfile.Read(f, d)
 }
 

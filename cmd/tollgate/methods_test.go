@@ -38,16 +38,16 @@ func TestMethods(t *testing.T) {
 		t.Errorf("methods import of an OpenAPI document: %+v", r)
 	}
 	if r := runCommand(t, dir, before.stdout, "methods", "import", "--replace", "-"); r.code != exitOK {
-		t.Errorf("methods import of what was listed: %+v", r)
+		t.Errorf("methods import of the exported list: %+v", r)
 	}
 	if after := runCommand(t, dir, "", "methods", "list", "-o", "json"); after.stdout != before.stdout {
-		t.Errorf("after the import of what was listed, listed is %s", after.stdout)
+		t.Errorf("after the import of the exported list, the list is %s", after.stdout)
 	}
 	checkMethodEvents(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
 }
 
-// wantMethodsTold wants the audit log to have these changes of methods, by an operator and in
-// nobody's own log; those of the first methods are left out.
+// checkMethodEvents checks that the audit log contains these changes of methods, made by an operator and
+// assigned to no person. It skips the changes of the initial methods.
 func checkMethodEvents(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var events []struct {
@@ -61,17 +61,17 @@ func checkMethodEvents(t *testing.T, dir string, want ...string) {
 	if err := json.Unmarshal([]byte(r.stdout), &events); err != nil {
 		t.Fatalf("%+v: %v", r, err)
 	}
-	var told []string
+	var changes []string
 	for _, e := range slices.Backward(events) { // newest first
 		if e.UserID != "" || e.Details.Actor != "operator" || e.Details.Path == "" || e.Details.Service == "" {
-			t.Errorf("told is %+v", e)
+			t.Errorf("unexpected event %+v", e)
 		}
 		if e.Details.MethodID < 1000 {
-			told = append(told, e.Details.Action+" "+strconv.Itoa(e.Details.MethodID))
+			changes = append(changes, e.Details.Action+" "+strconv.Itoa(e.Details.MethodID))
 		}
 	}
-	if !slices.Equal(told, want) || len(events) != len(want)+2*35 { // the first methods went and came back
-		t.Errorf("told is %v among %d, want %v", told, len(events), want)
+	if !slices.Equal(changes, want) || len(events) != len(want)+2*35 { // the initial methods were removed and added again
+		t.Errorf("the log contains %v and %d events in all, want %v", changes, len(events), want)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestWrongMethods(t *testing.T) {
 	} {
 		r := runCommand(t, dir, c.stdin, c.args...)
 		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
-			t.Errorf("%v: %+v, want one sentence with %q", c.args, r, c.names)
+			t.Errorf("%v: %+v, want one sentence that contains %q", c.args, r, c.names)
 		}
 	}
 }

@@ -11,8 +11,8 @@ func newMigrate(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Apply this version's migrations to the database",
-		Long: "Apply the migrations that the database lacks, under a lock, while other\n" +
-			"instances may serve. The service does the same at its start unless\n" +
+		Long: "Apply the migrations that the database lacks, under a lock. Other instances can\n" +
+			"serve requests meanwhile. The service does the same at its start unless\n" +
 			"MIGRATE_ON_START=false.",
 		Example: "  DATABASE_URL=postgres://tollgate@localhost/tollgate tollgate migrate",
 		Args:    cobra.NoArgs,
@@ -41,8 +41,8 @@ func newMigrateStatus(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List applied and pending migrations",
-		Long: "List the migrations of this version in their order, with the time at which each\n" +
-			"was applied to the database. The command changes nothing.",
+		Long: "List the migrations of this version in order, with the time at which each was\n" +
+			"applied to the database. The command changes nothing.",
 		Example: "  tollgate migrate status",
 		Args:    cobra.NoArgs,
 	}
@@ -63,11 +63,10 @@ func newMigrateStatus(p process) *cobra.Command {
 
 func migrationTable(steps []relational.Step) table {
 	type row struct {
-		Name      string `json:"name"`
-		State     string `json:"state"`
-		AppliedAt string `json:"appliedAt,omitempty"`
+		Name      string `json:"name"                column:"MIGRATION"`
+		State     string `json:"state"               column:"STATE"`
+		AppliedAt string `json:"appliedAt,omitempty" column:"APPLIED AT"`
 	}
-	t := table{header: []string{"MIGRATION", "STATE", "APPLIED AT"}}
 	list := make([]row, 0, len(steps))
 	for _, s := range steps {
 		state := "applied"
@@ -75,8 +74,6 @@ func migrationTable(steps []relational.Step) table {
 			state = "pending"
 		}
 		list = append(list, row{s.Name, state, formatTime(s.AppliedAt)})
-		t.rows = append(t.rows, []string{s.Name, state, formatTime(s.AppliedAt)})
 	}
-	t.value = list
-	return t
+	return listTable(list)
 }

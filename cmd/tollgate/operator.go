@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
@@ -13,27 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// withOperator opens the records of the service, which may run meanwhile, for
-// one command.
+// withOperator opens the database of the service for one command and calls do. The service may run
+// meanwhile.
 func withOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
 	return runOperator(c, p, wiring.OpenOperator, do)
 }
 
-// withNewOperator is withOperator for a command that an installation may begin
-// with: records that are missing are made, which is told in case the command was
-// meant for others.
+// withCreatedOperator is withOperator for commands that may be the first of an installation. It creates
+// a missing database and prints a note, in case DATA_DIR was meant to be another directory.
 func withCreatedOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
 	return runOperator(c, p, func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
 		missing := wiring.Missing(s)
 		op, cleanup, err := wiring.MakeOperator(ctx, s, log)
 		if err == nil && missing {
-			_, _ = fmt.Fprintf(p.stderr, "There was no database in %s (DATA_DIR): a new one is created.\n", s.SQLite.Dir) // what follows matters more
+			_, _ = fmt.Fprintf(p.stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n", s.SQLite.Dir) // the command continues without the note
 		}
 		return op, cleanup, err
 	}, do)
 }
 
-// opener opens the records of an operator.
+// opener opens the database for an operator command.
 type opener func(context.Context, settings.Settings, *logrus.Entry) (*wiring.Operator, func(), error)
 
 func runOperator(c *cobra.Command, p process, open opener, do func(*wiring.Operator) error) error {
@@ -43,14 +41,14 @@ func runOperator(c *cobra.Command, p process, open opener, do func(*wiring.Opera
 	}
 	op, cleanup, err := open(c.Context(), s, operatorLog(s, p))
 	if err != nil {
-		return fmt.Errorf("open records: %w", err)
+		return fmt.Errorf("open the database: %w", err)
 	}
 	defer cleanup()
 	return do(op)
 }
 
-// operatorLog is the log of a command, which tells of errors only: what it did
-// is on standard output.
+// operatorLog returns the log of a command. It contains only errors; the results of the command go to
+// standard output.
 func operatorLog(s settings.Settings, p process) *logrus.Entry {
 	s.Service.LogLevel = "error"
 	return wiring.NewLog(s.Service, p.stderr)
@@ -58,11 +56,10 @@ func operatorLog(s settings.Settings, p process) *logrus.Entry {
 
 func isNotFound(err error) bool { return fault.Is(err, fault.NotFound) }
 
-// offerForce names the flag that overwrites a file, where that is all that a
-// command failed for.
-func suggestForce(err error) error {
+// suggestForce mentions --force in the error of a command that failed because the file exists.
+func suggestForce(file string, err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fmt.Errorf("%s: --force overwrites it", strings.TrimSuffix(errorSentence(err), ", and is not overwritten"))
+		return fmt.Errorf("%s already exists: use --force to overwrite it", file)
 	}
 	return err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
 
-// TestNoDatabase wants a command in the wrong folder to say which file is
-// missing and which setting names it, and to make none. What an installation may
-// begin with makes one, and says so.
+// TestNoDatabase checks that without a database most commands name the missing file and its setting,
+// and create nothing. Commands that may be the first of an installation create a database and print a
+// note.
 func TestNoDatabase(t *testing.T) {
 	for _, args := range [][]string{
 		{"user", "list"}, {"user", "lock", "--email", "ada@example.com"}, {"grant", "list"}, {"device", "list", "--email", "ada@example.com"},
@@ -29,20 +29,19 @@ func TestNoDatabase(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"}, {"registry", "import", "testdata/none.json"},
+		{"user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"}, {"registry", "import", "testdata/empty.json"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		for i, told := range []string{"There was no database in " + dir + " (DATA_DIR)", ""} {
+		for i, note := range []string{"There was no database in " + dir + " (DATA_DIR)", ""} {
 			r := runCommand(t, dir, password, args...)
-			if first := i == 0; first && r.code != exitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, told) {
-				t.Errorf("%v, time %d: %+v", args, i+1, r)
+			if first := i == 0; first && r.code != exitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, note) {
+				t.Errorf("%v, run %d: %+v", args, i+1, r)
 			}
 		}
 	}
 }
 
-// TestFilesAreNotLost wants no command to overwrite a file unasked, and none to
-// put anything in the place of the database.
+// TestFilesAreNotLost checks that commands overwrite files only with --force, and never the database.
 func TestFilesAreNotLost(t *testing.T) {
 	dir := newDatabase(t)
 	for _, write := range [][]string{{"registry", "export"}, {"backup"}} {
@@ -52,16 +51,16 @@ func TestFilesAreNotLost(t *testing.T) {
 		}
 		r := runCommand(t, dir, "", append(write, file)...)
 		kept, err := os.ReadFile(file)
-		if r.code != exitFailed || !strings.Contains(r.stderr, file+" is there already: --force overwrites it\n") || err != nil || string(kept) != "precious" {
-			t.Errorf("%v: %+v, the file holds %q (%v)", write, r, kept, err)
+		if r.code != exitFailed || !strings.Contains(r.stderr, file+" already exists: use --force to overwrite it\n") || err != nil || string(kept) != "precious" {
+			t.Errorf("%v: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		r = runCommand(t, dir, "", append(write, "--force", file)...)
 		if kept, err = os.ReadFile(file); r.code != exitOK || err != nil || string(kept) == "precious" {
-			t.Errorf("%v --force: %+v, the file holds %q (%v)", write, r, kept, err)
+			t.Errorf("%v --force: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		nowhere := filepath.Join(file, "in", "it")
 		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != exitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
-			t.Errorf("%v to nowhere: %+v", write, r)
+			t.Errorf("%v to a path below a file: %+v", write, r)
 		}
 	}
 	own := filepath.Join(dir, sqlite.File)
@@ -70,20 +69,20 @@ func TestFilesAreNotLost(t *testing.T) {
 	}
 }
 
-// TestNoPlugins wants a folder that is not there, and one without plugins, told.
+// TestNoPlugins checks the message for a missing plugin folder and for an empty one.
 func TestNoPlugins(t *testing.T) {
 	empty := t.TempDir()
-	for folder, code := range map[string]int{filepath.Join(empty, "none"): exitFailed, empty: exitOK} {
+	for folder, code := range map[string]int{filepath.Join(empty, "missing"): exitFailed, empty: exitOK} {
 		var stdout, stderr strings.Builder
 		got := run(t.Context(), process{args: []string{"plugins"}, environ: []string{"PLUGIN_DIR=" + folder}, stdout: &stdout, stderr: &stderr})
-		if told := stderr.String(); got != code || !strings.Contains(told, folder) || !strings.Contains(told, "PLUGIN_DIR") || strings.Count(told, "\n") != 1 {
-			t.Errorf("%s: code %d, %q, %q", folder, got, stdout.String(), told)
+		if text := stderr.String(); got != code || !strings.Contains(text, folder) || !strings.Contains(text, "PLUGIN_DIR") || strings.Count(text, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", folder, got, stdout.String(), text)
 		}
 	}
 }
 
-// TestJudgeAll wants numbers and words to agree.
-func TestJudgeAll(t *testing.T) {
+// TestCountInvalid checks that the verb agrees with the number.
+func TestCountInvalid(t *testing.T) {
 	for want, n := range map[string][2]int{
 		"the document is not valid": {1, 1}, "1 of 2 documents is not valid": {1, 2}, "2 of 2 documents are not valid": {2, 2},
 	} {

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// output is how a command prints what it found.
+// output is the output format of a command.
 type output struct {
 	format  string
-	formats []string // that there are
+	formats []string // supported formats
 }
 
 // addOutput adds the --output flag to a command that prints a table or JSON.
@@ -25,32 +25,25 @@ func addOutput(c *cobra.Command) *output {
 	return addFormats(c, "output format: table or json", "table", "json")
 }
 
-// addForms adds the --output flag with the forms that a command prints, the
-// default first. Another form is refused before the command does its work.
-func addFormats(c *cobra.Command, usage string, forms ...string) *output {
-	o := &output{formats: forms}
-	c.Flags().StringVarP(&o.format, "output", "o", forms[0], usage)
-	completeValues(c, "output", forms...)
+// addFormats adds the --output flag with the formats of a command, the default first. Any other format
+// is an error before the command starts its work.
+func addFormats(c *cobra.Command, usage string, formats ...string) *output {
+	o := &output{formats: formats}
+	c.Flags().StringVarP(&o.format, "output", "o", formats[0], usage)
+	completeValues(c, "output", formats...)
 	c.PreRunE = func(*cobra.Command, []string) error { return o.checkFormat() }
 	return o
 }
 
-// table is what a command prints, for people and for programs.
-type table struct {
-	header []string
-	rows   [][]string
-	value  any // what --output json prints
-}
-
-// check refuses a form that there is not.
+// checkFormat returns an error if the format is not supported.
 func (o *output) checkFormat() error {
 	if !slices.Contains(o.formats, o.format) {
-		return fmt.Errorf("--output: unknown format %q; supported: %s", o.format, strings.Join(o.formats, ", "))
+		return fmt.Errorf("--output: unknown format %q; use one of %s", o.format, strings.Join(o.formats, ", "))
 	}
 	return nil
 }
 
-// print writes a table in the form that the operator asked for.
+// printResult writes a table in the chosen format.
 func (o *output) printResult(w io.Writer, t table) error {
 	if o.format != "json" {
 		return printTable(w, t)
@@ -59,12 +52,12 @@ func (o *output) printResult(w io.Writer, t table) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	if err := e.Encode(t.value); err != nil {
-		return fmt.Errorf("print: %w", err)
+		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
 }
 
-// count writes a number with the word for one or for any other number of things.
+// formatCount returns a number with the singular or the plural of a noun.
 func formatCount(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -72,8 +65,7 @@ func formatCount(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// shown writes a time for people and for programs, as the API does; empty for
-// the zero time.
+// formatTime formats a time as the API does; the zero time is an empty text.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -81,7 +73,7 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// shownAddress writes an address; empty when it is not known.
+// formatAddress formats an address; an unknown address is an empty text.
 func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
@@ -89,8 +81,8 @@ func formatAddress(a netip.Addr) string {
 	return a.String()
 }
 
-// printable keeps what strangers wrote from steering a terminal or leaving its
-// cell.
+// replaceControls replaces control characters, so that text from other people cannot control the
+// terminal or break the layout of a table.
 func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

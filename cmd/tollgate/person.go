@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// aboutPerson has a command print what it finds about one person.
+// newPersonCommand completes a command that prints what find returns about one person.
 func newPersonCommand(c *cobra.Command, p process, find func(context.Context, *wiring.Operator, auth.Account) (table, error)) *cobra.Command {
 	email := addEmail(c)
 	o := addOutput(c)
@@ -25,7 +25,7 @@ func newPersonCommand(c *cobra.Command, p process, find func(context.Context, *w
 	return c
 }
 
-// withPerson opens the records for a command on one person.
+// withPerson opens the database for a command and calls do with the account of one person.
 func withPerson(c *cobra.Command, p process, email string, do func(*wiring.Operator, auth.Account) error) error {
 	address, err := auth.ParseEmail(email)
 	if err != nil {

@@ -2,17 +2,17 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newPlugins(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "plugins",
-		Short:   "List the plugins; starts each one to check that it answers",
+		Short:   "List the plugins and check each one by starting it",
 		Example: "  tollgate plugins --output json",
 		Args:    cobra.NoArgs,
 	}
@@ -27,25 +27,25 @@ func newPlugins(p process) *cobra.Command {
 			return err
 		}
 		if len(found) == 0 {
-			_, _ = fmt.Fprintf(p.stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir) // the empty table says it too
+			_, _ = fmt.Fprintf(p.stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir) // the empty table shows it too
 		}
-		type row struct {
-			Name      string `json:"name"`
-			Kind      string `json:"kind"`
-			Version   string `json:"version,omitempty"`
-			State     string `json:"state"`
-			Restarts  int    `json:"restarts"`
-			LastError string `json:"lastError,omitempty"`
-		}
-		list := make([]row, 0, len(found))
-		rows := make([][]string, 0, len(found))
-		for _, f := range found {
-			list = append(list, row{f.Name, f.Kind, f.Version, string(f.State), f.Restarts, f.LastError})
-			rows = append(rows, []string{f.Name, f.Kind, f.Version, string(f.State), strconv.Itoa(f.Restarts), f.LastError})
-		}
-		return o.printResult(p.stdout, table{
-			header: []string{"NAME", "KIND", "VERSION", "STATE", "RESTARTS", "LAST ERROR"}, rows: rows, value: list,
-		})
+		return o.printResult(p.stdout, pluginTable(found))
 	}
 	return c
+}
+
+func pluginTable(plugins []pluginhost.Status) table {
+	type row struct {
+		Name      string `json:"name"                column:"NAME"`
+		Kind      string `json:"kind"                column:"KIND"`
+		Version   string `json:"version,omitempty"   column:"VERSION"`
+		State     string `json:"state"               column:"STATE"`
+		Restarts  int    `json:"restarts"            column:"RESTARTS"`
+		LastError string `json:"lastError,omitempty" column:"LAST ERROR"`
+	}
+	list := make([]row, 0, len(plugins))
+	for _, f := range plugins {
+		list = append(list, row{f.Name, f.Kind, f.Version, string(f.State), f.Restarts, f.LastError})
+	}
+	return listTable(list)
 }

@@ -17,11 +17,13 @@ func newPublish(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish FILE",
 		Short: "Publish a version of a server",
-		Long: "Publish the version of a server that the document in FILE describes; - is standard input. The service first checks the\n" +
-			"document: a broken rule ends the command; after a warning the version is published. If the trust level of the session\n" +
-			"is too low, the command offers a step-up on a terminal.\n\n" +
-			"Exits with 0 if the version is published, 1 if it is refused or the service fails, 3 if a sign-in or a step-up is\n" +
-			"needed first. With --validate-only the command publishes nothing and needs no sign-in.",
+		Long: "Publish the version of a server that the document in FILE describes; - is\n" +
+			"standard input. The service first checks the document: an error ends the\n" +
+			"command, a warning does not. If the trust level of the session is too low, the\n" +
+			"command offers a step-up on a terminal.\n\n" +
+			"Exits with 0 if the version is published, 1 if it is refused or the service\n" +
+			"fails, 3 if a sign-in or a step-up is needed first. With --validate-only the\n" +
+			"command publishes nothing and needs no sign-in.",
 		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -45,7 +47,7 @@ func newPublish(p process) *cobra.Command {
 	return c
 }
 
-// submission is a document on its way to a service.
+// submission is a document to be checked or published at a service.
 type submission struct {
 	*publisher
 
@@ -54,6 +56,7 @@ type submission struct {
 	text []byte
 }
 
+// openSubmission reads the document in a file.
 func (u *publisher) openSubmission(ctx context.Context, a serviceAddress, file string) (submission, error) {
 	who, err := u.lastAccount(a)
 	if err != nil {
@@ -64,12 +67,12 @@ func (u *publisher) openSubmission(ctx context.Context, a serviceAddress, file s
 		return submission{}, err
 	}
 	if file == exportfile.Stdin {
-		u.in = nil // what was typed there was the document
+		u.in = nil // the document was read from there, so it cannot answer prompts
 	}
 	return submission{u, who, file, text}, nil
 }
 
-// check asks the service what it thinks of the document.
+// checkDocument validates the document at the service.
 func (s submission) checkDocument(ctx context.Context) (verdict, error) {
 	found, err := s.who.Client().Validate(ctx, s.text)
 	v := verdict{File: s.file, Valid: found.Valid, Issues: []finding{}}
@@ -79,7 +82,7 @@ func (s submission) checkDocument(ctx context.Context) (verdict, error) {
 	return v, nameSubject(describeDocument(s.file), err)
 }
 
-// documentOf names the document of a file.
+// describeDocument returns how messages name the document of a file.
 func describeDocument(file string) string {
 	if file == exportfile.Stdin {
 		return "the document on standard input"
@@ -98,7 +101,7 @@ func (s submission) runValidate(ctx context.Context, o *output) error {
 	return v.invalidError()
 }
 
-// err is what a document fails with that breaks a rule.
+// invalidError returns an error if the document breaks a rule.
 func (v verdict) invalidError() error {
 	if v.Valid {
 		return nil
@@ -106,7 +109,7 @@ func (v verdict) invalidError() error {
 	return errors.New(describeDocument(v.File) + " is not valid")
 }
 
-// published is what a publication has made.
+// published is the JSON form of a published version.
 type published struct {
 	Name        string    `json:"name"`
 	Version     string    `json:"version"`
@@ -125,7 +128,7 @@ func (s submission) runPublish(ctx context.Context, o *output) error {
 		s.printNote("%s: %s %s", i.Severity, replaceControls(i.Path), replaceControls(i.Message))
 	}
 	if err := v.invalidError(); err != nil {
-		return fmt.Errorf("nothing is published: %w", err)
+		return fmt.Errorf("nothing was published: %w", err)
 	}
 	var r tollgateclient.Record
 	err = s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {

@@ -15,16 +15,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// credentialsVariable names the file that keeps a person signed in.
+// credentialsVariable is the variable with the path of the credential file.
 const credentialsVariable = "TOLLGATE_CREDENTIALS"
 
-// publisher is one run of a command that calls a service as a person who publishes there.
+// publisher is one run of a command with which a person publishes at a service.
 type publisher struct {
 	process
 	*prompter
 
 	file *credentialfile.File
-	last credentialfile.SignIn // the last sign-in; empty before the first
+	last credentialfile.SignIn // empty before the first sign-in
 }
 
 func newPublisher(p process) (*publisher, error) {
@@ -46,32 +46,32 @@ func newPublisher(p process) (*publisher, error) {
 	return u, nil
 }
 
-// variable returns a variable of the environment; empty when it is not set.
+// lookupVariable returns the value of an environment variable; empty if it is not set.
 func lookupVariable(environ []string, name string) string {
 	value := ""
 	for _, entry := range environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = v // of two with one name the last counts, as for programs
+			value = v // the last one wins, as in os/exec
 		}
 	}
 	return value
 }
 
-// address is which service a command calls.
+// serviceAddress is the address of the service that a command calls.
 type serviceAddress struct {
 	url      string
 	insecure bool
 }
 
-// addAddress adds the flags for it to a command.
+// addAddress adds the flags --url and --insecure-http to a command.
 func addAddress(c *cobra.Command) *serviceAddress {
 	a := &serviceAddress{}
-	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: the one of the last sign-in")
-	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, where anybody on the network path can read everything")
+	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: that of the last sign-in")
+	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, although others on the network path can read the password and tokens")
 	return a
 }
 
-// fill takes from the last sign-in what the flags leave open.
+// withLastSignIn returns the address with missing values from the last sign-in.
 func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddress {
 	if a.url == "" {
 		a.url = last.URL
@@ -80,16 +80,16 @@ func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddres
 	return a
 }
 
-// account returns the person of the last sign-in at a service.
+// lastAccount returns the account of the last sign-in, at the given service.
 func (u *publisher) lastAccount(a serviceAddress) (*account.Account, error) {
 	a = a.withLastSignIn(u.last)
 	if a.url == "" {
-		return nil, &account.SignInNeeded{Reason: "you are not signed in, and no --url names a service: sign in with 'tollgate login'"}
+		return nil, &account.SignInNeeded{Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url"}
 	}
 	return u.newAccount(a, u.last.Email)
 }
 
-// person returns somebody at a service.
+// newAccount returns the account with an e-mail address at a service.
 func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account, error) {
 	client, err := tollgateclient.New(tollgateclient.Config{
 		URL: a.url, InsecureHTTP: a.insecure,
@@ -101,7 +101,8 @@ func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account
 	return account.New(u.file, client, email), nil
 }
 
-// as calls as a person, and where the session's trust is too low for it asks for a step-up and calls again.
+// callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts for a step-up and
+// repeats the call.
 func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
@@ -124,8 +125,8 @@ func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, ca
 	return who.Do(ctx, call)
 }
 
-// about has a refusal name what it speaks of, where its sentence does not: the service knows from the path or the body
-// what is meant, and the person may have given it a while ago, in a script.
+// nameSubject adds the subject to a refusal that does not mention it. The service knows the subject from the request,
+// but the message may appear in the output of a script that contains many requests.
 func nameSubject(what string, err error) error {
 	f, ok := fault.As(err)
 	if !ok || strings.Contains(f.Message, what) {
@@ -134,12 +135,12 @@ func nameSubject(what string, err error) error {
 	switch f.Kind {
 	case fault.Invalid, fault.NotFound, fault.Conflict:
 		return fault.Wrap(f.Kind, f.Code, what+": "+f.Message, err)
-	default: // of the person, or of the service
+	default: // the refusal concerns the person or the service
 		return err
 	}
 }
 
-// exitCode returns the code that a failure ends the program with.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var needed *account.SignInNeeded
 	if errors.As(err, &needed) {

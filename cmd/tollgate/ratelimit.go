@@ -14,7 +14,8 @@ func newRatelimit(p process) *cobra.Command {
 		Use:   "ratelimit",
 		Short: "Run the rate limit service alone",
 		Long: "Run the rate limit service alone, as a replacement for the Envoy rate limit\n" +
-			"service: HOST and PORT are those of its HTTP listener, by default 0.0.0.0:8080.",
+			"service. HOST and PORT are the address of its HTTP listener, by default\n" +
+			"0.0.0.0:8080.",
 		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
 		Args:    cobra.NoArgs,
 	}
@@ -33,9 +34,9 @@ func newRatelimitCheck(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Check the rate limit rules of a directory",
-		Long: "Read every YAML file of a directory as the service would, and print every error\n" +
+		Long: "Read all YAML files of a directory as the service would, and print each error\n" +
 			"with file, line and column. The exit code is 1 if there is an error, or if\n" +
-			"there is no YAML file. Files with other names are not read, but listed.",
+			"there is no YAML file. Files with other names are listed as warnings.",
 		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -47,24 +48,22 @@ func newRatelimitCheck(p process) *cobra.Command {
 		}
 		set, warnings, err := wiring.CheckRules(c.Context(), s, args[0])
 		for _, w := range warnings {
-			_, _ = fmt.Fprintf(p.stderr, "warning: %s\n", w) // the check goes on without it
+			_, _ = fmt.Fprintf(p.stderr, "warning: %s\n", w) // the check continues without it
 		}
 		if err != nil {
 			return err
 		}
 		type row struct {
-			Domain string `json:"domain"`
+			Domain string `json:"domain" column:"DOMAIN"`
 		}
 		domains := make([]row, 0, len(set.Domains()))
-		rows := make([][]string, 0, len(set.Domains()))
 		for _, d := range set.Domains() {
 			domains = append(domains, row{string(d)})
-			rows = append(rows, []string{string(d)})
 		}
-		if err := o.printResult(p.stdout, table{header: []string{"DOMAIN"}, rows: rows, value: domains}); err != nil {
+		if err := o.printResult(p.stdout, listTable(domains)); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(p.stderr, "%s, nothing wrong\n", formatCount(set.RuleCount(), "rule", "rules")) // the exit code says it too
+		_, _ = fmt.Fprintf(p.stderr, "%s, no errors\n", formatCount(set.RuleCount(), "rule", "rules")) // the exit code shows it too
 		return nil
 	}
 	return c

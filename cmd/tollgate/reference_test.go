@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-var update = flag.Bool("update", false, "write docs/commands.md and docs/settings.md anew")
+var update = flag.Bool("update", false, "write docs/commands.md and docs/settings.md")
 
-// TestReferences wants the references in docs to say what the program says.
+// TestReferences checks that the reference pages in docs match the program.
 func TestReferences(t *testing.T) {
 	for file, want := range map[string]string{
 		"../../docs/commands.md": commandReference(),
@@ -27,7 +27,7 @@ func TestReferences(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("%s is not what the program says (%v): run 'make generate' and commit it", file, err)
+			t.Errorf("%s does not match the program (%v): run 'make generate' and commit the file", file, err)
 		}
 	}
 }
@@ -41,17 +41,16 @@ This page contains the output of ^tollgate help^ for every command. Settings of 
 ([settings.md](settings.md)); operator commands read the same variables, and work on the same database while the service runs.
 
 - **Exit codes.** 0: done. 1: failed, interrupted, or used wrongly; one sentence on standard error, which begins with ^tollgate:^, gives the reason.
-  Errors in rate limit rules have one line each. 3: a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to ask for it.
-- **Output.** Tables are for people; control characters from other people's input are replaced. ^--output json^ is for programs: its names are stable.
+  Errors in rate limit rules have one line each. 3: a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it.
+- **Output.** Tables are for people; control characters in them are replaced. ^--output json^ is for programs: its names are stable.
   Results go to standard output, errors to standard error.
 - **Shell completion.** ^source <(tollgate completion bash)^, or zsh, fish, powershell; see [tollgate completion](#tollgate-completion). Values of
-  flags are completed too, if there are only a few.
+  flags are completed too, if a flag has only a few.
 - **Secrets** are read from the terminal or from standard input, never from an argument.
 
 `
 
-// marked puts the marks of code in, which a Go literal of several lines cannot
-// hold.
+// withBackquotes replaces ^ by a backquote, which a raw string literal cannot contain.
 func withBackquotes(text string) string { return strings.ReplaceAll(text, "^", "`") }
 
 func commandReference() string {
@@ -83,8 +82,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "```\n\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 }
 
-// holdsOthersOnly tells of a command that shows its help and no more, about
-// which there is nothing to say that the commands that it holds do not.
+// isGroup reports whether a command only has subcommands, whose sections contain all there is to know.
 func isGroup(c *cobra.Command) bool {
 	return c.HasSubCommands() && c.Long == ""
 }
@@ -120,7 +118,7 @@ func settingReference(t *testing.T) string {
 	b.WriteString(withBackquotes(settingsHead))
 	for _, v := range vars {
 		if v.Part == "" {
-			t.Errorf("%s is of no part: give its group a part in wiring/settings", v.Name)
+			t.Errorf("%s belongs to no part: give its group a part in wiring/settings", v.Name)
 		}
 	}
 	for _, part := range settings.Parts() {
@@ -147,5 +145,5 @@ func formatCode(s string) string {
 	return "`" + escapeCell(s) + "`"
 }
 
-// cell keeps a text within its cell.
+// escapeCell escapes the separator of table cells.
 func escapeCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// maxDocument is the most bytes of one document, the same as of a request of the API
+// maxDocument is the maximum size of a document in bytes, the same as of an API request
 // (contract O-8).
 const maxDocument = 1 << 20
 
@@ -33,7 +33,7 @@ type finding struct {
 	Reference string `json:"reference"`
 }
 
-// verdict is what validation found in one file.
+// verdict is the result of the validation of one file.
 type verdict struct {
 	File   string    `json:"file"`
 	Valid  bool      `json:"valid"`
@@ -46,7 +46,7 @@ func newRegistryValidate(p process) *cobra.Command {
 		Short: "Check server documents against the rules",
 		Long: "Check server documents against the rules of the registry, and report the same\n" +
 			"errors as publishing would. A FILE of - is standard input. Exits with 1 if a\n" +
-			"document breaks a rule or cannot be read; a warning is not a broken rule.",
+			"document breaks a rule or cannot be read; warnings do not change the exit code.",
 		Example: "  tollgate registry validate server.json\n" +
 			"  tollgate registry validate --output json servers/*.json",
 		Args: cobra.MinimumNArgs(1),
@@ -73,7 +73,7 @@ func newRegistryValidate(p process) *cobra.Command {
 	return c
 }
 
-// judgeAll is what a check of many documents fails with, of which some are bad.
+// countInvalid returns an error if some of the checked documents are invalid.
 func countInvalid(bad, all int) error {
 	switch {
 	case bad == 0:
@@ -118,7 +118,7 @@ func validateFile(ctx context.Context, p process, name string) verdict {
 	return v
 }
 
-// refuse notes that there is no document to check.
+// addReadError records that the document could not be read or parsed.
 func (v *verdict) addReadError(err error) {
 	v.Valid = false
 	v.Issues = append(v.Issues, finding{
@@ -133,15 +133,15 @@ func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // it was opened for reading
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	if err != nil {
-		return nil, err // which names the file
+		return nil, err // it names the file
 	}
 	if len(text) > maxDocument {
 		return nil, errors.New("the document is larger than 1 MiB")
 	}
-	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // a file may begin with it (RFC 8259, 8.1), a request may not
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // allowed at the start of a file (RFC 8259, 8.1), not of a request
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// publicMode are the permissions of an export: all of it is public.
+// exportMode is the file mode of an export, whose contents are public.
 const exportMode = 0o644
 
 func newRegistryExport(p process) *cobra.Command {
@@ -23,8 +23,8 @@ func newRegistryExport(p process) *cobra.Command {
 		Long: "Write every version of every server, including deleted ones, ordered by name\n" +
 			"and version, in the form that import reads: {\"servers\":[{\"server\",\"_meta\"}]}.\n" +
 			"Without FILE the export goes to standard output. FILE must not exist unless\n" +
-			"--force is given, and gets its name once the export is complete. The service\n" +
-			"may run meanwhile. The same registry produces the same bytes.",
+			"--force is given, and appears only when the export is complete. The service may\n" +
+			"run meanwhile. The same registry always produces the same bytes.",
 		Example: "  tollgate registry export backup.json\n" +
 			"  tollgate registry export | gzip > backup.json.gz",
 		Args: cobra.MaximumNArgs(1),
@@ -43,7 +43,7 @@ func newRegistryExport(p process) *cobra.Command {
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("export: %w", suggestForce(err))
+				return fmt.Errorf("export: %w", suggestForce(args[0], err))
 			}
 			return o.printResult(p.stdout, table{
 				header: []string{"FILE", "VERSIONS"},

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// maxTold is the most records that the end of an import names one by one.
+// maxImportLines is the maximum number of records that the report of an import lists.
 const maxImportLines = 10_000
 
 func newRegistryImport(p process) *cobra.Command {
@@ -28,16 +28,16 @@ func newRegistryImport(p process) *cobra.Command {
 			"list (https://registry.example/v0.1/servers), of which the command reads all\n" +
 			"pages and requests deleted versions too; or, for -, from standard input.\n\n" +
 			"Each version keeps the status, message and times in _meta; a document without\n" +
-			"_meta is active and published now. The registry determines the latest version\n" +
-			"again. A version that exists with the same document is skipped, so running the\n" +
-			"import again changes nothing. A version that exists with another document is\n" +
-			"refused, since a version can be published only once. A refused record does not\n" +
-			"stop the import of the others. Consecutive versions of one server are stored\n" +
+			"_meta becomes an active version, published now. The registry determines the\n" +
+			"latest version again. A version that exists with the same document is skipped,\n" +
+			"so running the import again changes nothing. A version that exists with another\n" +
+			"document is refused, because a version can be published only once. The import\n" +
+			"continues after a refused record. Consecutive versions of one server are stored\n" +
 			"together. Package ownership is not checked. The service may run meanwhile; if\n" +
 			"there is no database, the command creates it.\n\n" +
 			"Documents must follow the rules of this registry. Other registries contain\n" +
 			"documents that do not: --lenient imports those too, if name and version are\n" +
-			"valid and no property occurs twice in an object. Readers get these documents\n" +
+			"valid and no property occurs twice in an object. Clients read these documents\n" +
 			"unchanged, even if they do not match the description of the API; importing an\n" +
 			"export of them needs --lenient again.\n\n" +
 			"Exits with 1 if a source could not be read to its end, or if every record was\n" +
@@ -55,21 +55,21 @@ func newRegistryImport(p process) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
-		defer func() { _ = src.Close() }() // it was only read
+		defer func() { _ = src.Close() }() // it was opened for reading
 		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
 			i := &importReport{bar: newProgressBar(p.stderr, src)}
 			counts, err := op.Transfer.Import(c.Context(), src, transfer.Options{Lenient: lenient, Observe: i.observe})
 			i.bar.finish()
 			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted: imported records stay, and another run continues from there")
+				err = errors.New("interrupted: the records imported so far are stored; run the import again to continue")
 			}
-			return cmp.Or(o.printResult(p.stdout, i.table(counts)), err, checkImport(counts, strict)) // one of them is told
+			return cmp.Or(o.printResult(p.stdout, i.table(counts)), err, checkImport(counts, strict)) // the first error is enough
 		})
 	}
 	return c
 }
 
-// judge reports whether an import that came to its end failed.
+// checkImport returns an error if a completed import counts as failed.
 func checkImport(n transfer.Counts, strict bool) error {
 	switch {
 	case n.Broken > 0:
@@ -80,14 +80,14 @@ func checkImport(n transfer.Counts, strict bool) error {
 	return nil
 }
 
-// imported gathers what an import is to tell at its end.
+// importReport collects the report of an import.
 type importReport struct {
-	bar  *progressBar
-	told []importLine
-	more int
+	bar   *progressBar
+	lines []importLine
+	more  int // records beyond maxImportLines
 }
 
-// telling is a record that an operator is told of.
+// importLine is one record in the report.
 type importLine struct {
 	Verdict string `json:"verdict"`
 	Server  string `json:"server"`
@@ -96,39 +96,36 @@ type importLine struct {
 	Reason  string `json:"reason"`
 }
 
-// observe gathers those that were refused, or differ from what is here.
+// observe adds a record that was refused or differs from the stored version.
 func (i *importReport) observe(o transfer.Outcome) {
 	i.bar.update()
 	switch {
 	case o.Reason == "":
-	case len(i.told) >= maxImportLines:
+	case len(i.lines) >= maxImportLines:
 		i.more++
 	default:
-		i.told = append(i.told, importLine{string(o.Verdict), o.Name, o.Version, o.Origin, o.Reason})
+		i.lines = append(i.lines, importLine{string(o.Verdict), o.Name, o.Version, o.Origin, o.Reason})
 	}
 }
 
 func (i *importReport) table(n transfer.Counts) table {
 	t := table{header: []string{"RESULT", "RECORD", "WHY"}}
-	for _, told := range i.told {
-		server := told.Origin
-		if told.Server != "" {
-			server = told.Server + "@" + told.Version
+	for _, l := range i.lines {
+		record := l.Origin
+		if l.Server != "" {
+			record = l.Server + "@" + l.Version
 		}
-		t.rows = append(t.rows, []string{told.Verdict, server, told.Reason})
+		t.rows = append(t.rows, []string{l.Verdict, record, l.Reason})
 	}
 	if i.more > 0 {
 		t.rows = append(t.rows, []string{"", "and " + strconv.Itoa(i.more) + " more", ""})
 	}
 	t.rows = append(t.rows,
-		[]string{"taken", "in all " + strconv.Itoa(n.Taken), ""}, []string{"skipped", "in all " + strconv.Itoa(n.Skipped), ""},
-		[]string{"refused", "in all " + strconv.Itoa(n.Refused), ""})
-	told := i.told
-	if told == nil {
-		told = []importLine{}
-	}
+		[]string{"taken", "total " + strconv.Itoa(n.Taken), ""}, []string{"skipped", "total " + strconv.Itoa(n.Skipped), ""},
+		[]string{"refused", "total " + strconv.Itoa(n.Refused), ""})
 	t.value = map[string]any{
-		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken, "records": told, "more": i.more,
+		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken,
+		"records": append([]importLine{}, i.lines...), "more": i.more,
 	}
 	return t
 }

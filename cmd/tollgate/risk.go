@@ -27,27 +27,26 @@ func newRiskReplay(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay EVENTS.jsonl",
 		Short: "Score recorded sign-ins as the service would",
-		Long: "Read sign-ins in the order in which they happened, one JSON object per line,\n" +
-			"and write for each {\"id\",\"riskScore\",\"trustLevel\",\"factors\"}, scored with the\n" +
+		Long: "Read sign-ins in the order in which they happened, one JSON object per line, and\n" +
+			"write {\"id\",\"riskScore\",\"trustLevel\",\"factors\"} for each. The command uses the\n" +
 			"code and the settings of the service (RISK_*, HIGH_RISK_COUNTRIES,\n" +
-			"DEVICE_BINDING); the time comes from the events. - reads standard input.\n" +
-			"Nothing is stored.\n\n" +
+			"DEVICE_BINDING) and the times of the events, and stores nothing. - reads\n" +
+			"standard input.\n\n" +
 			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip,\n" +
 			"passwordCorrect. Optional: country, asn, lat, lon, userAgent, screenResolution,\n" +
 			"timezone, language; ipReputation (clean, hosting, proxy, tor, listed);\n" +
 			"stepUpPassed (step-up or second factor), deviceTrusted, deviceTokenShown (true\n" +
-			"or false). Other fields are ignored. If an event has no country or reputation,\n" +
-			"they are looked up if GEOIP_CITY_DB and IP_REPUTATION_LISTS are set, and add no\n" +
-			"points otherwise.\n\n" +
-			"A wrong password is scored as if it had been right, and counts as a failed\n" +
-			"attempt from then on. Lockouts are not replayed.",
+			"or false). Other fields are ignored. A missing country or reputation is looked\n" +
+			"up if GEOIP_CITY_DB or IP_REPUTATION_LISTS is set, and adds no points otherwise.\n\n" +
+			"A sign-in with a wrong password is scored like one with the right password, and\n" +
+			"then counts as a failed attempt. Lockouts are not replayed.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
 			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
 	o := addFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
 	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
-		"which sessions passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
+		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
 	completeValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stepUp, err := replay.ParseAssumption(assumption)
@@ -67,7 +66,7 @@ func newRiskReplay(p process) *cobra.Command {
 	return c
 }
 
-// replayFile writes what it has found so far also when a line is wrong.
+// replayFile scores the events of a file. After a wrong line it still writes the scores of the lines before.
 func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
 	in := p.openStdin(ctx)
 	if name != "-" {
@@ -88,18 +87,19 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 		err = errors.New("interrupted")
 	}
 	if flushed := out.Flush(); err == nil && flushed != nil {
-		return fmt.Errorf("print: %w", flushed)
+		return fmt.Errorf("write output: %w", flushed)
 	}
 	return err
 }
 
-// scoreTable prints a row for each verdict, in columns of fixed width, since no more than one is held at a time.
+// scoreTable returns a function that prints a score as a row. The columns have a fixed width, because later rows are
+// not known yet.
 func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 	header := true
 	put := func(id, score, level any, why string) error {
 		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
 		if _, err := io.WriteString(w, hangText(columns, why, width)+"\n"); err != nil {
-			return fmt.Errorf("print: %w", err)
+			return fmt.Errorf("write output: %w", err)
 		}
 		return nil
 	}
@@ -115,7 +115,7 @@ func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 	}
 }
 
-// why returns the reasons of the factors that have points.
+// listReasons returns the reasons of the factors that add points.
 func listReasons(l loginlog.Line) []string {
 	var list []string
 	f, r := l.Factors, l.Reasons

@@ -18,9 +18,9 @@ func newRoot(p process) *cobra.Command {
 		Long: "Tollgate keeps the registry of tool servers, decides who may change it and how\n" +
 			"far each sign-in is trusted, and limits how often clients may make calls.\n" +
 			"Settings come from the environment: see 'tollgate settings'.\n\n" +
-			"The exit code is 0, or 1 if a command failed or was used wrongly, or 3 if a\n" +
-			"publisher's command needs a sign-in; one sentence on standard error gives the\n" +
-			"reason.",
+			"The exit code is 0 on success, 1 if a command failed or was used wrongly, and 3\n" +
+			"if a publisher's command needs a sign-in; one sentence on standard error gives\n" +
+			"the reason.",
 		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       buildVersion(),
 		SilenceUsage:  true,
@@ -50,9 +50,8 @@ func readSettings(p process) (settings.Settings, error) {
 	return settings.Read(p.environ)
 }
 
-// sentence returns what an operator is told of a failure: the message of a
-// fault, with its cause where that is a dependency's, in one line; the faults of
-// rate limit rules in a line each.
+// errorSentence returns the text of an error for the operator, in one line: the message of a fault,
+// with its cause if a dependency failed. Errors of rate limit rules have one line each.
 func errorSentence(err error) string {
 	text := err.Error()
 	var faults ruleset.Faults
@@ -62,6 +61,6 @@ func errorSentence(err error) string {
 	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
 		text = f.Message
 	}
-	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // Cobra's suggestion, in the same sentence
+	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // join Cobra's suggestion to the sentence
 	return strings.Join(strings.Fields(text), " ")
 }

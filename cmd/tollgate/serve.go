@@ -18,9 +18,9 @@ func newServe(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
-		Long: "Run the service: by default all its parts, with embedded storage unless the\n" +
-			"settings name other servers. SIGTERM drains the service; a second signal ends\n" +
-			"it at once.",
+		Long: "Run the service, by default with all its parts, and with embedded storage unless\n" +
+			"the settings name other servers. SIGTERM drains the service; a second signal\n" +
+			"ends it at once.",
 		Example: "  tollgate serve\n" +
 			"  DATABASE_URL=postgres://tollgate@localhost/tollgate KVSTORE_URL=localhost:6379 tollgate serve\n" +
 			"  tollgate serve --only ratelimit",
@@ -42,8 +42,8 @@ func newServe(p process) *cobra.Command {
 	return c
 }
 
-// serve runs the service until the context ends, which is the first signal; a
-// second one ends the process at once.
+// serve runs the service until the context ends, at the first signal. A second signal ends the process
+// at once.
 func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {
 	relaxGarbageCollection(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)

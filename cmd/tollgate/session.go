@@ -32,37 +32,32 @@ func newSessionList(p process) *cobra.Command {
 
 func sessionTable(sessions []auth.Session) table {
 	type row struct {
-		ID           auth.SessionID `json:"id"`
-		DeviceID     auth.DeviceID  `json:"deviceId"`
-		TrustLevel   string         `json:"trustLevel"`
-		RiskScore    int            `json:"riskScore"`
-		CreatedAt    string         `json:"createdAt"`
-		LastActivity string         `json:"lastActivity"`
-		ExpiresAt    string         `json:"expiresAt"`
-		IPAddress    string         `json:"ipAddress"`
+		ID           auth.SessionID `json:"id"           column:"ID"`
+		DeviceID     auth.DeviceID  `json:"deviceId"     column:"DEVICE"`
+		TrustLevel   string         `json:"trustLevel"   column:"TRUST"`
+		RiskScore    int            `json:"riskScore"    column:"RISK"`
+		CreatedAt    string         `json:"createdAt"    column:"CREATED"`
+		LastActivity string         `json:"lastActivity" column:"LAST ACTIVITY"`
+		ExpiresAt    string         `json:"expiresAt"    column:"EXPIRES"`
+		IPAddress    string         `json:"ipAddress"    column:"ADDRESS"`
 	}
-	t := table{header: []string{"ID", "DEVICE", "TRUST", "RISK", "CREATED", "LAST ACTIVITY", "EXPIRES", "ADDRESS"}}
 	list := make([]row, 0, len(sessions))
 	for i := range sessions {
 		s := &sessions[i]
 		list = append(list, row{
-			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore, formatTime(s.CreatedAt), formatTime(s.LastActivity), formatTime(s.ExpiresAt), formatAddress(s.IPAddress),
-		})
-		t.rows = append(t.rows, []string{
-			string(s.ID), string(s.DeviceID), s.TrustLevel.String(), strconv.Itoa(s.RiskScore),
+			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore,
 			formatTime(s.CreatedAt), formatTime(s.LastActivity), formatTime(s.ExpiresAt), formatAddress(s.IPAddress),
 		})
 	}
-	t.value = list
-	return t
+	return listTable(list)
 }
 
 func newSessionEnd(p process) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "end --email E ID|--all",
-		Short: "End a session of a person, or all of them",
-		Long:  "End a session of a person, or all of them, on every instance within a second.",
+		Short: "End one session or all sessions of a person",
+		Long:  "End a session of a person, or all their sessions, on every instance within a\nsecond.",
 		Example: "  tollgate session end --email ada@example.com 2c6b1f0e-58d4-4f7a-8a3d-91e0c7b4d652\n" +
 			"  tollgate session end --email ada@example.com --all",
 		Args: cobra.MaximumNArgs(1),
@@ -72,7 +67,7 @@ func newSessionEnd(p process) *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "end all sessions of the person")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if all == (len(args) == 1) {
-			return errors.New("name the ID of one session, or give --all")
+			return errors.New("give either the ID of a session or --all")
 		}
 		var id auth.SessionID
 		if !all {
@@ -95,7 +90,7 @@ func newSessionEnd(p process) *cobra.Command {
 	return c
 }
 
-// endSessions ends one session of a person, or all where the id is empty.
+// endSessions ends one session of a person, or all if the id is empty. It returns the number of ended sessions.
 func endSessions(ctx context.Context, op *wiring.Operator, of auth.UserID, id auth.SessionID) (int, error) {
 	if id == "" {
 		return op.Devices.EndAllSessions(ctx, of)

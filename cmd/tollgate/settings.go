@@ -10,9 +10,9 @@ func newSettings(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "settings",
 		Short: "Print every setting with its default, meaning and current value",
-		Long: "Print every environment variable that the service reads, with its current\n" +
-			"value, its default if that is different, and its meaning; as JSON also the form\n" +
-			"of a value. Secrets are masked.",
+		Long: "Print every environment variable that the service reads, with its current value,\n" +
+			"its default if that is different, and its meaning. The JSON output also contains\n" +
+			"the form of the value. Secrets are masked.",
 		Example: "  tollgate settings\n  tollgate settings --output json",
 		Args:    cobra.NoArgs,
 	}
@@ -31,7 +31,7 @@ func newSettings(p process) *cobra.Command {
 	return c
 }
 
-// otherDefault returns the default of a variable that has another value.
+// otherDefault returns the default of a variable if its value is different.
 func otherDefault(v settings.Variable) string {
 	switch v.Default {
 	case v.Value:

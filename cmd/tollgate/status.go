@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// statusRun is one run of the command.
+// statusRun is one run of the command, with its flags.
 type statusRun struct {
 	*publisher
 
 	who     *account.Account
 	out     *output
-	target  string                      // NAME or NAME@VERSION, as it was given
-	change  tollgateclient.StatusChange // Status is empty where nothing is to be changed
+	target  string                      // NAME or NAME@VERSION, from the command line
+	change  tollgateclient.StatusChange // Status is empty if the command changes nothing
 	address serviceAddress
 }
 
@@ -31,11 +31,13 @@ func newStatus(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [NAME[@VERSION]]",
 		Short: "Show the service, or the versions of a server and their status",
-		Long: "Without NAME, show at which service you are signed in and whether it is ready; exits with 1 if it is not. With NAME,\n" +
-			"show the versions of that server with their status, including deleted ones.\n\n" +
-			"With --set, change the status of one version, or without VERSION of all versions at once, to active, deprecated or\n" +
-			"deleted. The message, for deprecated and deleted, gives users the reason; without --message the previous message is\n" +
-			"removed.",
+		Long: "Without NAME, show the service at which you are signed in and whether it is\n" +
+			"ready; exits with 1 if it is not. With NAME, show the versions of that server\n" +
+			"with their status, including deleted ones.\n\n" +
+			"With --set, change the status of one version, or without VERSION of all versions\n" +
+			"at once, to active, deprecated or deleted. The message of a deprecated or\n" +
+			"deleted version gives users the reason; without --message the previous message\n" +
+			"is removed.",
 		Example: "  tollgate status\n" +
 			"  tollgate status com.example/weather\n" +
 			"  tollgate status com.example/weather@1.0.0 --set deprecated --message 'Use 1.1.0'",
@@ -49,7 +51,7 @@ func newStatus(p process) *cobra.Command {
 		s.address = *a
 		if len(args) > 0 {
 			s.target = args[0]
-			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // which no name holds
+			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // a name has no @
 		}
 		if err := s.checkFlags(args); err != nil {
 			return err
@@ -66,11 +68,11 @@ func newStatus(p process) *cobra.Command {
 	return c
 }
 
-// check refuses what would ask the service for something else than was meant.
+// checkFlags returns an error if the flags and arguments contradict each other.
 func (s *statusRun) checkFlags(args []string) error {
 	switch {
 	case s.change.Status == "" && s.change.Message != "":
-		return errors.New("--message is the reason for a status: give --set too")
+		return errors.New("--message needs --set: it is the reason for the new status")
 	case s.change.Status != "" && len(args) == 0:
 		return errors.New("--set needs the NAME of a server")
 	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):
@@ -79,7 +81,7 @@ func (s *statusRun) checkFlags(args []string) error {
 		return nil
 	}
 	if _, err := registry.ParseStatus(s.change.Status); err != nil {
-		return fmt.Errorf("--set: there is no status %q, only active, deprecated and deleted", s.change.Status)
+		return fmt.Errorf("--set: %q is not a status: use active, deprecated or deleted", s.change.Status)
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ func (s *statusRun) run(ctx context.Context) error {
 	return s.showVersions(ctx)
 }
 
-// show prints the versions of a server.
+// showVersions prints the versions of a server.
 func (s *statusRun) showVersions(ctx context.Context) error {
 	client := s.who.Client()
 	if s.change.Version == "" {
@@ -111,7 +113,7 @@ func (s *statusRun) showVersions(ctx context.Context) error {
 	return s.out.printResult(s.stdout, recordTable([]tollgateclient.Record{r}))
 }
 
-// set changes the status and prints what changed.
+// setStatus changes the status and prints the changed versions.
 func (s *statusRun) setStatus(ctx context.Context) error {
 	var changed []tollgateclient.Record
 	err := s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {
@@ -146,39 +148,39 @@ func recordTable(records []tollgateclient.Record) table {
 	return t
 }
 
-// serviceStatus is where a person is signed in, and how the service is.
+// serviceStatus is the readiness of a service, and the sign-in there.
 type serviceStatus struct {
 	URL          string            `json:"url"`
-	Email        string            `json:"email"` // empty where nobody is signed in
+	Email        string            `json:"email"` // empty if the person is not signed in
 	TrustLevel   string            `json:"trustLevel"`
 	Status       string            `json:"status"`
 	Dependencies map[string]string `json:"dependencies"`
 }
 
-// service prints how the service is, and who is signed in there.
+// showService prints whether the service is ready, and who is signed in there.
 func (s *statusRun) showService(ctx context.Context) error {
 	ready, err := s.who.Client().GetReadiness(ctx)
 	if err != nil {
 		return err
 	}
-	now := serviceStatus{URL: s.who.Client().URL(), Status: ready.Status, Dependencies: ready.Dependencies}
+	state := serviceStatus{URL: s.who.Client().URL(), Status: ready.Status, Dependencies: ready.Dependencies}
 	var session tollgateclient.Session
 	err = s.who.Do(ctx, func(ctx context.Context, token string) (err error) {
 		session, err = s.who.Client().GetSession(ctx, token)
 		return err
 	})
-	var nobody *account.SignInNeeded
+	var notSignedIn *account.SignInNeeded
 	switch {
 	case err == nil:
-		now.Email, now.TrustLevel = s.who.Email(), session.TrustLevel
-	case now.Status == "ok" && !errors.As(err, &nobody): // where it is not, the rest is no surprise
+		state.Email, state.TrustLevel = s.who.Email(), session.TrustLevel
+	case state.Status == "ok" && !errors.As(err, &notSignedIn): // a service that is not ready may fail here
 		return err
 	}
-	if err := s.out.printResult(s.stdout, now.table()); err != nil {
+	if err := s.out.printResult(s.stdout, state.table()); err != nil {
 		return err
 	}
-	if now.Status != "ok" {
-		return fmt.Errorf("%s is not ready", now.URL)
+	if state.Status != "ok" {
+		return fmt.Errorf("%s is not ready", state.URL)
 	}
 	return nil
 }
@@ -190,7 +192,7 @@ func (s serviceStatus) table() table {
 	}
 	who, trust := s.Email, s.TrustLevel
 	if who == "" {
-		who, trust = "(nobody)", "-"
+		who, trust = "(not signed in)", "-"
 	}
 	return table{
 		header: []string{"SERVICE", "READY", "SIGNED IN", "TRUST", "DEPENDENCIES"},

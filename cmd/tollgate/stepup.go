@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// The words of --step-up.
+// The values of --step-up.
 const (
 	stepUpEmail = "email"
 	stepUpSMS   = "sms"
@@ -20,7 +20,7 @@ const (
 	stepUpNone  = "none"
 )
 
-// stepUpMethods returns the methods by their words.
+// stepUpMethods returns the step-up methods by their values of --step-up.
 func stepUpMethods() map[string]auth.StepUpMethod {
 	return map[string]auth.StepUpMethod{
 		stepUpEmail: auth.EmailOTP, stepUpSMS: auth.SMSOTP, stepUpApp: auth.AuthenticatorApp,
@@ -35,7 +35,7 @@ func checkStepUp(word string) error {
 	return fmt.Errorf("--step-up: %q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// askMethod asks how the code of a step-up is to come.
+// promptMethod prompts for the method of a step-up.
 func (u *publisher) promptMethod(ctx context.Context) (string, error) {
 	for {
 		word, err := u.readLine(ctx, "Step up by email, sms, app or none [email]: ")
@@ -51,15 +51,15 @@ func (u *publisher) promptMethod(ctx context.Context) (string, error) {
 	}
 }
 
-// stepUp raises the session of a person, whom it asks for the code. It returns the new trust level.
+// stepUp starts a step-up and prompts for its code. It returns the new trust level of the session.
 func (u *publisher) stepUp(ctx context.Context, who *account.Account, method string) (string, error) {
 	challenge, err := who.BeginStepUp(ctx, string(stepUpMethods()[method]))
 	if err != nil {
 		return "", err
 	}
-	prompt := "Code by " + method + " (empty: send another): "
+	prompt := "Code by " + method + " (leave empty for a new code): "
 	if method == stepUpApp {
-		prompt = "Code of the authenticator: "
+		prompt = "Code from the authenticator: "
 	}
 	for tries := challenge.AttemptsRemaining; ; {
 		code, err := u.readLine(ctx, prompt)
@@ -80,7 +80,7 @@ func (u *publisher) stepUp(ctx context.Context, who *account.Account, method str
 	}
 }
 
-// resend has another code sent, by a method that sends any.
+// resendCode requests a new code, unless the method is the authenticator app.
 func (u *publisher) resendCode(ctx context.Context, who *account.Account, method, challenge string) error {
 	if method == stepUpApp {
 		return nil
@@ -88,7 +88,7 @@ func (u *publisher) resendCode(ctx context.Context, who *account.Account, method
 	return who.Client().ResendStepUp(ctx, challenge)
 }
 
-// hasCode reports whether a failure is the one with the code.
+// hasCode reports whether an error is a fault with the given code.
 func hasCode(err error, code fault.Code) bool {
 	f, ok := fault.As(err)
 	return ok && f.Code == code

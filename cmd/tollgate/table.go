@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -12,22 +13,49 @@ import (
 )
 
 const (
-	columnGap = 2 // between columns
-	// narrowest is how narrow a column of texts may get: a longer word is cut.
+	columnGap = 2 // spaces between columns
+	// minColumnWidth is the minimum width of a column of texts. Longer words are cut.
 	minColumnWidth = 20
-	// readable is how narrow the last column may get before it moves below the
-	// others: it is where a table has its explanations.
+	// minLastWidth is the width below which the last column, which usually contains explanations, moves
+	// below the others.
 	minLastWidth = 36
 )
 
-// isTerminal reports whether somebody sees what is written.
+// table is the output of a command, for people and for programs.
+type table struct {
+	header []string
+	rows   [][]string
+	value  any // printed with --output json
+}
+
+// listTable returns the table of a list of structs. The fields with a column tag, which is their title,
+// are the columns of the table; the JSON output contains all fields.
+func listTable[R any](list []R) table {
+	t := table{value: append([]R{}, list...)}
+	var columns []int
+	for i, row := 0, reflect.TypeFor[R](); i < row.NumField(); i++ {
+		if title, ok := row.Field(i).Tag.Lookup("column"); ok {
+			t.header, columns = append(t.header, title), append(columns, i)
+		}
+	}
+	for _, one := range list {
+		row := reflect.ValueOf(one)
+		cells := make([]string, len(columns))
+		for n, i := range columns {
+			cells[n] = fmt.Sprint(row.Field(i).Interface())
+		}
+		t.rows = append(t.rows, cells)
+	}
+	return t
+}
+
+// isTerminal reports whether a writer is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns returns how wide the lines of a terminal are, or 0 for anything else,
-// which has no end of a line.
+// terminalWidth returns the number of columns of a terminal, or 0 if the writer is not a terminal.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -40,12 +68,12 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// printTable prints a table for people. On a terminal, long cells are wrapped in
-// their columns, or, where the last column would be too narrow for its texts, that
-// stands below the others; where even that is too wide, each row becomes a block
-// of lines. Every cell is kept printable.
+// printTable prints a table for people. On a terminal it wraps long cells in their columns. If the last
+// column would be too narrow for its texts, it moves below the others; if that is still too wide, each
+// row becomes a block of lines. Control characters in cells are replaced.
 func printTable(w io.Writer, t table) error { return t.printWithin(w, terminalWidth(w)) }
 
+// printWithin prints the table for a terminal of a width; 0 means any width.
 func (t table) printWithin(w io.Writer, width int) error {
 	rows := [][]string{t.header}
 	for _, row := range t.rows {
@@ -55,10 +83,10 @@ func (t table) printWithin(w io.Writer, width int) error {
 		}
 		rows = append(rows, cells)
 	}
-	out := bufio.NewWriter(w) // keeps a failure for its flush
+	out := bufio.NewWriter(w) // Flush returns its first error
 	writeTable(out, rows, measureColumns(rows), width)
 	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
+		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
 }
@@ -81,14 +109,14 @@ func writeTable(out *bufio.Writer, rows [][]string, all []extent, width int) {
 	printBlocks(out, rows, width)
 }
 
-// extent is how wide a column is.
+// extent is the width of a column.
 type extent struct {
-	full    int // with nothing wrapped
-	minimum int // where no more can be wrapped
+	full    int // without wrapping
+	minimum int // with as much wrapping as possible
 }
 
-// measure returns the extents of all columns. One whose cells are a word each,
-// such as a name or an id, is not cut.
+// measureColumns returns the extents of all columns. A column whose cells are single words, for example
+// names or ids, is not cut.
 func measureColumns(rows [][]string) []extent {
 	all := make([]extent, len(rows[0]))
 	for i := range all {
@@ -108,8 +136,8 @@ func measureColumns(rows [][]string) []extent {
 	return all
 }
 
-// fit returns how wide columns are in a terminal, and whether they can be made
-// to fit: the widest are narrowed first.
+// fitColumns returns the widths of columns in a terminal, and whether they fit. It narrows the widest
+// columns first.
 func fitColumns(all []extent, width int) ([]int, bool) {
 	widths, sum, widest := make([]int, len(all)), 0, 0
 	for i, e := range all {
@@ -129,7 +157,7 @@ func fitColumns(all []extent, width int) ([]int, bool) {
 	return widths, true
 }
 
-// printBelow prints what belongs to the row above.
+// printBelow prints the last cell of a row below the others, indented.
 func printBelow(out *bufio.Writer, text string, width int) {
 	if text != "" {
 		const indent = 2 * columnGap
@@ -137,7 +165,7 @@ func printBelow(out *bufio.Writer, text string, width int) {
 	}
 }
 
-// printRow prints the cells of a row beside each other.
+// printRow prints the cells of a row next to each other.
 func printRow(out *bufio.Writer, row []string, widths []int) {
 	wrapped, height := make([][]string, len(row)), 1
 	for i, cell := range row {
@@ -157,8 +185,7 @@ func printRow(out *bufio.Writer, row []string, widths []int) {
 	}
 }
 
-// printBlocks prints a line for each cell, with the title of its column, and an
-// empty line between rows.
+// printBlocks prints one line per cell, with the title of its column, and an empty line between rows.
 func printBlocks(out *bufio.Writer, rows [][]string, width int) {
 	titles := 0
 	for _, title := range rows[0] {
@@ -174,8 +201,8 @@ func printBlocks(out *bufio.Writer, rows [][]string, width int) {
 	}
 }
 
-// hang puts a text behind columns of a fixed width, or, on a terminal where it
-// would be too narrow there, below them, wrapped to the terminal's width.
+// hangText puts a text after columns of a fixed width, wrapped to the width of the terminal. If there is
+// too little room after the columns, the text goes below them.
 func hangText(columns, text string, width int) string {
 	indent := len(columns)
 	switch {
@@ -188,7 +215,7 @@ func hangText(columns, text string, width int) string {
 	return columns + strings.Join(wrapText(text, max(minColumnWidth, width-indent)), "\n"+strings.Repeat(" ", indent))
 }
 
-// wrap breaks a text into lines of a width, between words where that is possible.
+// wrapText breaks a text into lines of a maximum width, between words if possible.
 func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -206,8 +233,8 @@ func wrapText(text string, width int) []string {
 	return append(lines, strings.TrimRight(line, " "))
 }
 
-// words splits a text where a line may end: behind a space, and behind what
-// parts addresses, paths and lists.
+// splitWords splits a text where a line may end: after a space, and after the separators of addresses,
+// paths and lists.
 func splitWords(text string) []string {
 	var list []string
 	for text != "" {
@@ -224,8 +251,7 @@ func splitWords(text string) []string {
 	return list
 }
 
-// cut splits a text that is wider than width, at least behind its first
-// character.
+// cutText splits a text that is wider than width. The first part has at least one character.
 func cutText(text string, width int) (head, tail string) {
 	for rest, used := text, 0; rest != ""; {
 		cluster, after, wide, _ := uniseg.FirstGraphemeClusterInString(rest, -1)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTableLayouts wants the same table readable on terminals of every width.
+// TestTableLayouts checks the layout of one table on terminals of different widths.
 func TestTableLayouts(t *testing.T) {
 	tab := table{header: []string{"NAME", "VALUE", "MEANING"}, rows: [][]string{
 		{"A_RATHER_LONG_NAME", "5s", "how long a client may take to send its request"},
@@ -67,7 +67,7 @@ MEANING  日本 of it
 	}
 }
 
-// TestTableKeepsAll wants nothing of a table lost on a terminal, and no line wider than it.
+// TestTableKeepsAll checks that a table loses no text on a terminal, and that no line is wider than the terminal.
 func TestTableKeepsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "columns")
@@ -94,7 +94,7 @@ func TestTableKeepsAll(t *testing.T) {
 	})
 }
 
-// letters returns what cells hold and titles do not, in order of the alphabet.
+// sortedLetters returns the sorted characters that occur in cells and not in titles.
 func sortedLetters(s string) string {
 	var kept []rune
 	for _, r := range s {
@@ -106,7 +106,7 @@ func sortedLetters(s string) string {
 	return string(kept)
 }
 
-func TestHang(t *testing.T) {
+func TestHangText(t *testing.T) {
 	for _, c := range []struct {
 		columns string
 		width   int
@@ -118,7 +118,7 @@ func TestHang(t *testing.T) {
 		{"eight          ", 30, "eight\n    a text of some words that\n    goes on"},
 	} {
 		if got := hangText(c.columns, "a text of some words that goes on", c.width); got != c.want {
-			t.Errorf("behind %q of %d columns: %q, want %q", c.columns, c.width, got, c.want)
+			t.Errorf("after %q, %d columns wide: %q, want %q", c.columns, c.width, got, c.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// explainUse has wrong use of all commands told in words of this program instead of Cobra's and Go's.
+// explainUsage replaces the error messages of Cobra and of package flag by messages that show how to use the command.
 func explainUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(explainFlagError)
 	visitCommands(root, func(c *cobra.Command) {
@@ -23,8 +23,8 @@ func explainUsage(root *cobra.Command) {
 	})
 }
 
-// explained returns the check with a failure that shows how the command is used. Flags that are missing are told first, as Cobra
-// would do only afterwards.
+// explainArgs returns a check of arguments whose error shows how to use the command. It reports missing flags first;
+// Cobra would report them only after the arguments.
 func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		missing := missingFlags(c)
@@ -41,7 +41,7 @@ func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// missingFlags names the flags that a command cannot do without and was not given.
+// missingFlags returns the names of the required flags that are missing.
 func missingFlags(c *cobra.Command) (names []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed {
@@ -51,7 +51,7 @@ func missingFlags(c *cobra.Command) (names []string) {
 	return names
 }
 
-// wrongValue tells of a number that is none by its flag.
+// explainFlagError names the flag whose value is not a number.
 func explainFlagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) || !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
@@ -63,7 +63,7 @@ func explainFlagError(_ *cobra.Command, err error) error {
 	return err
 }
 
-// helpOf shows the help of the command that the arguments name; one that there is not is a failure, as it is without help.
+// showHelp shows the help of the command in the arguments. An unknown command is an error.
 func showHelp(c *cobra.Command, args []string) error {
 	found, rest, err := c.Root().Find(args)
 	if err != nil {
@@ -72,7 +72,7 @@ func showHelp(c *cobra.Command, args []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
 	}
-	found.InitDefaultHelpFlag() // so that it is shown
+	found.InitDefaultHelpFlag() // so that the help lists it
 	if err := found.Help(); err != nil {
 		return fmt.Errorf("help: %w", err)
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// maxPasswordInput bounds what is read from a pipe: the rules allow 128
+// maxPasswordInput is the maximum number of bytes that are read as a password. The rules allow 128
 // characters of at most four bytes.
 const maxPasswordInput = 1024
 
 func newUser(p process) *cobra.Command {
 	c := &cobra.Command{Use: "user", Short: "Manage the people who may sign in"}
 	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
-	for _, what := range accountChanges() {
-		c.AddCommand(newUserChange(p, what))
+	for _, change := range accountChanges() {
+		c.AddCommand(newUserChange(p, change))
 	}
 	return c
 }
@@ -36,7 +36,7 @@ func newUserAdd(p process) *cobra.Command {
 		Use:   "add --email E --name N",
 		Short: "Add a person",
 		Long: "Add a person who may sign in. If there is no database, the command creates it,\n" +
-			"so that you can add the first person before the service has ever started.",
+			"so you can add the first person before the first start of the service.",
 		Example: "  tollgate user add --email ada@example.com --name Ada\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate user add --email ada@example.com --name Ada --password-stdin",
 		Args: cobra.NoArgs,
@@ -74,8 +74,7 @@ func newUserAdd(p process) *cobra.Command {
 	return c
 }
 
-// readPassword reads a password from standard input, or asks for it twice on
-// the terminal.
+// readPassword reads a password from standard input, or prompts for it twice on the terminal.
 func readPassword(ctx context.Context, p process, fromStdin bool) (string, error) {
 	if fromStdin {
 		return readPasswordLine(ctx, p)
@@ -88,7 +87,7 @@ func readPassword(ctx context.Context, p process, fromStdin bool) (string, error
 	if err != nil {
 		return "", err
 	}
-	second, err := d.readSecret(ctx, "Once more: ")
+	second, err := d.readSecret(ctx, "Repeat the password: ")
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +97,7 @@ func readPassword(ctx context.Context, p process, fromStdin bool) (string, error
 	return first, nil
 }
 
-// passwordLine reads a password that is piped in: the first line.
+// readPasswordLine reads a password from the first line of standard input.
 func readPasswordLine(ctx context.Context, p process) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(p.openStdin(ctx), maxPasswordInput+1)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -110,9 +109,9 @@ func readPasswordLine(ctx context.Context, p process) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// required marks flags that a command cannot do without.
+// requireFlags marks flags as required.
 func requireFlags(c *cobra.Command, names ...string) {
 	for _, name := range names {
-		_ = c.MarkFlagRequired(name) // fails only for a flag that is not there
+		_ = c.MarkFlagRequired(name) // fails only for an unknown flag
 	}
 }

@@ -12,45 +12,45 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// userPage is how many accounts are read at once.
+// userPage is the number of accounts that one query reads.
 const userPage = 500
 
-// change is one thing an operator does to an account.
+// accountChange is a command that changes an account.
 type accountChange struct {
 	use, short, long string
 	do               func(context.Context, *wiring.Operator, auth.Email) error
 }
 
-// changes are those that need no more than the person's address.
+// accountChanges returns the changes whose only parameter is the person's address.
 func accountChanges() []accountChange {
 	return []accountChange{
-		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'user unlock'. Active sessions stay.",
+		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Lock(ctx, e) }},
-		{"unlock", "Remove the locks of a person", "Remove the lock of an operator, and locks after failed sign-ins.",
+		{"unlock", "Remove the locks of a person", "Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Unlock(ctx, e) }},
-		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown person.",
+		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown\nperson.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Disable(ctx, e) }},
 		{"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Enable(ctx, e) }},
-		{"disable-mfa", "Remove a person's authenticator", "Remove a person's authenticator and recovery codes, for people who lost both.",
+		{"disable-mfa", "Remove a person's authenticator app", "Remove a person's authenticator app and recovery codes, for people who lost both.",
 			func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
 				return op.People.DisableMFA(ctx, e)
 			}},
 	}
 }
 
-func newUserChange(p process, what accountChange) *cobra.Command {
+func newUserChange(p process, change accountChange) *cobra.Command {
 	c := &cobra.Command{
-		Use:     what.use + " --email E",
-		Short:   what.short,
-		Long:    what.long,
-		Example: "  tollgate user " + what.use + " --email ada@example.com",
+		Use:     change.use + " --email E",
+		Short:   change.short,
+		Long:    change.long,
+		Example: "  tollgate user " + change.use + " --email ada@example.com",
 		Args:    cobra.NoArgs,
 	}
 	email := addEmail(c)
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return changeUser(c, p, o, *email, what.do)
+		return changeUser(c, p, o, *email, change.do)
 	}
 	return c
 }
@@ -107,15 +107,16 @@ func newUserList(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all people",
-		Long: "List all people, or those whose authenticator is in one state. ENROLLED is the time when it was enrolled; it is empty\n" +
-			"for an authenticator that was enrolled before migration 0009, when LIMITED_TRUST was enough to enrol one.",
+		Long: "List all people, or those whose authenticator app is in one state. ENROLLED is\n" +
+			"the time when it was enrolled; it is empty for an app that was enrolled before\n" +
+			"migration 0009, when LIMITED_TRUST was enough to enrol one.",
 		Example: "  tollgate user list --output json\n" +
 			"  tollgate user list --mfa active",
 		Args: cobra.NoArgs,
 	}
 	o := addOutput(c)
 	var state string
-	c.Flags().StringVar(&state, "mfa", "", "list only people whose authenticator is in this state: active, pending or none")
+	c.Flags().StringVar(&state, "mfa", "", "list only people whose authenticator app is in this state: active, pending or none")
 	completeValues(c, "mfa", mfaStates()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if state != "" && !slices.Contains(mfaStates(), state) {
@@ -144,14 +145,14 @@ func newUserList(p process) *cobra.Command {
 	return c
 }
 
-// addEmail adds the flag that names a person.
+// addEmail adds the required flag --email.
 func addEmail(c *cobra.Command) *string {
 	email := c.Flags().String("email", "", "e-mail address of the person")
 	requireFlags(c, "email")
 	return email
 }
 
-// changeUser changes an account and prints how it then stands.
+// changeUser changes an account and prints its new state.
 func changeUser(c *cobra.Command, p process, o *output, email string, do func(context.Context, *wiring.Operator, auth.Email) error) error {
 	address, err := auth.ParseEmail(email)
 	if err != nil {
@@ -171,24 +172,21 @@ func changeUser(c *cobra.Command, p process, o *output, email string, do func(co
 
 func usersTable(accounts []auth.Account) table {
 	type row struct {
-		ID    string `json:"id"`
-		Email string `json:"email"`
-		Name  string `json:"name"`
-		State string `json:"state"`
-		Phone string `json:"phone,omitempty"`
-		MFA   string `json:"mfa"`
+		ID    string `json:"id"              column:"ID"`
+		Email string `json:"email"           column:"EMAIL"`
+		Name  string `json:"name"            column:"NAME"`
+		State string `json:"state"           column:"STATE"`
+		Phone string `json:"phone,omitempty" column:"PHONE"`
+		MFA   string `json:"mfa"             column:"MFA"`
 
-		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty"`
+		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"`
 	}
 	list := make([]row, 0, len(accounts))
-	cells := make([][]string, 0, len(accounts))
 	for i := range accounts {
 		a := &accounts[i]
-		r := row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)}
-		list = append(list, r)
-		cells = append(cells, []string{r.ID, r.Email, r.Name, r.State, r.Phone, r.MFA, r.MFAEnrolledAt})
+		list = append(list, row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)})
 	}
-	return table{header: []string{"ID", "EMAIL", "NAME", "STATE", "PHONE", "MFA", "ENROLLED"}, rows: cells, value: list}
+	return listTable(list)
 }
 
 // The states of a person's authenticator.
@@ -212,7 +210,7 @@ func mfaState(m *auth.MFA) string {
 	return mfaNone
 }
 
-// enrolledAt returns when an authenticator was enrolled, empty for none and where it is not recorded.
+// enrolledAt returns when an authenticator was enrolled; empty if there is no authenticator or no record of the time.
 func enrolledAt(m *auth.MFA) string {
 	if mfaState(m) == mfaNone || m.Enrolment.At.IsZero() {
 		return ""

@@ -16,9 +16,10 @@ func newUserEnrolMFA(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enrol-mfa --email E",
 		Short: "Give a person an authenticator app as second factor",
-		Long: "Create the secret of an authenticator app and show it, on a terminal also as a QR code. On a terminal the command then\n" +
-			"prompts for the app's first code; otherwise enter it later with --activate. From then on logins need a code. The\n" +
-			"recovery codes are shown once: each replaces a code once.",
+		Long: "Create the secret of an authenticator app and show it, on a terminal also as a QR\n" +
+			"code. On a terminal the command then prompts for the app's first code; otherwise\n" +
+			"enter it later with --activate. From then on logins need a code. The command\n" +
+			"shows recovery codes, only this once; each can replace a code once.",
 		Example: "  tollgate user enrol-mfa --email ada@example.com\n" +
 			"  tollgate user enrol-mfa --email ada@example.com --activate 123456",
 		Args: cobra.NoArgs,
@@ -45,7 +46,7 @@ func newUserEnrolMFA(p process) *cobra.Command {
 	return c
 }
 
-// enrolment is one run of enrol-mfa.
+// enrolment is one run of enrol-mfa, with its flags.
 type enrolment struct {
 	process
 	out    *output
@@ -53,7 +54,7 @@ type enrolment struct {
 	person auth.Email
 }
 
-// enrol makes a secret, shows it, and activates it where there is somebody to ask for a code.
+// createSecret creates and prints a secret, and on a terminal prompts for a code to activate it.
 func (e enrolment) createSecret(ctx context.Context) error {
 	secret, err := e.op.People.EnrolMFA(ctx, e.person)
 	if err != nil {
@@ -73,17 +74,17 @@ func (e enrolment) createSecret(ctx context.Context) error {
 	}
 	d := newPrompter(e.process)
 	if e.out.format == "json" || !d.isInteractive() {
-		d.printNote("Logins need a code after: tollgate user enrol-mfa --email %s --activate CODE", e.person)
+		d.printNote("To finish, run: tollgate user enrol-mfa --email %s --activate CODE", e.person)
 		return nil
 	}
-	code, err := d.readLine(ctx, "Code of the app: ")
+	code, err := d.readLine(ctx, "Code from the app: ")
 	if err != nil {
 		return err
 	}
 	return e.activateSecret(ctx, code)
 }
 
-// activate makes the authenticator count, and shows the recovery codes.
+// activateSecret activates the authenticator and prints the recovery codes.
 func (e enrolment) activateSecret(ctx context.Context, code string) error {
 	codes, err := e.op.People.ActivateMFA(ctx, e.person, auth.OTP(strings.TrimSpace(code)))
 	if err != nil {

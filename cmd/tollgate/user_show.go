@@ -25,7 +25,7 @@ func newUserShow(p process) *cobra.Command {
 	})
 }
 
-// dossier is what there is about a person.
+// personDetails contains the account of a person with its grants, devices and sessions.
 type personDetails struct {
 	account  auth.Account
 	grants   []registry.Grant

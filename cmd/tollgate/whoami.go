@@ -12,8 +12,9 @@ func newWhoami(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whoami",
 		Short: "Show who is signed in, and the trust level of the session",
-		Long: "Show who is signed in at the service and the trust level of the session. Exits with 3 if you are not signed in. The\n" +
-			"command does not show which servers you may publish: operators see that with 'tollgate grant list'.",
+		Long: "Show who is signed in at the service and the trust level of the session. Exits\n" +
+			"with 3 if you are not signed in. The command does not show which servers you may\n" +
+			"publish: operators see that with 'tollgate grant list'.",
 		Example: "  tollgate whoami\n  tollgate whoami --output json",
 		Args:    cobra.NoArgs,
 	}

@@ -255,8 +255,8 @@ func checkLogout(t *testing.T, s *service, ada *publisher) {
 	call(t, "GET", s.api+"/auth/session", nil, "Authorization", "Bearer "+access).want(t, 401)
 	ada.run(t, 3, "", "logout")
 	ada.run(t, 3, "", "whoami")
-	if out, _ := ada.run(t, 0, "", "status"); !strings.Contains(out, "(nobody)") {
-		t.Errorf("status of nobody: %s", out)
+	if out, _ := ada.run(t, 0, "", "status"); !strings.Contains(out, "(not signed in)") {
+		t.Errorf("status after logout: %s", out)
 	}
 	out, _ := ada.run(t, 0, password, "login", "--password-stdin")
 	if !strings.Contains(out, "FULL_TRUST") && !strings.Contains(out, "LIMITED_TRUST") { // as fast as this test signs in
@@ -464,14 +464,14 @@ func TestPublishingGuide(t *testing.T) {
 	c.await("Code by email")
 	c.answer(": ", e.code(t, ada.email))
 	for _, shown := range []string{
-		"FULL_TRUST  publishing, and all else", "FULL_TRUST", "database ok", "server.json  ok",
+		"FULL_TRUST  everything, including publishing", "FULL_TRUST", "database ok", "server.json  ok",
 		"com.example/weather  1.0.0    yes     active", `"version": "1.1.0"`, "deprecated  no", "com.example/weather  1.1.0    active",
-		"Signed out of", "waits for its code by email", "exit code 3",
+		"Signed out of", "is waiting for its code by email", "exit code 3",
 	} {
 		c.await(shown)
 	}
 	c.answer("Code: ", e.code(t, ada.email))
-	for _, shown := range []string{"FULL_TRUST", "com.example/weather  1.2.0    yes", "Signed out of", "FULL_TRUST  publishing, and all else"} {
+	for _, shown := range []string{"FULL_TRUST", "com.example/weather  1.2.0    yes", "Signed out of", "FULL_TRUST  everything, including publishing"} {
 		c.await(shown)
 	}
 	c.end(0)
@@ -488,19 +488,19 @@ func TestOperatorAtTheTerminal(t *testing.T) {
 	add := []string{"user", "add", "--email", "ada@example.com", "--name", "Ada"}
 	c := open(add...)
 	c.answer("Password: ", password)
-	c.answer("Once more: ", "another")
+	c.answer("Repeat the password: ", "another")
 	c.await("the two passwords differ")
 	c.end(1)
 	c = open(add...)
 	c.answer("Password: ", password)
-	c.answer("Once more: ", password)
+	c.answer("Repeat the password: ", password)
 	if shown := c.end(0); strings.Contains(shown, password) || !strings.Contains(shown, "ada@example.com") {
 		t.Errorf("user add shows %s", shown)
 	}
 	c = open("user", "enrol-mfa", "--email", "ada@example.com")
 	c.await("█") // the QR code, which a pipe does not get
 	c.await("otpauth://totp/")
-	c.await("Code of the app: ")
+	c.await("Code from the app: ")
 	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

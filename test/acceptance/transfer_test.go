@@ -188,7 +188,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 		}
 		for _, want := range []string{
 			"org.example/empty@1.0.0", "repository.url is required", "org.example/thief@1.0.0", "belongs to another server",
-			"1.json, record 2", "2.json", "ends in the middle of its JSON", "in all 4",
+			"1.json, record 2", "2.json", "ends in the middle of its JSON", "total 4",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the table does not tell %q:\n%s", want, out)

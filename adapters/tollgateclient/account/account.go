@@ -1,5 +1,5 @@
-// Package account is a person's sign-in at one service: it calls with the tokens that a file keeps and renews them
-// when they have run out, also where several commands run at once. What a call asks for is its caller's business.
+// Package account makes calls to a service as a person who signed in there. It reads the tokens from a credential file
+// and renews them when they expire, even if several commands run at once.
 package account
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// early is how long before its end an access token is renewed.
+// renewBefore is how long before its expiry an access token is renewed.
 const renewBefore = 30 * time.Second
 
-// refreshTimeout bounds a renewal, which is not given up when the command is.
+// refreshTimeout limits a renewal, which continues when the command is interrupted.
 const refreshTimeout = time.Minute
 
 // The reasons for a new login.
 const (
 	reasonNoSession   = "you are not signed in: sign in with 'tollgate login'"
 	reasonEnded       = "your sign-in has ended: sign in with 'tollgate login'"
-	reasonInterrupted = "a renewal of your sign-in was cut short, and trying it again could end all your sessions: sign in with 'tollgate login'"
+	reasonInterrupted = "a renewal of your sign-in was interrupted, and repeating it could end all your sessions: sign in with 'tollgate login'"
 )
 
-// SignInNeeded is a call that only a new login can make possible.
+// SignInNeeded is the error of a call that needs a new login or a step-up.
 type SignInNeeded struct{ Reason string }
 
 // Error implements error.
@@ -43,21 +43,20 @@ type Account struct {
 	email  string
 }
 
-// New returns the account of a person at the service that the client calls. The address is in the
-// form in which services compare addresses (contract A-10), or empty for nobody, who is not signed
-// in.
+// New returns the account of a person at the service that the client calls. The e-mail address must be
+// normalized (contract A-10). An account with an empty address is never signed in.
 func New(file *credentialfile.File, client *tollgateclient.Client, email string) *Account {
 	return &Account{file, client, email}
 }
 
-// Email returns the address that the person signs in with.
+// Email returns the e-mail address of the person.
 func (a *Account) Email() string { return a.email }
 
-// Client returns the client, for calls that need no session.
+// Client returns the client of the service, for calls that need no session.
 func (a *Account) Client() *tollgateclient.Client { return a.client }
 
-// Machine returns how this machine signs in: as the device that the service knows, and with its proof. The first
-// time it gives itself a name, which nobody can guess.
+// Machine returns the device and the device token of this machine for a login. The first call gives the machine a random
+// name and stores it.
 func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	var m tollgateclient.Machine
 	err := a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
@@ -76,8 +75,8 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	return m, err
 }
 
-// system returns the word by which user agents name an operating system, so that
-// the service can tell a person which machine signed in.
+// osName returns the name of an operating system in user agents, so that the service can show a person
+// which machine signed in.
 func osName(goos string) string {
 	switch goos {
 	case "linux":
@@ -92,8 +91,9 @@ func osName(goos string) string {
 	return goos
 }
 
-// Keep keeps the session that a login gave, and ends the one before. That one is left to run out when its access
-// token is over: to renew a session only to end it would risk the new one, should a copy of the file be in use.
+// KeepSession stores the session of a login and ends the previous one. If the access token of the previous session has
+// expired, that session is left to expire: renewing a session only to end it would risk the new session if a copy of the
+// file is in use.
 func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
 	var before *credentialfile.Tokens
 	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
@@ -104,12 +104,12 @@ func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, in
 		a.keepDevice(c, s.DeviceToken)
 	})
 	if err == nil && before != nil {
-		_ = a.endSession(ctx, before.Access) // it may have ended, or run out
+		_ = a.endSession(ctx, before.Access) // the session may have ended or expired
 	}
 	return err
 }
 
-// end ends the session of an access token.
+// endSession ends the session of an access token.
 func (a *Account) endSession(ctx context.Context, token string) error {
 	s, err := a.client.GetSession(ctx, token)
 	if err != nil {
@@ -128,8 +128,8 @@ func (a *Account) keepDevice(c *credentialfile.Contents, token string) {
 	}
 }
 
-// Do calls with an access token, which it renews before, or once after the service has refused it. A call may
-// therefore be made twice; the first one was then refused. The error is a SignInNeeded where there is no session.
+// Do calls call with an access token. It renews the token first if it has expired, and renews it and calls again, once, if
+// the service refuses it. The error is a SignInNeeded if there is no session.
 func (a *Account) Do(ctx context.Context, call func(ctx context.Context, token string) error) error {
 	token, err := a.accessToken(ctx, "")
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *Account) Do(ctx context.Context, call func(ctx context.Context, token s
 	return err
 }
 
-// token returns an access token that is good and not the one that was refused.
+// accessToken returns a valid access token other than the one that was refused.
 func (a *Account) accessToken(ctx context.Context, refused string) (string, error) {
 	contents, err := a.file.Read()
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 		switch {
 		case t == nil:
 			return &SignInNeeded{reasonNoSession}
-		case !isUsable(t, refused): // unless another command has renewed it meanwhile
+		case !isUsable(t, refused): // and no other command has renewed it meanwhile
 			if err := a.renewTokens(ctx, h); err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 	return token, err
 }
 
-// tokens returns those of the account; nil when the file holds none, or somebody else's.
+// storedTokens returns the tokens of the account; nil if the file contains none, or those of another account.
 func (a *Account) storedTokens(c credentialfile.Contents) *credentialfile.Tokens {
 	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
 		return nil
@@ -185,8 +185,9 @@ func isUsable(t *credentialfile.Tokens, refused string) bool {
 	return t.Access != refused && time.Until(t.ExpiresAt) > renewBefore
 }
 
-// renew spends the refresh token, once: that it is on its way is on disk before it goes, and what comes back is
-// before the lock is given up. A command that is interrupted meanwhile finishes this first.
+// renewTokens exchanges the refresh token for new tokens. A refresh token must not be used twice, so renewTokens records
+// on disk that it is being used before it sends it, and stores the new tokens before the lock is released. An interrupted
+// command completes the renewal first.
 func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile) error {
 	t := h.SignIn.Tokens
 	if t.Spending {
@@ -205,14 +206,14 @@ func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile)
 		return h.Save()
 	case fault.Is(err, fault.Unauthenticated), fault.Is(err, fault.Forbidden):
 		return a.dropTokens(h, reasonEnded)
-	case tollgateclient.NeverSent(err), fault.Is(err, fault.Exhausted): // refused before the token was looked at
+	case tollgateclient.NeverSent(err), fault.Is(err, fault.Exhausted): // the service did not look at the token
 		t.Spending = false
 		return errors.Join(err, h.Save())
 	}
 	return err
 }
 
-// drop forgets the tokens of a session that is no more.
+// dropTokens deletes the tokens of a session that has ended.
 func (a *Account) dropTokens(h *credentialfile.LockedFile, why string) error {
 	h.SignIn.Tokens, h.SignIn.Challenge = nil, nil
 	if err := h.Save(); err != nil {
@@ -221,11 +222,11 @@ func (a *Account) dropTokens(h *credentialfile.LockedFile, why string) error {
 	return &SignInNeeded{why}
 }
 
-// forget is drop for a session whose newest token was refused.
+// forgetRefused deletes the tokens of a session whose newest access token was refused.
 func (a *Account) forgetRefused(ctx context.Context, refused string) error {
 	return a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
 		if t := a.storedTokens(h.Contents); t == nil || t.Access != refused {
-			return &SignInNeeded{reasonEnded} // another command's is not touched
+			return &SignInNeeded{reasonEnded} // another command has stored a new session
 		}
 		return a.dropTokens(h, reasonEnded)
 	})

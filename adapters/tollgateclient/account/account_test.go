@@ -20,19 +20,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// service answers renewals and sessions as the real one does: an access token is good until the next renewal, and a
-// refresh token that comes twice ends everything.
+// service imitates the renewals and sessions of the real service: an access token is valid until the next renewal, and
+// using a refresh token twice ends all sessions.
 type service struct {
 	*httptest.Server
 
-	expected sync.WaitGroup // processes that are to be there before a renewal is answered
+	expected sync.WaitGroup // processes that must have started before the service answers a renewal
 
 	mu        sync.Mutex
-	serial    int // of the tokens in force
+	serial    int // of the valid tokens
 	renewals  int
 	ended     bool
 	expiresIn int                            // seconds, of access tokens
-	onRefresh func(http.ResponseWriter) bool // answers in the service's place when it returns true
+	onRefresh func(http.ResponseWriter) bool // if it returns true, it has written the response
 }
 
 func newService(t *testing.T) *service {
@@ -66,14 +66,14 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// seen returns how often tokens were renewed, and whether all sessions have ended.
+// counts returns the number of renewals, and whether all sessions have ended.
 func (s *service) counts() (renewals int, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renewals, s.ended
 }
 
-// change changes the service between calls.
+// update changes the service between calls.
 func (s *service) update(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *service) session(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"id":"s1","deviceIdentity":"me"}`)
 }
 
-// signedIn returns an account at the service whose access token has that much time left.
+// signedIn returns an account at the service whose access token expires after left.
 func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credentialfile.File) {
 	t.Helper()
 	file := credentialfile.New(filepath.Join(t.TempDir(), "credentials.json"))
@@ -152,19 +152,19 @@ func isSignInNeeded(err error) bool {
 func TestRenewal(t *testing.T) {
 	for name, c := range map[string]struct {
 		left     time.Duration // of the first access token
-		renewed  bool          // the service has given out others meanwhile
+		renewed  bool          // the service has issued new tokens meanwhile
 		renewals int
 	}{
-		"good":               {time.Hour, false, 0},
-		"over":               {0, false, 1},
-		"nearly over":        {renewBefore - time.Second, false, 1},
-		"refused all alike":  {time.Hour, true, 1},
-		"over by its clocks": {-time.Hour, false, 1},
+		"a valid token is used":                       {time.Hour, false, 0},
+		"an expired token is renewed":                 {0, false, 1},
+		"a token that expires soon is renewed":        {renewBefore - time.Second, false, 1},
+		"a token that the service refuses is renewed": {time.Hour, true, 1},
+		"a token that expired an hour ago is renewed": {-time.Hour, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t)
 			a, file := s.signedIn(t, c.left)
-			if c.renewed { // the refresh token stays good, the access token does not
+			if c.renewed { // the refresh token stays valid, the access token does not
 				s.serial = 2
 				if err := file.Update(t.Context(), func(in *credentialfile.Contents) { in.SignIn.Tokens.Refresh = "refresh2" }); err != nil {
 					t.Fatal(err)
@@ -182,8 +182,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses wants commands of several processes that find the token over to renew it once: a second time would
-// end all sessions of the person.
+// TestTwoProcesses checks that several processes that find the token expired renew it only once. A second renewal with
+// the same refresh token would end all sessions of the person.
 func TestTwoProcesses(t *testing.T) {
 	if url := os.Getenv("ACCOUNT_TEST_URL"); url != "" {
 		getSessionAsProcess(t, url)
@@ -227,25 +227,26 @@ func getSessionAsProcess(t *testing.T, url string) {
 	}
 }
 
-// TestCutShort wants a refresh token of which nobody knows whether it is spent never sent again.
-func TestCutShort(t *testing.T) {
+// TestLostResponse checks that a refresh token is never sent again if it is unknown whether the service has used it.
+func TestLostResponse(t *testing.T) {
 	s := newService(t)
 	a, _ := s.signedIn(t, 0)
-	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) } // spent, and the answer is lost
+	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) } // the token is used, and the response is lost
 	if err := getSession(t.Context(), a); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a lost answer: %v", err)
+		t.Errorf("a lost response: %v", err)
 	}
 	s.update(func() { s.onRefresh = nil })
 	for range 2 {
 		err := getSession(t.Context(), a)
 		if _, ended := s.counts(); !isSignInNeeded(err) || ended {
-			t.Errorf("after a lost answer: %v, all sessions ended: %t", err, ended)
+			t.Errorf("after a lost response: %v, all sessions ended: %t", err, ended)
 		}
 	}
 }
 
-// TestTriedLater wants a renewal that was refused for its time, or that nobody heard, to be made later.
-func TestTriedLater(t *testing.T) {
+// TestRenewedLater checks that a renewal is repeated later if the rate limit refused it, or if it did not reach the
+// service.
+func TestRenewedLater(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, 0)
 	s.onRefresh = func(w http.ResponseWriter) bool {
@@ -253,7 +254,7 @@ func TestTriedLater(t *testing.T) {
 		return true
 	}
 	if err := getSession(t.Context(), a); !fault.Is(err, fault.Exhausted) {
-		t.Errorf("a renewal too many: %v", err)
+		t.Errorf("a renewal beyond the rate limit: %v", err)
 	}
 	s.update(func() { s.onRefresh = nil })
 	address := s.URL
@@ -267,7 +268,7 @@ func TestTriedLater(t *testing.T) {
 	move(gone.URL)
 	s.URL = gone.URL
 	if err := getSession(t.Context(), s.account(t, file)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no service: %v", err)
 	}
 	move(address)
 	err := getSession(t.Context(), a)
@@ -276,7 +277,7 @@ func TestTriedLater(t *testing.T) {
 	}
 }
 
-// TestInterrupted wants a renewal that has begun to be finished.
+// TestInterrupted checks that an interrupted command completes a renewal that has started.
 func TestInterrupted(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, 0)
@@ -286,7 +287,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if c, err := file.Read(); err != nil || c.SignIn.Tokens.Refresh != "refresh2" || c.SignIn.Tokens.Spending {
-		t.Errorf("the file holds %+v, %v", c.SignIn.Tokens, err)
+		t.Errorf("the file contains %+v, %v", c.SignIn.Tokens, err)
 	}
 }
 
@@ -300,12 +301,12 @@ func TestEnded(t *testing.T) {
 		}
 	}
 	if c, err := file.Read(); err != nil || c.SignIn.Tokens != nil || c.SignIn.Email != "ada@example.com" {
-		t.Errorf("the file holds %+v, %v", c.SignIn, err)
+		t.Errorf("the file contains %+v, %v", c.SignIn, err)
 	}
 }
 
-// TestOthers wants the tokens of one service never shown to another.
-func TestOthers(t *testing.T) {
+// TestOtherService checks that the tokens of one service are never sent to another.
+func TestOtherService(t *testing.T) {
 	_, file := newService(t).signedIn(t, time.Hour)
 	if err := file.Update(t.Context(), func(c *credentialfile.Contents) {
 		c.KeepDeviceToken(credentialfile.DeviceToken{URL: c.SignIn.URL, Email: c.SignIn.Email, Token: "proof"})
@@ -330,7 +331,7 @@ func TestStepUp(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, time.Hour)
 	if _, err := a.FinishStepUp(t.Context(), "123456"); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a code for nothing: %v", err)
+		t.Errorf("a code without a step-up: %v", err)
 	}
 	if _, err := a.BeginStepUp(t.Context(), "EMAIL_OTP"); err != nil {
 		t.Fatal(err)
@@ -343,7 +344,7 @@ func TestStepUp(t *testing.T) {
 		t.Errorf("the code: %s, %v", level, err)
 	}
 	if m, err := a.Machine(t.Context()); err != nil || m.Token != "proof" {
-		t.Errorf("the machine shows %+v, %v", m, err)
+		t.Errorf("the machine is %+v, %v", m, err)
 	}
 	if _, err := later.FinishStepUp(t.Context(), "123456"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("the code again: %v", err)
@@ -353,14 +354,14 @@ func TestStepUp(t *testing.T) {
 		t.Errorf("sign out: %v, ended %t", err, ended)
 	}
 	if m, err := a.Machine(t.Context()); err != nil || m.Token != "proof" {
-		t.Errorf("signed out, the machine shows %+v, %v", m, err)
+		t.Errorf("after sign-out the machine is %+v, %v", m, err)
 	}
 	if err := a.SignOut(t.Context()); !isSignInNeeded(err) {
 		t.Errorf("sign out again: %v", err)
 	}
 }
 
-// TestSecondLogin wants the session before ended, and no other.
+// TestSecondLogin checks that a login ends the previous session at the same service, and no other.
 func TestSecondLogin(t *testing.T) {
 	s := newService(t)
 	_, file := s.signedIn(t, time.Hour)
@@ -370,19 +371,19 @@ func TestSecondLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ended := s.counts(); ended {
-		t.Error("a login at another service ends the session")
+		t.Error("a login at another service ended the session")
 	}
 	a, _ := s.signedIn(t, time.Hour)
 	if err := a.KeepSession(t.Context(), next, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, ended := s.counts(); !ended {
-		t.Error("the session before lives on")
+		t.Error("the previous session is still active")
 	}
 }
 
-// TestSignOutUnheard wants the tokens forgotten where the service cannot be told.
-func TestSignOutUnheard(t *testing.T) {
+// TestSignOutUnavailable checks that the tokens are deleted even if the service is unavailable.
+func TestSignOutUnavailable(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, time.Hour)
 	s.Close()
@@ -390,6 +391,6 @@ func TestSignOutUnheard(t *testing.T) {
 		t.Errorf("sign out: %v", err)
 	}
 	if c, err := file.Read(); err != nil || c.SignIn.Tokens != nil {
-		t.Errorf("the file holds %+v, %v", c.SignIn, err)
+		t.Errorf("the file contains %+v, %v", c.SignIn, err)
 	}
 }

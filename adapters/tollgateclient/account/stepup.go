@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// BeginStepUp begins a step-up and keeps it, so that a later command may bring the code.
+// BeginStepUp starts a step-up and stores its challenge, so that a later command can send the code.
 func (a *Account) BeginStepUp(ctx context.Context, method string) (tollgateclient.Challenge, error) {
 	var c tollgateclient.Challenge
 	err := a.Do(ctx, func(ctx context.Context, token string) (err error) {
@@ -29,15 +29,15 @@ func (a *Account) keepChallenge(ctx context.Context, challenge *credentialfile.C
 	})
 }
 
-// FinishStepUp brings the code of the step-up that waits, and keeps the proof that the machine is given for it. It
-// returns the new trust level of the session. A code that is wrong leaves the step-up waiting.
+// FinishStepUp completes the stored step-up with its code and stores the new device token. It returns the new trust level
+// of the session. After a wrong code the step-up is still waiting.
 func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error) {
 	contents, err := a.file.Read()
 	if err != nil {
 		return "", err
 	}
 	if a.storedTokens(contents) == nil || contents.SignIn.Challenge == nil {
-		return "", fault.New(fault.Invalid, "", "no step-up waits for a code: begin one with --step-up")
+		return "", fault.New(fault.Invalid, "", "no step-up is waiting for a code: start one with 'tollgate login --step-up email'")
 	}
 	raised, err := a.client.VerifyStepUp(ctx, contents.SignIn.Challenge.ID, code)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 	})
 }
 
-// Trust marks this machine as one that the person trusts, for logins to come.
+// TrustMachine marks this machine as trusted, for later logins.
 func (a *Account) TrustMachine(ctx context.Context) error {
 	return a.Do(ctx, func(ctx context.Context, token string) error {
 		s, err := a.client.GetSession(ctx, token)
@@ -62,17 +62,17 @@ func (a *Account) TrustMachine(ctx context.Context) error {
 	})
 }
 
-// SignOut ends the session at the service and forgets its tokens here, the second also where the first fails. The
-// machine keeps its name and proof. The error is a SignInNeeded where nobody is signed in.
+// SignOut ends the session at the service and deletes its tokens from the file, even if the call to the service fails.
+// The machine keeps its name and device token. The error is a SignInNeeded if there is no session.
 func (a *Account) SignOut(ctx context.Context) error {
 	err := a.Do(ctx, a.endSession)
-	forgetting := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {
+	updateErr := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {
 		if a.storedTokens(*c) != nil {
 			c.SignIn.Tokens, c.SignIn.Challenge = nil, nil
 		}
 	})
-	if forgetting != nil {
-		return forgetting
+	if updateErr != nil {
+		return updateErr
 	}
 	return err
 }

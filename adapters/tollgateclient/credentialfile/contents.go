@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Contents are what the file holds.
+// Contents is the content of the file.
 type Contents struct {
 	Device       Device        `json:"device"`
-	SignIn       *SignIn       `json:"signIn,omitempty"` // the last one; nil before the first
+	SignIn       *SignIn       `json:"signIn,omitempty"` // the last sign-in; nil before the first
 	DeviceTokens []DeviceToken `json:"deviceTokens,omitempty"`
 }
 
-// Device is how this machine introduces itself to every service. It never changes, so that a later login comes from
-// the device that is known.
+// Device identifies this machine to every service. It never changes, so that services recognise the device at a later
+// login.
 type Device struct {
 	UserAgent string `json:"userAgent"`
 }
 
-// SignIn is where a person signed in, with the tokens of the session until that ends.
+// SignIn is a sign-in of a person at a service, with the tokens of the session until it ends.
 type SignIn struct {
 	URL          string     `json:"url"`
 	InsecureHTTP bool       `json:"insecureHttp,omitempty"`
@@ -27,31 +27,31 @@ type SignIn struct {
 	Challenge    *Challenge `json:"challenge,omitempty"`
 }
 
-// Tokens are those of a session.
+// Tokens are the tokens of a session.
 type Tokens struct {
 	Access    string    `json:"access"`
 	Refresh   string    `json:"refresh"`
 	ExpiresAt time.Time `json:"expiresAt"` // of the access token, by the clock of this machine
 
-	// Spending is set while the refresh token is on its way to the service. Where it is found set, nobody knows
-	// whether the token is spent, and to spend one twice would end all sessions of the person.
+	// Spending is set while a command uses the refresh token. If a command finds it set under the lock, the
+	// service may have used the token, and using it twice would end all sessions of the person.
 	Spending bool `json:"spending,omitempty"`
 }
 
-// Challenge is a step-up that was begun and waits for its code.
+// Challenge is a step-up that is waiting for its code.
 type Challenge struct {
 	ID     string `json:"id"`
 	Method string `json:"method"`
 }
 
-// DeviceToken proves this machine to one service, for one person. It outlives sessions.
+// DeviceToken proves the identity of this machine to one service, for one person. It outlives sessions.
 type DeviceToken struct {
 	URL   string `json:"url"`
 	Email string `json:"email"`
 	Token string `json:"token"`
 }
 
-// DeviceToken returns the proof for a person at a service; empty when there is none.
+// DeviceToken returns the device token for a person at a service; empty if there is none.
 func (c *Contents) DeviceToken(url, email string) string {
 	if i := c.indexToken(url, email); i >= 0 {
 		return c.DeviceTokens[i].Token
@@ -59,7 +59,7 @@ func (c *Contents) DeviceToken(url, email string) string {
 	return ""
 }
 
-// KeepDeviceToken keeps the proof for a person at a service in the place of the one before.
+// KeepDeviceToken stores the device token for a person at a service. It replaces the previous one.
 func (c *Contents) KeepDeviceToken(d DeviceToken) {
 	if i := c.indexToken(d.URL, d.Email); i >= 0 {
 		c.DeviceTokens[i] = d

@@ -1,5 +1,5 @@
-// Package credentialfile keeps what a person's commands sign in with, in a file that nobody else can read. It knows
-// nothing of the service: when tokens are renewed, its caller decides.
+// Package credentialfile stores the tokens of a person's commands in a file that only that person can read. It does not
+// call the service or renew tokens.
 package credentialfile
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Permissions, and bounds of waiting and reading.
+// File permissions, and limits of size and time.
 const (
 	fileMode    = 0o600
 	folderMode  = 0o700
@@ -27,26 +27,26 @@ const (
 	lockRetry   = 20 * time.Millisecond
 )
 
-// DefaultPath returns where the file is when nobody says otherwise: in the person's folder of settings.
+// DefaultPath returns the default path of the file, in the person's configuration folder.
 func DefaultPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder for credentials: %w", err)
+		return "", fmt.Errorf("find the configuration folder for credentials: %w", err)
 	}
 	return filepath.Join(dir, "tollgate", "credentials.json"), nil
 }
 
-// File is a file of credentials, which need not exist yet. Many processes may use it at once.
+// File is a credential file, which need not exist yet. Several processes may use it at once.
 type File struct{ path string }
 
 // New returns the file at a path.
 func New(path string) *File { return &File{path} }
 
-// Path returns where the file is.
+// Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Read returns what the file holds; the zero value when there is none. A file that others may read is refused: what
-// is in it may be in other hands already.
+// Read returns the contents of the file; the zero value if it does not exist. It returns an error if others may read the
+// file, because they may already have the tokens.
 func (f *File) Read() (Contents, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,15 +55,15 @@ func (f *File) Read() (Contents, error) {
 	if err != nil {
 		return Contents{}, fmt.Errorf("read credentials: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // it was opened for reading
 	info, err := file.Stat()
 	switch {
 	case err != nil:
 		return Contents{}, fmt.Errorf("read credentials: %w", err)
 	case !info.Mode().IsRegular():
 		return Contents{}, fmt.Errorf("%s is not a file", f.path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&othersMode != 0: // which has no such permissions
-		return Contents{}, fmt.Errorf("%s is open to others (mode %#o): chmod 600 it, or remove it and sign in again", f.path, info.Mode().Perm())
+	case runtime.GOOS != "windows" && info.Mode().Perm()&othersMode != 0: // Windows does not have these permissions
+		return Contents{}, fmt.Errorf("%s is accessible to other users (mode %#o): run chmod 600 on it, or remove it and sign in again", f.path, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	if err != nil {
@@ -76,28 +76,29 @@ func (f *File) Read() (Contents, error) {
 	return c, nil
 }
 
-// Held is a file that no other process changes meanwhile. Contents are what it held when the lock was taken.
+// LockedFile is a file that no other process changes until the lock is released. Contents was read under the lock.
 type LockedFile struct {
 	Contents
 
 	file *File
 }
 
-// Locked calls do while no other process is in it, at most after two minutes of waiting.
+// WithLock locks the file, calls do and unlocks the file. It returns an error if another process holds the lock for two
+// minutes.
 func (f *File) WithLock(ctx context.Context, do func(*LockedFile) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), folderMode); err != nil {
-		return fmt.Errorf("make the folder for credentials: %w", err)
+		return fmt.Errorf("create the folder for credentials: %w", err)
 	}
-	lock := flock.New(f.path+".lock", flock.SetPermissions(fileMode)) // beside it, since writing replaces the file itself
+	lock := flock.New(f.path+".lock", flock.SetPermissions(fileMode)) // a separate file, because writing replaces the file itself
 	waiting, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	if _, err := lock.TryLockContext(waiting, lockRetry); err != nil {
 		if ctx.Err() == nil && waiting.Err() != nil {
 			return fmt.Errorf("another command has held %s for %s", lock.Path(), lockTimeout)
 		}
-		return fmt.Errorf("lock the credentials: %w", err) // which names the file
+		return fmt.Errorf("lock the credentials: %w", err) // it names the file
 	}
-	defer func() { _ = lock.Unlock() }() // the end of the process unlocks it as well
+	defer func() { _ = lock.Unlock() }() // the end of the process unlocks it too
 	contents, err := f.Read()
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (f *File) WithLock(ctx context.Context, do func(*LockedFile) error) error {
 	return do(&LockedFile{contents, f})
 }
 
-// Update changes what the file holds while no other process does.
+// Update changes the contents of the file under its lock.
 func (f *File) Update(ctx context.Context, change func(*Contents)) error {
 	return f.WithLock(ctx, func(h *LockedFile) error {
 		change(&h.Contents)
@@ -113,8 +114,8 @@ func (f *File) Update(ctx context.Context, change func(*Contents)) error {
 	})
 }
 
-// Save writes the contents, whole or not at all, and returns once they are on disk: a refresh token that is lost
-// cannot be had again.
+// Save replaces the file atomically and returns when the contents are on disk: a lost refresh token cannot be
+// recovered.
 func (h *LockedFile) Save() error {
 	text, err := json.MarshalIndent(h.Contents, "", "  ")
 	if err != nil {
@@ -126,7 +127,7 @@ func (h *LockedFile) Save() error {
 	return nil
 }
 
-// replace writes a file beside the one at path, which only its owner may read, and puts it in that one's place.
+// replaceFile writes a temporary file in the same folder, readable only by its owner, and renames it to path.
 func replaceFile(path string, text []byte) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".credentials-*") // mode 0600
@@ -135,8 +136,8 @@ func replaceFile(path string, text []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = f.Close()           // closed already, or not worth keeping
-			_ = os.Remove(f.Name()) // a leftover is all that it would be
+			_ = f.Close()           // it may be closed already
+			_ = os.Remove(f.Name()) // a leftover file does no harm
 		}
 	}()
 	_, err = f.Write(text)
@@ -147,7 +148,7 @@ func replaceFile(path string, text []byte) (err error) {
 		return err
 	}
 	if d, openErr := os.Open(dir); openErr == nil {
-		_ = d.Sync() // some systems cannot
+		_ = d.Sync() // not supported on all systems
 		_ = d.Close()
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	f := New(filepath.Join(t.TempDir(), "a", "b", "credentials.json"))
 	if c, err := f.Read(); err != nil || !reflect.DeepEqual(c, Contents{}) {
-		t.Fatalf("no file holds %+v, %v", c, err)
+		t.Fatalf("a missing file contains %+v, %v", c, err)
 	}
 	want := Contents{
 		Device:       Device{"ua"},
@@ -24,7 +24,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := f.Read(); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("reads back as %+v, %v", got, err)
+		t.Errorf("read %+v, %v", got, err)
 	}
 	for path, mode := range map[string]os.FileMode{f.Path(): 0o600, f.Path() + ".lock": 0o600, filepath.Dir(f.Path()): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
@@ -32,12 +32,12 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(filepath.Dir(f.Path())); err != nil || len(entries) != 2 {
-		t.Errorf("the folder holds %v, %v", entries, err)
+		t.Errorf("the folder contains %v, %v", entries, err)
 	}
 }
 
-// TestRefused wants a sentence that names the file.
-func TestRefused(t *testing.T) {
+// TestUnusableFiles checks that errors name the file, and that the file is not overwritten.
+func TestUnusableFiles(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"readable by others": func(path string) error { return os.WriteFile(path, []byte("{}"), 0o644) },
 		"readable by group":  func(path string) error { return os.WriteFile(path, []byte("{}"), 0o640) },
@@ -52,12 +52,12 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := f.Update(t.Context(), func(*Contents) {}); err == nil || !strings.Contains(err.Error(), f.Path()) {
-			t.Errorf("%s: it is overwritten, %v", name, err)
+			t.Errorf("%s: Update returned %v", name, err)
 		}
 	}
 }
 
-// TestParallelUpdates wants no change lost.
+// TestParallelUpdates checks that no change is lost.
 func TestParallelUpdates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "credentials.json")
 	var all sync.WaitGroup
@@ -77,7 +77,7 @@ func TestParallelUpdates(t *testing.T) {
 	}
 }
 
-// TestDeviceTokens wants a proof to stay with the service and the person it was given for.
+// TestDeviceTokens checks that a device token belongs to one service and one person.
 func TestDeviceTokens(t *testing.T) {
 	var c Contents
 	for _, d := range []DeviceToken{{"u1", "e1", "1"}, {"u1", "e2", "2"}, {"u2", "e1", "3"}, {"u1", "e1", "4"}} {
@@ -89,6 +89,6 @@ func TestDeviceTokens(t *testing.T) {
 		}
 	}
 	if len(c.DeviceTokens) != 3 {
-		t.Errorf("kept are %+v", c.DeviceTokens)
+		t.Errorf("the stored tokens are %+v", c.DeviceTokens)
 	}
 }
