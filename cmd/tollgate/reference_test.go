@@ -35,7 +35,7 @@ func TestReferences(t *testing.T) {
 const commandsHead = `# Commands
 
 <!-- Made from the program by make generate. -->
-<!-- docs: run elsewhere, on prepared data: TestCommandExamples in test/acceptance -->
+<!-- docs: run elsewhere, on prepared data: TestCommandExamples in test/acceptance/operator -->
 
 This page contains the output of ^tollgate help^ for every command. Settings of the service come from the environment
 ([settings.md](settings.md)); operator commands read the same variables, and work on the same database while the service runs.

@@ -23,21 +23,6 @@ const (
 	readyMessage = "tollgate is ready"
 )
 
-// Build builds packages of the module whose root is given into dir, laid out
-// as `make build` lays bin out: plugins in a folder of their own.
-func Build(root, dir string, race bool, packages ...string) error {
-	for _, pkg := range packages {
-		target := filepath.Join(dir, filepath.Base(pkg))
-		if filepath.Dir(pkg) == "plugins" {
-			target = filepath.Join(dir, pkg)
-		}
-		if err := runBuild(root, race, "-o", target, "./"+pkg); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // BuildChanged builds one package into dir, of the module with further files:
 // what is in each by its path from the root.
 func BuildChanged(root, dir string, race bool, pkg string, files map[string]string) error {

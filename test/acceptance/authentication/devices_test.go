@@ -1,0 +1,308 @@
+package authentication
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// deviceEntry is a device as the API shows it.
+type deviceEntry struct {
+	ID, Identity, TrustStatus, FirstSeen, LastSeen string
+	Revoked                                        bool
+	Metadata                                       struct{ DeviceType, Browser, OperatingSystem, LastIPAddress string }
+}
+
+// listDevices returns the person's devices, the last seen first.
+func listDevices(t *testing.T, p *fixture.Person, s *fixture.Service) []deviceEntry {
+	t.Helper()
+	var got struct{ Devices []deviceEntry }
+	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+	return got.Devices
+}
+
+type sessionEntry struct {
+	ID, TrustLevel, DeviceIdentity, CreatedAt, LastActivity, IPAddress string
+	Current                                                            bool
+}
+
+// listSessions returns the person's sessions, the newest first.
+func listSessions(t *testing.T, p *fixture.Person, s *fixture.Service) []sessionEntry {
+	t.Helper()
+	var got struct{ Sessions []sessionEntry }
+	apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+	return got.Sessions
+}
+
+// TestDevices walks through what a person sees of their devices and sessions,
+// and does to them.
+func TestDevices(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RelaxedRiskSettings...)
+		desk := e.NewPerson(t, "ada@example.com")
+		desk.Login(t, s)
+		phone := &fixture.Person{Email: desk.Email, Device: map[string]string{
+			"userAgent": "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+		}}
+		phone.Login(t, s)
+		seen := listDevices(t, desk, s)
+		if len(seen) != 2 {
+			t.Fatalf("devices are %+v", seen)
+		}
+		for i, want := range []string{"mobile Safari iOS PENDING false 127.0.0.1", "desktop Firefox Linux PENDING false 127.0.0.1"} {
+			d := seen[i]
+			got := fmt.Sprint(d.Metadata.DeviceType, " ", d.Metadata.Browser, " ", d.Metadata.OperatingSystem, " ", d.TrustStatus, " ", d.Revoked, " ", d.Metadata.LastIPAddress)
+			if got != want || len(d.Identity) != 64 {
+				t.Errorf("device %d is %s of identity %s, want %s", i, got, d.Identity, want)
+			}
+			wantInstants(t, d.FirstSeen, d.LastSeen)
+		}
+		sessions := listSessions(t, desk, s)
+		if len(sessions) != 2 || sessions[0].Current || !sessions[1].Current || sessions[0].DeviceIdentity != seen[0].Identity || sessions[1].TrustLevel != "UNVERIFIED" || sessions[1].IPAddress != "127.0.0.1" {
+			t.Errorf("sessions are %+v", sessions)
+		}
+		wantInstants(t, sessions[0].CreatedAt, sessions[0].LastActivity)
+
+		var marked struct{ Device map[string]string }
+		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/trust", `{"trustStatus":"UNTRUSTED"}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &marked)
+		if marked.Device["id"] != seen[0].ID || marked.Device["trustStatus"] != "UNTRUSTED" || listDevices(t, desk, s)[0].TrustStatus != "UNTRUSTED" {
+			t.Errorf("after the mark the device is %v", marked.Device)
+		}
+		revokeTwice(t, s, desk, phone, seen[0].ID)
+		phone.Login(t, s) // makes a new device; the revoked one stays listed
+		if all := listDevices(t, desk, s); len(all) != 3 || all[0].ID == seen[0].ID || all[0].TrustStatus != "PENDING" {
+			t.Errorf("after the next login the devices are %+v", all)
+		}
+		other, _ := fixture.SessionOf(t, s, phone)
+		apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.WantAuthError(t, apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusNotFound), "resource_not_found")
+		awaitEnded(t, s, phone)
+		if left := listSessions(t, desk, s); len(left) != 1 || !left[0].Current {
+			t.Errorf("sessions left are %+v", left)
+		}
+	})
+}
+
+func revokeTwice(t *testing.T, s *fixture.Service, by, of *fixture.Person, device string) {
+	t.Helper()
+	for _, want := range []int{1, 0} {
+		var revoked struct{ SessionsInvalidated *int }
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, by.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &revoked)
+		if revoked.SessionsInvalidated == nil || *revoked.SessionsInvalidated != want {
+			t.Errorf("revoked %v sessions, want %d", revoked.SessionsInvalidated, want)
+		}
+	}
+	awaitEnded(t, s, of)
+	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": of.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+	all := listDevices(t, by, s)
+	if i := slices.IndexFunc(all, func(d deviceEntry) bool { return d.ID == device }); i < 0 || !all[i].Revoked {
+		t.Errorf("after the revocation the devices are %+v", all)
+	}
+}
+
+// awaitEnded waits until the person's session is refused everywhere: copies of
+// it may pass for less than a second.
+func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
+	t.Helper()
+	fixture.Await(t, "the end of a session", func() bool {
+		return apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).Status != http.StatusOK
+	})
+	apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+}
+
+func wantInstants(t *testing.T, all ...string) {
+	t.Helper()
+	for _, instant := range all {
+		if at, err := time.Parse("2006-01-02T15:04:05.000Z", instant); err != nil || time.Since(at).Abs() > time.Hour {
+			t.Errorf("%q is no time of now: %v", instant, err)
+		}
+	}
+}
+
+// TestTrustOfDevices checks the level that a password alone, a device token and the person's mark
+// bring under each DEVICE_BINDING (contract A-32, A-37).
+func TestTrustOfDevices(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		for i, c := range []struct{ binding, known, proven, trusted, unproven string }{
+			{"preferred", "LIMITED_TRUST", "LIMITED_TRUST", "FULL_TRUST", "LIMITED_TRUST"},
+			{"required", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST", "UNVERIFIED"},
+			{"off", "LIMITED_TRUST", "LIMITED_TRUST", "FULL_TRUST", "FULL_TRUST"},
+		} {
+			t.Run(c.binding, func(t *testing.T) {
+				s := e.Start(t, append([]string{"DEVICE_BINDING=" + c.binding}, fixture.RelaxedRiskSettings...)...)
+				p := e.NewPerson(t, fmt.Sprintf("ada%d@example.com", i))
+				level := func(want, token string) {
+					t.Helper()
+					p.DeviceToken = token
+					if p.Login(t, s); p.TrustLevel != want {
+						t.Errorf("the level is %s, want %s", p.TrustLevel, want)
+					}
+				}
+				level("UNVERIFIED", "")
+				mark := listDevices(t, p, s)[0].ID
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				level("UNVERIFIED", "") // the mark counts once the device is confirmed
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"PENDING"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				p.StepUp(t, e, s)
+				token := p.DeviceToken
+				level(c.known, "")
+				level(c.known, "nonsense")
+				level(c.proven, token)
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				level(c.trusted, token)
+				level(c.unproven, "")
+				p.Device["timezone"] = "Asia/Tokyo"
+				level("UNVERIFIED", token) // a token proves its own device, no other
+			})
+		}
+	})
+}
+
+// TestDeviceCookie wants the cookie's attributes, and that it serves as the
+// header does.
+func TestDeviceCookie(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append([]string{"TRUSTED_PROXIES=127.0.0.0/8"}, fixture.RelaxedRiskSettings...)...)
+		p := e.NewPerson(t, "ada@example.com")
+		for _, proto := range []string{"http", "https"} {
+			p.Login(t, s)
+			id := startChallenge(t, p, s)
+			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": e.LastCode(t, p.Email)}, "X-Forwarded-Proto", proto).WantStatus(t, http.StatusOK)
+			cookie, err := http.ParseSetCookie(a.Header.Get("Set-Cookie"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cookie.Name != "tollgate_device" || cookie.Path != "/auth" || cookie.MaxAge != 365*24*3600 || !cookie.HttpOnly ||
+				cookie.SameSite != http.SameSiteStrictMode || cookie.Secure != (proto == "https") || cookie.Value != a.Header.Get("X-Device-Token") {
+				t.Errorf("over %s the cookie is %v", proto, cookie)
+			}
+			apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+			var got struct{ TrustLevel string }
+			apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}, "Cookie", cookie.Name+"="+cookie.Value).
+				WantStatus(t, http.StatusOK).Decode(t, &got)
+			if got.TrustLevel != "FULL_TRUST" {
+				t.Errorf("with the cookie the level is %s", got.TrustLevel)
+			}
+		}
+	})
+}
+
+// TestAuditLog checks that each act leaves its events (contract A-47), and that the log can be
+// filtered and paged (contract A-40, A-48).
+func TestAuditLog(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		p, other := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
+		other.Login(t, s)
+		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": "wrong", "deviceInfo": p.Device}).WantStatus(t, http.StatusUnauthorized)
+		p.Login(t, s)
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": startChallenge(t, p, s), "otp": "none"}).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
+		p.StepUp(t, e, s)
+		apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+
+		page := p.ReadAuditLog(t, s, "")
+		var got []string
+		for _, entry := range page.Logs {
+			wantInstants(t, entry.Timestamp)
+			got = append(got, fmt.Sprintf("%s %t", entry.EventType, entry.Success))
+		}
+		want := []string{
+			"DEVICE_CHANGE true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT false", "STEP_UP_ATTEMPT true",
+			"DEVICE_CHANGE true", "LOGIN_ATTEMPT true", "RISK_EVALUATION true", "LOGIN_ATTEMPT false",
+		}
+		if !slices.Equal(got, want) || page.Total != len(want) || page.Limit != 100 || page.Offset != 0 {
+			t.Errorf("the log is %q (%+v), want %q", got, page, want)
+		}
+		wantRiskDetails(t, page.Logs[7].Details)
+		wantPages(t, s, p, page)
+	})
+}
+
+func wantRiskDetails(t *testing.T, details map[string]any) {
+	t.Helper()
+	factors, _ := details["factors"].(map[string]any)
+	// An unknown device, and one failed sign-in before.
+	want := map[string]any{"deviceFamiliarity": 30.0, "geographicAnomaly": 0.0, "ipReputation": 0.0, "loginVelocity": 0.0, "failedAttempts": 10.0}
+	for name, points := range want {
+		if factors[name] != points {
+			t.Errorf("factor %s is %v, want %v", name, factors[name], points)
+		}
+	}
+	if details["riskScore"] != 40.0 || details["trustLevel"] != "UNVERIFIED" {
+		t.Errorf("the evaluation tells %v", details)
+	}
+}
+
+// wantPages wants parts of a log that is known whole.
+func wantPages(t *testing.T, s *fixture.Service, p *fixture.Person, whole fixture.AuditPage) {
+	t.Helper()
+	at := url.QueryEscape(whole.Logs[4].Timestamp)
+	for query, want := range map[string]struct{ first, count, total int }{
+		"limit=2": {0, 2, 9}, "limit=2&offset=3": {3, 2, 9}, "limit=1000&offset=8": {8, 1, 9}, "offset=9": {9, 0, 9},
+		"eventType=RISK_EVALUATION": {7, 1, 1}, "eventType=&limit=1": {0, 1, 9}, "eventType=SUSPICIOUS_ACTIVITY": {9, 0, 0},
+		"startDate=2999-01-01": {9, 0, 0}, "endDate=1999-01-01T00:00:00Z": {9, 0, 0},
+	} {
+		got := p.ReadAuditLog(t, s, query)
+		if len(got.Logs) != want.count || got.Total != want.total || want.count > 0 && got.Logs[0].ID != whole.Logs[want.first].ID {
+			t.Errorf("%s: %+v, want %d of %d from entry %d", query, got, want.count, want.total, want.first)
+		}
+	}
+	for _, entry := range p.ReadAuditLog(t, s, "startDate="+at).Logs {
+		if entry.Timestamp <= whole.Logs[4].Timestamp {
+			t.Errorf("an entry of %s is not after %s", entry.Timestamp, whole.Logs[4].Timestamp)
+		}
+	}
+	for _, entry := range p.ReadAuditLog(t, s, "endDate="+at).Logs {
+		if entry.Timestamp >= whole.Logs[4].Timestamp {
+			t.Errorf("an entry of %s is not before %s", entry.Timestamp, whole.Logs[4].Timestamp)
+		}
+	}
+}
+
+// TestPagesOfDevicesAndSessions reads lists page by page: each says how long the whole list is.
+func TestPagesOfDevicesAndSessions(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RelaxedRiskSettings...)
+		ada := e.NewPerson(t, "ada@example.com")
+		for _, agent := range []string{"one", "two", "three", "four", "five"} {
+			ada.Device = map[string]string{"userAgent": agent}
+			ada.Login(t, s)
+		}
+		for _, name := range []string{"devices", "sessions"} {
+			var whole, paged []string
+			for offset := 0; offset < 6; offset += 2 {
+				var page struct {
+					Devices, Sessions    []struct{ ID string }
+					Total, Limit, Offset int
+				}
+				path := fmt.Sprintf("%s/%s?limit=2&offset=%d", s.API, name, offset)
+				apiclient.Call(t, "GET", path, nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
+				if page.Total != 5 || page.Limit != 2 || page.Offset != offset {
+					t.Errorf("%s: %+v, want a total of 5", path, page)
+				}
+				for _, entry := range append(page.Devices, page.Sessions...) {
+					paged = append(paged, entry.ID)
+				}
+			}
+			for _, d := range listDevices(t, ada, s) {
+				whole = append(whole, d.ID)
+			}
+			if name == "sessions" {
+				whole = nil
+				for _, session := range listSessions(t, ada, s) {
+					whole = append(whole, session.ID)
+				}
+			}
+			if !slices.Equal(paged, whole) {
+				t.Errorf("the pages of %s have %v, want %v", name, paged, whole)
+			}
+			apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/"+name+"?limit=1001", nil, ada.Bearer()...).WantStatus(t, http.StatusBadRequest), "validation_error")
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package authentication
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// writeKey adds a signing key to a folder, whole from the moment it is there.
+func writeKey(t *testing.T, dir, name string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := filepath.Join(dir, "."+name)
+	fixture.WriteFile(t, draft, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	if err := os.Rename(draft, filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// published returns the key set of an instance, as somebody else reads it.
+func published(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
+	t.Helper()
+	var set jose.JSONWebKeySet
+	apiclient.Call(t, "GET", s.API+"/.well-known/jwks.json", nil).WantStatus(t, http.StatusOK).Decode(t, &set)
+	for _, key := range set.Keys {
+		if !key.Valid() || !key.IsPublic() || key.KeyID == "" || key.Use != "sig" || key.Algorithm != string(jose.EdDSA) {
+			t.Errorf("the key set has %+v", key)
+		}
+	}
+	return set
+}
+
+// read verifies an access token by the key set alone, as a gateway does, and
+// returns the id of the key that signed it.
+func read(t *testing.T, s *fixture.Service, token string) (kid string) {
+	t.Helper()
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.EdDSA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims jwt.Claims
+	var more struct {
+		SID string `json:"sid"`
+	}
+	if err := parsed.Claims(published(t, s), &claims, &more); err != nil {
+		t.Fatal(err)
+	}
+	if err := claims.Validate(jwt.Expected{Issuer: "tollgate", AnyAudience: jwt.Audience{"tollgate"}, Time: time.Now()}); err != nil {
+		t.Error(err)
+	}
+	id, user := fixture.SessionOf(t, s, &fixture.Person{AccessToken: token})
+	header := parsed.Headers[0]
+	if claims.Subject != user || more.SID != id || claims.ID == "" || claims.Expiry.Time().Sub(claims.IssuedAt.Time()) != 15*time.Minute || header.ExtraHeaders["typ"] != "at+jwt" {
+		t.Errorf("the token says %+v, %+v, %+v", header, claims, more)
+	}
+	return header.KeyID
+}
+
+// TestKeyRotation turns signing keys over while requests run: none fails, old
+// tokens are good until their key is taken away, and then nowhere.
+func TestKeyRotation(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		dir := filepath.Join(e.Dir, "keys")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeKey(t, dir, "2026-01.pem")
+		e.Environ = append(e.Environ, "SIGNING_KEYS_DIR="+dir)
+		on := startPair(t, e)
+		early, late := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
+		early.Login(t, on[0])
+		late.Login(t, on[0])
+		first := read(t, on[0], early.AccessToken)
+		stop := hammer(t, on, early)
+
+		writeKey(t, dir, "2026-02.pem")
+		for _, s := range on {
+			fixture.Await(t, "a token of the new key", func() bool {
+				refreshTokens(t, late, s)
+				return read(t, on[0], late.AccessToken) != first
+			})
+			if set := published(t, s); len(set.Keys) != 2 {
+				t.Errorf("the key set is %+v", set)
+			}
+		}
+		for _, s := range on {
+			read(t, s, early.AccessToken)
+			read(t, s, late.AccessToken)
+		}
+		stop()
+
+		if err := os.Remove(filepath.Join(dir, "2026-01.pem")); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range on {
+			awaitEnded(t, s, early)
+			apiclient.Call(t, "GET", s.API+"/auth/session", nil, late.Bearer()...).WantStatus(t, http.StatusOK)
+			if set := published(t, s); len(set.Keys) != 1 || set.Keys[0].KeyID == first {
+				t.Errorf("the key set is %+v", set)
+			}
+		}
+		again := e.Start(t) // which knows of the key that is gone by its records alone
+		apiclient.WantAuthError(t, apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		refreshTokens(t, early, again) // the session lives on
+		apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusOK)
+	})
+}
+
+// refreshTokens turns the person's tokens over.
+func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
+	t.Helper()
+	var next struct{ AccessToken, RefreshToken string }
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, http.StatusOK).Decode(t, &next)
+	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
+}
+
+// hammer asks all instances with a person's token until it is told to stop,
+// and wants every answer to be good.
+func hammer(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()) {
+	t.Helper()
+	done := make(chan struct{})
+	bearer := slices.Clone(p.Bearer())
+	var group sync.WaitGroup
+	for _, s := range on {
+		group.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					if n == 0 {
+						t.Error("nothing was asked")
+					}
+					return
+				case <-time.After(5 * time.Millisecond): // the machine has other work to do
+				}
+				a, err := apiclient.TryCall("GET", s.API+"/auth/session", nil, bearer...)
+				if err != nil || a.Status != http.StatusOK || !json.Valid(a.Body) {
+					t.Errorf("a request while keys turn over: %d %s, %v", a.Status, a.Body, err)
+				}
+			}
+		})
+	}
+	return func() { close(done); group.Wait() }
+}

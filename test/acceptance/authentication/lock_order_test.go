@@ -1,0 +1,93 @@
+package authentication
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// lockRounds is how often each pair of changes is made at once.
+const lockRounds = 15
+
+// TestLockOrder makes changes at once that lock the same rows, a device's and its sessions': PostgreSQL must have no deadlock to
+// solve, which takes a second each and fails one of them.
+func TestLockOrder(t *testing.T) {
+	e := fixture.NewProduction(t)
+	s := e.Start(t, append(fixture.RelaxedRiskSettings, "STEP_UP_LIMIT=100000")...)
+	p := e.NewPerson(t, "ada@example.com")
+	revoker := &fixture.Person{Email: p.Email, Device: map[string]string{"userAgent": "another"}}
+	revoker.Login(t, s)
+	for round := range lockRounds {
+		p.Device["screenResolution"] = fmt.Sprint(round)
+		p.Login(t, s)
+		var challenge struct{ ChallengeID string }
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
+			WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		code, device := e.LastCode(t, p.Email), newestOther(t, s, revoker)
+		requests := []func() (apiclient.Response, error){
+			func() (apiclient.Response, error) {
+				return apiclient.TryCall("POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": code})
+			},
+			func() (apiclient.Response, error) {
+				return apiclient.TryCall("DELETE", s.API+"/devices/"+device, nil, revoker.Bearer()...)
+			},
+			func() (apiclient.Response, error) {
+				return apiclient.TryCall("POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
+			},
+			func() (apiclient.Response, error) {
+				return apiclient.TryCall("POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device})
+			},
+		}
+		for i, a := range fixture.CallInParallel(t, len(requests), func(i int) (apiclient.Response, error) { return requests[i]() }) {
+			if a.Status >= http.StatusInternalServerError {
+				t.Errorf("round %d: request %d is answered %d %s", round, i, a.Status, a.Body)
+			}
+		}
+	}
+	s.Stop() // so that all its connections have told what they counted
+	if n := deadlocks(t, e); n != 0 {
+		t.Errorf("%d deadlocks in %d rounds", n, lockRounds)
+	}
+}
+
+// newestOther returns the device that was last seen, but for the person's own.
+func newestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string {
+	t.Helper()
+	own := listSessions(t, p, s)
+	for _, d := range listDevices(t, p, s) {
+		if d.Revoked {
+			continue
+		}
+		for _, session := range own {
+			if session.DeviceIdentity == d.Identity && !session.Current {
+				return d.ID
+			}
+		}
+	}
+	t.Fatal("no other device has a session")
+	return ""
+}
+
+// deadlocks returns how many deadlocks PostgreSQL has solved in the environment's database.
+func deadlocks(t *testing.T, e *fixture.Environment) (n int) {
+	t.Helper()
+	var address string
+	for _, setting := range e.Environ {
+		if url, ok := strings.CutPrefix(setting, "DATABASE_URL="); ok {
+			address = url
+		}
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
+	defer func() { _ = db.Close() }() // it was only read
+	err := db.QueryRowContext(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

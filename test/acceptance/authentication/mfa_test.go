@@ -1,0 +1,293 @@
+package authentication
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// startLogin makes the first step of a login and returns the user's id.
+func startLogin(t *testing.T, p *fixture.Person, s *fixture.Service) string {
+	t.Helper()
+	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device},
+		"X-Device-Token", p.DeviceToken).WantStatus(t, http.StatusOK)
+	var got map[string]any
+	a.Decode(t, &got)
+	id, _ := got["userId"].(string)
+	if len(got) != 3 || got["requiresMFA"] != true || id == "" || got["message"] == "" || a.Header.Get("X-Device-Token") != "" || a.Header.Get("Set-Cookie") != "" {
+		t.Fatalf("the first step answers %s, %v", a.Body, a.Header)
+	}
+	return id
+}
+
+// verifyLogin makes the second step.
+func verifyLogin(t *testing.T, p *fixture.Person, s *fixture.Service, user, code string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code, "deviceInfo": p.Device})
+}
+
+// acceptLogin keeps the session that an answer to the second step gives.
+func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
+	t.Helper()
+	var got map[string]any
+	a.WantStatus(t, http.StatusOK).Decode(t, &got)
+	names := slices.Sorted(maps.Keys(got))
+	if !slices.Equal(names, []string{"accessToken", "expiresIn", "refreshToken", "trustLevel"}) || a.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("the second step answers %s", a.Body)
+	}
+	p.AccessToken, p.RefreshToken, p.TrustLevel = got["accessToken"].(string), got["refreshToken"].(string), got["trustLevel"].(string)
+	p.DeviceToken = a.Header.Get("X-Device-Token")
+	cookie, err := http.ParseSetCookie(a.Header.Get("Set-Cookie"))
+	if err != nil || cookie.Value != p.DeviceToken || len(p.DeviceToken) != 43 {
+		t.Errorf("device token %q, cookie %v, %v", p.DeviceToken, cookie, err)
+	}
+}
+
+// TestMFA walks from a password alone to an authenticator, in and out with it, and back.
+func TestMFA(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		// This test signs in and fails faster than people do.
+		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0", "RISK_FAILED_SOME=0", "RISK_FAILED_MANY=0")
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		ada.StepUp(t, e, s)
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusBadRequest), "validation_error")
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
+
+		app := enrolOverTheWire(t, s, ada)
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusConflict), "conflict")
+		user := secondStep(t, s, ada, app)
+		stepUpWithTheApp(t, s, ada, app)
+
+		other := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "another", "language": "en"}}
+		startLogin(t, other, s)
+		acceptLogin(t, other, verifyLogin(t, other, s, user, strings.ToUpper(app.Recovery[0])))
+		if other.TrustLevel != "LIMITED_TRUST" {
+			t.Errorf("a new device confirmed by a second factor is at %s", other.TrustLevel)
+		}
+		startLogin(t, other, s)
+		apiclient.WantAuthError(t, verifyLogin(t, other, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		apiclient.WantAuthError(t, other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		other.StepUp(t, e, s)
+		apiclient.WantAuthError(t, other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[0]}).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t, http.StatusOK)
+		other.Login(t, s)
+		wantMFAEvents(t, s, other)
+	})
+}
+
+func enrolOverTheWire(t *testing.T, s *fixture.Service, p *fixture.Person) *fixture.Authenticator {
+	t.Helper()
+	var enrolled struct{ Secret, OTPAuthURI string }
+	p.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+	var again struct{ Secret string }
+	p.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &again)
+	p.PostJSON(t, s, "/auth/mfa/enroll", map[string]any{}).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+	if again.Secret == enrolled.Secret {
+		t.Error("enrolling again gives the same secret")
+	}
+	app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+	wrong := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, strings.ReplaceAll(enrolled.OTPAuthURI, enrolled.Secret, again.Secret))}
+	apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": wrong.Code(t, 0)}).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+	apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/mfa/activate", map[string]any{"mfaCode": 123456}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+	var activated struct{ RecoveryCodes []string }
+	p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK).Decode(t, &activated)
+	if app.Recovery = activated.RecoveryCodes; len(app.Recovery) != 10 {
+		t.Fatalf("recovery codes %q", app.Recovery)
+	}
+	return app
+}
+
+// secondStep refuses every answer but the right one, and tells nobody from another.
+func secondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) (user string) {
+	t.Helper()
+	p.DeviceToken = ""
+	user = startLogin(t, p, s)
+	const nobody = "66666666-7777-4888-8999-aaaaaaaaaaaa"
+	stranger := &fixture.Person{Device: map[string]string{"userAgent": "stranger"}}
+	bodies := map[string]bool{}
+	for _, a := range []apiclient.Response{
+		verifyLogin(t, p, s, nobody, app.Code(t, 1)), verifyLogin(t, stranger, s, user, app.Code(t, 1)), verifyLogin(t, p, s, user, "nonsense"),
+	} {
+		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		bodies[string(a.Body)] = true
+	}
+	if len(bodies) != 1 {
+		t.Errorf("refusals differ: %v", bodies)
+	}
+	for _, c := range []struct {
+		body any
+		code string
+	}{
+		{map[string]any{"userId": "ada", "mfaCode": "1", "deviceInfo": p.Device}, "validation_error"},
+		{map[string]any{"userId": user, "deviceInfo": p.Device}, "invalid_input"},
+		{map[string]any{"userId": user, "mfaCode": "1"}, "invalid_input"},
+		{map[string]any{"userId": user, "mfaCode": "\x00", "deviceInfo": p.Device}, "invalid_input"},
+	} {
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", c.body).WantStatus(t, http.StatusBadRequest), c.code)
+	}
+	acceptLogin(t, p, verifyLogin(t, p, s, user, app.Code(t, 1)))
+	apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Code(t, 1)).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+	if p.TrustLevel != "LIMITED_TRUST" {
+		t.Errorf("trust level is %s", p.TrustLevel)
+	}
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, http.StatusOK)
+	return user
+}
+
+// stepUpWithTheApp wants codes that count at a login to be used up for a step-up.
+func stepUpWithTheApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) {
+	t.Helper()
+	var challenge struct{ ChallengeID, Method string }
+	p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)
+	if challenge.Method != "AUTHENTICATOR_APP" {
+		t.Errorf("challenge %+v", challenge)
+	}
+	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+	for _, used := range []string{app.Recovery[9], "000000"} {
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": used}).
+			WantStatus(t, http.StatusUnauthorized), "invalid_otp")
+	}
+	// The login took the code of the next step, so that the present one, of the window though it is, is not later than it.
+	before := app.Code(t, 0)
+	a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": before})
+	if a.Status == http.StatusOK {
+		t.Errorf("a code of a step before the last one taken passes: %s", a.Body)
+	}
+	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": before}).
+		WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
+}
+
+// wantMFAEvents wants what TestMFA did in the audit log.
+func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
+	t.Helper()
+	var log struct {
+		Logs []struct {
+			EventType string
+			Success   bool
+			Details   map[string]any
+		}
+	}
+	apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &log)
+	got := map[string]int{}
+	for _, entry := range log.Logs {
+		switch d := entry.Details; {
+		case entry.EventType == "CREDENTIAL_CHANGE":
+			got[fmt.Sprint(d["action"])]++
+		case d["mfaRequired"] == true:
+			got["required"]++
+		case d["step"] == "mfa":
+			got[fmt.Sprintf("%t %v %v", entry.Success, d["factor"], d["reason"])]++
+		case entry.EventType == "RISK_EVALUATION":
+			got["scored"]++
+		}
+	}
+	want := map[string]int{
+		"mfa_enrol": 3, "mfa_activate": 1, "mfa_disable": 1, "required": 3, "true totp <nil>": 1, "true recovery_code <nil>": 1,
+		"false <nil> invalid_mfa": 2, "scored": 4,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the audit log tells %v, want %v", got, want)
+	}
+}
+
+// startPair starts one instance, or two where they can share their records.
+func startPair(t *testing.T, e *fixture.Environment) []*fixture.Service {
+	t.Helper()
+	list := []*fixture.Service{e.Start(t)}
+	if e.Shared {
+		list = append(list, e.Start(t))
+	}
+	return list
+}
+
+// verifyAll sends answers at once, to all instances in turn, and counts what comes back.
+func verifyAll(t *testing.T, on []*fixture.Service, p *fixture.Person, user string, codes []string) map[string]int {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	got := map[string]int{}
+	for i, code := range codes {
+		all.Go(func() {
+			a, err := apiclient.TryCall("POST", on[i%len(on)].API+"/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code, "deviceInfo": p.Device})
+			mu.Lock()
+			defer mu.Unlock()
+			var body struct{ Error string }
+			if err != nil || json.Unmarshal(a.Body, &body) != nil {
+				got["failed"]++
+				return
+			}
+			got[fmt.Sprint(a.Status, " ", body.Error)]++
+		})
+	}
+	all.Wait()
+	return got
+}
+
+// TestMFAInParallel wants each code to count once, on all instances together, and no more guesses looked at than the threshold.
+func TestMFAInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startPair(t, e)
+		p := e.NewPerson(t, "ada@example.com")
+		app := e.EnrolAuthenticator(t, p)
+		user := startLogin(t, p, on[0])
+		got := verifyAll(t, on, p, user, slices.Repeat([]string{app.Code(t, 1)}, 10))
+		if got["200 "] != 1 || got["401 invalid_mfa"] != 9 {
+			t.Errorf("one code ten times: %v", got)
+		}
+		startLogin(t, p, on[0])
+		got = verifyAll(t, on, p, user, slices.Repeat([]string{app.Recovery[0]}, 10))
+		if got["200 "] != 1 || got["401 invalid_mfa"] != 9 {
+			t.Errorf("one recovery code ten times: %v", got)
+		}
+		startLogin(t, p, on[0])
+		acceptLogin(t, p, verifyLogin(t, p, on[0], user, app.Recovery[1])) // resets the count of failures
+		startLogin(t, p, on[0])
+		wrong := make([]string, 50)
+		for i := range wrong {
+			wrong[i] = fmt.Sprintf("nope%02d", i)
+		}
+		got = verifyAll(t, on, p, user, wrong)
+		if got["401 invalid_mfa"] != 5 || got["403 account_locked"] != 45 {
+			t.Errorf("50 wrong codes: %v, want five looked at", got)
+		}
+		apiclient.WantAuthError(t, verifyLogin(t, p, on[0], user, app.Recovery[2]).WantStatus(t, http.StatusForbidden), "account_locked")
+		login := map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", on[0].API+"/auth/login", login, "X-Device-Token", p.DeviceToken).WantStatus(t, http.StatusForbidden), "account_locked")
+		apiclient.Call(t, "POST", on[0].API+"/auth/login", login).WantStatus(t, http.StatusOK) // a device that proves itself has a count of its own
+	})
+}
+
+// TestMFAOfOperators wants an operator to take an authenticator away, and a disabled person's answer refused.
+func TestMFAOfOperators(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		p := e.NewPerson(t, "ada@example.com")
+		app := e.EnrolAuthenticator(t, p)
+		if list := e.RunCommand(t, "", "user", "list"); !strings.Contains(list, "active") || strings.Contains(list, app.Key.Secret()) {
+			t.Errorf("user list: %s", list)
+		}
+		user := startLogin(t, p, s)
+		e.RunCommand(t, "", "user", "disable", "--email", p.Email)
+		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		e.RunCommand(t, "", "user", "enable", "--email", p.Email)
+		e.RunCommand(t, "", "user", "disable-mfa", "--email", p.Email)
+		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		p.Login(t, s)
+		shown := e.RunCommand(t, "", "user", "enrol-mfa", "--email", p.Email)
+		if strings.Count(shown, "\n") != 2 || !strings.Contains(shown, "otpauth://totp/Tollgate:ada%40example.com?secret=") {
+			t.Errorf("enrol-mfa shows %s", shown)
+		}
+		p.Login(t, s) // one that is not active asks for nothing
+	})
+}

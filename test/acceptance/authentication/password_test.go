@@ -1,0 +1,134 @@
+package authentication
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/base32"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// TestPasswordChange wants the new password to count at once, and nothing that the old one began to go on.
+func TestPasswordChange(t *testing.T) {
+	const renewed = "Another-Horse-8-Battery"
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada, thief := e.NewPerson(t, "ada@example.com"), &fixture.Person{Email: "ada@example.com", Device: map[string]string{"userAgent": "thief"}}
+		thief.Login(t, s)
+		change := func(p *fixture.Person, present, next string) apiclient.Response {
+			return p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": present, "newPassword": next})
+		}
+		apiclient.WantAuthError(t, change(thief, fixture.Password, renewed).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		for _, weak := range []string{"short", "Password123!"} {
+			details := apiclient.WantAuthError(t, change(ada, fixture.Password, weak).WantStatus(t, http.StatusBadRequest), "validation_error")
+			if fields, _ := details["fields"].(map[string]any); fields["newPassword"] == nil {
+				t.Errorf("details are %v", details)
+			}
+		}
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/password", map[string]string{"newPassword": renewed}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+		change(ada, fixture.Password, renewed).WantStatus(t, http.StatusOK)
+
+		for apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...).Status == http.StatusOK {
+			// A copy of the session passes for less than a second more.
+		}
+		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...), "invalid_token")
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": thief.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.Call(t, "GET", s.API+"/sessions", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
+		login := func(word string) apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": ada.Email, "password": word, "deviceInfo": ada.Device})
+		}
+		apiclient.WantAuthError(t, login(fixture.Password).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		login(renewed).WantStatus(t, http.StatusOK)
+
+		for range 5 {
+			apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		}
+		apiclient.WantAuthError(t, change(ada, renewed, fixture.Password).WantStatus(t, http.StatusForbidden), "account_locked")
+		login(renewed).WantStatus(t, http.StatusOK) // whoever guesses from within locks nobody out
+	})
+}
+
+// TestSecondFactorsAreNotKeptInClear looks for them in all that the service keeps and logs.
+func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		p := e.NewPerson(t, "ada@example.com")
+		app := e.EnrolAuthenticator(t, p)
+		user := startLogin(t, p, s)
+		code := app.Code(t, 1)
+		acceptLogin(t, p, verifyLogin(t, p, s, user, code))
+		startLogin(t, p, s)
+		acceptLogin(t, p, verifyLogin(t, p, s, user, app.Recovery[0]))
+		startLogin(t, p, s)
+
+		raw, err := base32.StdEncoding.DecodeString(app.Key.Secret())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := append(readKept(t, e), []byte(s.Process.Log())...)
+		if !bytes.Contains(kept, []byte(p.Email)) {
+			t.Fatal("what is kept does not even hold the address of the person")
+		}
+		secrets := append([]string{app.Key.Secret(), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken, fixture.Password}, app.Recovery...)
+		for _, secret := range secrets {
+			plain := strings.ReplaceAll(secret, "-", "")
+			for _, form := range []string{secret, plain, hex.EncodeToString([]byte(secret)), hex.EncodeToString([]byte(plain))} {
+				if bytes.Contains(bytes.ToLower(kept), bytes.ToLower([]byte(form))) {
+					t.Errorf("%q is kept in clear", form)
+				}
+			}
+		}
+	})
+}
+
+// readKept returns all that the environment's records hold.
+func readKept(t *testing.T, e *fixture.Environment) []byte {
+	t.Helper()
+	if !e.Shared {
+		return files(t, filepath.Join(e.Dir, "data"))
+	}
+	var address string
+	for _, variable := range e.Environ {
+		if value, ok := strings.CutPrefix(variable, "DATABASE_URL="); ok {
+			address = value
+		}
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
+	defer func() { _ = db.Close() }() // nothing was written
+	var text string
+	err := db.QueryRowContext(t.Context(),
+		"SELECT database_to_xml(true, false, '')::text").Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(text)
+}
+
+func files(t *testing.T, dir string) []byte {
+	t.Helper()
+	var all []byte
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all = append(all, content...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package authentication
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestRetention wants audit events to go when their time is over, which is
+// counted, and sessions to stay until theirs is.
+func TestRetention(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "RETENTION_INTERVAL=1s", "AUDIT_RETENTION=1s")
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		total := func() int {
+			var found struct{ Total int }
+			apiclient.Call(t, "GET", s.API+"/audit-logs", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &found)
+			return found.Total
+		}
+		for deadline := time.Now().Add(30 * time.Second); total() > 0; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d events are still there", total())
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		const removed = "tollgate_records_removed_total"
+		fixture.Await(t, "the removed events are counted", func() bool { return s.Metric(removed, "kind", "audit_events") > 0 })
+		if n := s.Metric(removed, "kind", "sessions"); n != 0 {
+			t.Errorf("%v removed sessions are counted", n)
+		}
+	})
+}

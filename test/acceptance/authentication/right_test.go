@@ -1,0 +1,182 @@
+package authentication
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// startInstances starts instances on one database and one store of counters, or one where there is no sharing.
+func startInstances(t *testing.T, e *fixture.Environment, n int, environ ...string) []*fixture.Service {
+	t.Helper()
+	if !e.Shared {
+		n = 1
+	}
+	list := make([]*fixture.Service, n)
+	for i := range list {
+		list[i] = e.Start(t, environ...)
+	}
+	return list
+}
+
+// newLoginBody is the body of a person's login.
+func newLoginBody(p *fixture.Person, word string) map[string]any {
+	return map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device}
+}
+
+// countFailures counts the failed logins in a person's audit log.
+func countFailures(t *testing.T, p *fixture.Person, s *fixture.Service) (n int) {
+	t.Helper()
+	for _, entry := range p.ReadAuditLog(t, s, "eventType=LOGIN_ATTEMPT&limit=1000").Logs {
+		if !entry.Success {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRightLoginsInParallel sends right passwords to all instances at once while one more wrong one would lock the account, and
+// wants every one of them accepted and none counted or logged as a failure.
+func TestRightLoginsInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startInstances(t, e, 4, append([]string{"AUTH_RATE_LIMIT=100000"}, fixture.RelaxedRiskSettings...)...)
+		p := e.NewPerson(t, "ada@example.com")
+		for round := range 6 {
+			for range 4 {
+				apiclient.Call(t, "POST", on[0].API+"/auth/login", newLoginBody(p, "wrong")).WantStatus(t, http.StatusUnauthorized)
+			}
+			got := outcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
+				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, fixture.Password))
+			}))
+			if got["200"] != 12 {
+				t.Errorf("round %d: 12 right passwords: %v", round, got)
+			}
+		}
+		p.Login(t, on[0])
+		if n := countFailures(t, p, on[0]); n != 24 {
+			t.Errorf("%d failed logins in the audit log, want the 24 wrong ones", n)
+		}
+	})
+}
+
+// TestRightAmongWrongInParallel mixes right passwords with fewer wrong ones than lock, and with more.
+func TestRightAmongWrongInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startInstances(t, e, 3, "AUTH_RATE_LIMIT=100000")
+		p := e.NewPerson(t, "ada@example.com")
+		mixed := func(wrong int) map[string]int {
+			return outcomes(t, fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
+				word := fixture.Password
+				if i < wrong {
+					word = "wrong"
+				}
+				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, word))
+			}))
+		}
+		for range 5 {
+			if got := mixed(4); got["200"] != 16 || got["401 invalid_credentials"] != 4 {
+				t.Errorf("4 wrong passwords of 20: %v", got)
+			}
+			p.Login(t, on[0]) // resets the count
+		}
+		// A right one resets the count, so nobody knows how many of nineteen are looked at; but never five without a lock.
+		if got := mixed(19); got["200"]+got["401 invalid_credentials"]+got["403 account_locked"] != 20 || got["200"] > 1 {
+			t.Errorf("19 wrong passwords of 20: %v", got)
+		}
+		stranger := &fixture.Person{Email: "nobody@example.com", Device: p.Device}
+		got := outcomes(t, fixture.CallInParallel(t, 40, func(i int) (apiclient.Response, error) {
+			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(stranger, "wrong"))
+		}))
+		if got["401 invalid_credentials"] != 5 || got["403 account_locked"] != 35 {
+			t.Errorf("40 wrong passwords of nobody: %v", got)
+		}
+	})
+}
+
+// TestRightCodesInParallel sends right codes at once, to all instances, wherever codes are asked for.
+func TestRightCodesInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startInstances(t, e, 2, append([]string{"AUTH_RATE_LIMIT=100000", "LOCKOUT_THRESHOLD=2"}, fixture.RelaxedRiskSettings...)...)
+		p := e.NewPerson(t, "ada@example.com")
+		app := e.EnrolAuthenticator(t, p)
+		people := make([]*fixture.Person, 8)
+		user := ""
+		for i := range people {
+			people[i] = &fixture.Person{Email: p.Email, Device: map[string]string{"userAgent": fmt.Sprint("device ", i)}}
+			user = startLogin(t, people[i], on[0])
+		}
+		got := outcomes(t, fixture.CallInParallel(t, len(people), func(i int) (apiclient.Response, error) {
+			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/mfa/verify",
+				map[string]any{"userId": user, "mfaCode": app.Recovery[i], "deviceInfo": people[i].Device})
+		}))
+		if got["200"] != len(people) {
+			t.Errorf("%d recovery codes on as many devices: %v", len(people), got)
+		}
+
+		startLogin(t, p, on[0])
+		acceptLogin(t, p, verifyLogin(t, p, on[0], user, app.Code(t, 1)))
+		p.StepUp(t, e, on[0])
+		all := func(path string, body map[string]string) map[string]int {
+			return outcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
+				return apiclient.TryCall("POST", on[i%len(on)].API+path, body, p.Bearer()...)
+			}))
+		}
+		wantOne := func(what string, got map[string]int, others string) {
+			t.Helper()
+			if got["200"] != 1 || got[others] != 11 {
+				t.Errorf("%s twelve times at once: %v, want one success and %s", what, got, others)
+			}
+		}
+		code := map[string]string{"mfaCode": app.Recovery[8]}
+		wantOne("disable", all("/auth/mfa/disable", code), "409 conflict")
+		var enrolled struct{ OTPAuthURI string }
+		p.PostJSON(t, on[0], "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+		app = &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		wantOne("activate", all("/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}), "409 conflict")
+		if n := countFailures(t, p, on[0]); n != 0 {
+			t.Errorf("%d failed logins in the audit log, want none", n)
+		}
+	})
+}
+
+// TestPasswordChangesInParallel sends the right password at once to be changed: one change is made, and to the others the password
+// is no longer right. None is told that anything is locked.
+func TestPasswordChangesInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000")
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, on[0])
+		p.StepUp(t, e, on[0])
+		present := fixture.Password
+		for round := range 5 {
+			next := fmt.Sprint(fixture.Password, round)
+			got := outcomes(t, fixture.CallInParallel(t, 6, func(i int) (apiclient.Response, error) {
+				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/password",
+					map[string]string{"currentPassword": present, "newPassword": next}, p.Bearer()...)
+			}))
+			if got["200"] != 1 || got["401 invalid_credentials"] != 5 {
+				t.Errorf("round %d: six changes at once: %v, want one success and 401", round, got)
+			}
+			present = next
+		}
+	})
+}
+
+// TestHashesRenewedInParallel raises the cost of hashes and signs in everywhere at once.
+func TestHashesRenewedInParallel(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		for round := range 5 {
+			p := e.NewPerson(t, fmt.Sprintf("ada%d@example.com", round))
+			on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000", fmt.Sprint("ARGON2_ITERATIONS=", round+2))
+			got := outcomes(t, fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {
+				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, fixture.Password))
+			}))
+			if got["200"] != 8 {
+				t.Errorf("round %d: eight right passwords: %v", round, got)
+			}
+		}
+	})
+}

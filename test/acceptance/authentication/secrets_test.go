@@ -1,0 +1,250 @@
+package authentication
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/uptrace/bun/driver/pgdriver"
+	"github.com/valkey-io/valkey-go"
+)
+
+// secrets are what a full run shows to the service or is given by it, by what
+// each is, and what the run's refusals said.
+type secrets struct {
+	values   map[string]string
+	codes    []string // short ones, which stand for themselves between other characters
+	refusals bytes.Buffer
+}
+
+func (k *secrets) add(name, value string) {
+	if len(value) < 8 {
+		panic("too short to be looked for: " + name)
+	}
+	k.values[name] = value
+}
+
+// take keeps what a session is carried by.
+func (k *secrets) take(when string, p *fixture.Person) {
+	k.add("access token "+when, p.AccessToken)
+	k.add("refresh token "+when, p.RefreshToken)
+	if p.DeviceToken != "" {
+		k.add("device token "+when, p.DeviceToken)
+	}
+}
+
+func (k *secrets) refused(a apiclient.Response) {
+	fmt.Fprintln(&k.refusals, a.Status, a.Header, string(a.Body))
+}
+
+// TestNoSecretIsKeptInClear looks for every password, code and token of a full
+// run in the log, the error answers, the audit log, all records and the store.
+func TestNoSecretIsKeptInClear(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append([]string{"LOG_LEVEL=debug", "PACKAGE_CHECKS=off"}, fixture.RelaxedRiskSettings...)...)
+		p := e.NewPerson(t, "ada@example.com", "publish *")
+		k := fullRun(t, e, s, p)
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // so that the store has a copy
+		places := map[string][]byte{
+			"log": serviceLines(s.Process.Log()), "error answers": k.refusals.Bytes(),
+			"audit log": apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Body,
+			"records":   readEveryColumn(t, e), "files": files(t, filepath.Join(e.Dir, "data")),
+		}
+		if e.Shared {
+			places["store"] = everyKey(t)
+			if !bytes.Contains(places["store"], []byte("tollgate:session:")) {
+				t.Error("the store holds no copy of a session")
+			}
+		}
+		if !bytes.Contains(places["records"], []byte(p.Email)) || !bytes.Contains(places["audit log"], []byte("REGISTRY_CHANGE")) {
+			t.Fatal("what was looked at does not hold what the run did")
+		}
+		for place, content := range places {
+			k.lookIn(t, place, content)
+		}
+	})
+}
+
+// lookIn wants none of the secrets in what a place holds, in no form.
+func (k *secrets) lookIn(t *testing.T, place string, content []byte) {
+	t.Helper()
+	lower := bytes.ToLower(content)
+	for name, value := range k.values {
+		for _, form := range append(base64Forms(value), value, hex.EncodeToString([]byte(value))) {
+			if bytes.Contains(content, []byte(form)) || bytes.Contains(lower, []byte(strings.ToLower(form))) {
+				t.Errorf("%s: the %s is there in clear, as %s", place, name, form)
+			}
+		}
+	}
+	for _, code := range k.codes {
+		if at := regexp.MustCompile(`[^0-9A-Za-z.]` + code + `[^0-9A-Za-z]`).FindIndex(content); at != nil {
+			t.Errorf("%s: the code %s is there in clear: %q", place, code, content[max(at[0]-80, 0):at[1]])
+		}
+	}
+}
+
+// base64Forms returns how base64 writes a secret that begins at each of the
+// three places of a group, but for the characters that its neighbours share.
+func base64Forms(value string) []string {
+	var forms []string
+	for shift := range 3 {
+		padded := strings.Repeat("\x00", shift) + value
+		padded = padded[:len(padded)/3*3]
+		std := base64.StdEncoding.EncodeToString([]byte(padded))
+		if shift > 0 {
+			std = std[4:]
+		}
+		forms = append(forms, std, strings.NewReplacer("+", "-", "/", "_").Replace(std))
+	}
+	return forms
+}
+
+// fullRun does all that somebody does who signs in, also what fails.
+func fullRun(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) *secrets {
+	t.Helper()
+	k := &secrets{values: map[string]string{}}
+	const wrong, renewed = "Wrong-Horse-9-Battery", "Another-Horse-8-Battery"
+	for name, value := range map[string]string{"password": fixture.Password, "wrong password": wrong, "new password": renewed} {
+		k.add(name, value)
+	}
+	login := func(word string) apiclient.Response {
+		return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
+	}
+	k.refused(login(wrong).WantStatus(t, http.StatusUnauthorized))
+	p.Login(t, s)
+	k.take("of the first login", p)
+	k.refused(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
+
+	id := startChallenge(t, p, s)
+	k.refused(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
+	k.codes = append(k.codes, "314159", e.LastCode(t, p.Email))
+	p.StepUp(t, e, s)
+	k.codes = append(k.codes, e.LastCode(t, p.Email))
+	k.take("after step-up", p)
+	p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusOK)
+
+	spent := p.RefreshToken
+	var next struct{ AccessToken, RefreshToken string }
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusOK).Decode(t, &next)
+	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
+	k.take("after a refresh", p)
+	k.refused(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
+	k.refused(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, bad))
+	for _, word := range [][2]string{{fixture.Password, renewed}, {renewed, fixture.Password}} {
+		p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": word[0], "newPassword": word[1]}).WantStatus(t, http.StatusOK)
+	}
+	k.refused(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
+
+	withSecondFactor(t, s, p, k)
+	k.refused(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
+	user := startLogin(t, p, s)
+	acceptLogin(t, p, verifyLogin(t, p, s, user, k.values["recovery code 1"]))
+	k.take("after the replay", p)
+	return k
+}
+
+// withSecondFactor enrols an authenticator, and signs in with it.
+func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *secrets) {
+	t.Helper()
+	app := enrolOverTheWire(t, s, p)
+	raw, err := base32.StdEncoding.DecodeString(app.Key.Secret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.add("TOTP secret", app.Key.Secret())
+	k.add("raw TOTP secret", string(raw))
+	for i, code := range app.Recovery {
+		k.add(fmt.Sprint("recovery code ", i), code)
+		k.add(fmt.Sprint("recovery code without hyphens ", i), strings.ReplaceAll(code, "-", ""))
+	}
+	user := startLogin(t, p, s)
+	k.refused(verifyLogin(t, p, s, user, "271828").WantStatus(t, http.StatusUnauthorized))
+	code := app.Code(t, 1)
+	k.codes = append(k.codes, "271828", code, app.Code(t, 0))
+	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
+	k.take("of the second factor", p)
+}
+
+// serviceLines leaves those lines of the log out with which otp-log, the
+// courier for development, delivers codes.
+func serviceLines(log string) []byte {
+	var kept []byte
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `"plugin":"otp-log"`) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// readEveryColumn returns every column of every table: of PostgreSQL as text, bytes
+// in hexadecimal; of SQLite the files.
+func readEveryColumn(t *testing.T, e *fixture.Environment) []byte {
+	t.Helper()
+	if !e.Shared {
+		return files(t, filepath.Join(e.Dir, "data"))
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(findSetting(e, "DATABASE_URL"))))
+	defer func() { _ = db.Close() }() // nothing was written
+	db.SetMaxOpenConns(1)             // the setting is of the connection
+	if _, err := db.ExecContext(t.Context(), "SET xmlbinary = hex"); err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	if err := db.QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(text)
+}
+
+// findSetting returns the value of a variable of the environment.
+func findSetting(e *fixture.Environment, name string) string {
+	for _, variable := range e.Environ {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// everyKey returns all keys of the store with their values, of other tests too.
+func everyKey(t *testing.T) []byte {
+	t.Helper()
+	_, address, found := strings.Cut(os.Getenv("TEST_VALKEY_URL"), "://")
+	if !found {
+		address = os.Getenv("TEST_VALKEY_URL")
+	}
+	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{strings.TrimSuffix(address, "/")}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var all bytes.Buffer
+	for cursor := uint64(0); ; {
+		page, err := client.Do(t.Context(), client.B().Scan().Cursor(cursor).Count(1000).Build()).AsScanEntry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range page.Elements {
+			value, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
+			if err != nil && !valkey.IsValkeyNil(err) {
+				t.Fatalf("%s: %v", key, err)
+			}
+			fmt.Fprintf(&all, "%s %s\n", key, value)
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return all.Bytes()
+		}
+	}
+}

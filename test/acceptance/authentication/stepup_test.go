@@ -1,0 +1,208 @@
+package authentication
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestStepUpCodes wants a resent code in the place of the one before, each
+// challenge to succeed once, and the limit of challenges to count resends, on
+// all instances together.
+func TestStepUpCodes(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startPair(t, e)
+		s, last := on[0], on[len(on)-1]
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, s)
+		for range 2 { // refused ones are not counted
+			apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, bad), "validation_error")
+		}
+		id := startChallenge(t, p, s)
+		verify := func(code string) apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": code})
+		}
+		resend := func(on *fixture.Service) apiclient.Response {
+			return apiclient.Call(t, "POST", on.API+"/auth/step-up/resend", map[string]string{"challengeId": id})
+		}
+		first := e.LastCode(t, p.Email)
+		var sent struct{ Message, ExpiresAt string }
+		resend(last).WantStatus(t, http.StatusOK).Decode(t, &sent)
+		wantInstants(t, sent.ExpiresAt)
+		if second := e.LastCode(t, p.Email); second != first {
+			apiclient.WantAuthError(t, verify(first).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
+		}
+		verify(e.LastCode(t, p.Email)).WantStatus(t, http.StatusOK)
+		apiclient.WantAuthError(t, verify(e.LastCode(t, p.Email)).WantStatus(t, bad), "invalid_input")
+		apiclient.WantAuthError(t, resend(s).WantStatus(t, http.StatusNotFound), "resource_not_found")
+		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
+		if level := listSessions(t, p, s)[0].TrustLevel; level != "FULL_TRUST" {
+			t.Errorf("the session is at %s", level)
+		}
+
+		id = startChallenge(t, p, last)
+		resend(s).WantStatus(t, http.StatusOK)
+		startChallenge(t, p, s) // the fifth
+		for _, a := range []apiclient.Response{p.PostJSON(t, last, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}), resend(last)} {
+			details := apiclient.WantAuthError(t, a.WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
+			if seconds, err := strconv.ParseFloat(a.Header.Get("Retry-After"), 64); err != nil || details["retryAfter"] != seconds || seconds > 3600 {
+				t.Errorf("Retry-After is %q, retryAfter %v", a.Header.Get("Retry-After"), details["retryAfter"])
+			}
+		}
+	})
+}
+
+// TestStepUpMethods wants codes by SMS for who has a number, and no method
+// without the plugin that delivers its codes.
+func TestStepUpMethods(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		const number = "+4930123456"
+		s := e.Start(t, "OTP_SMS_PLUGIN=otp-log")
+		p := e.NewPerson(t, "ada@example.com")
+		e.RunCommand(t, "", "user", "set-phone", "--email", p.Email, "--phone", number)
+		p.Login(t, s)
+		var challenge struct{ ChallengeID, Method string }
+		p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, number)}).WantStatus(t, http.StatusOK)
+		if !e.Shared {
+			return
+		}
+		bare := e.Start(t, "OTP_EMAIL_PLUGIN=")
+		for _, method := range []string{"EMAIL_OTP", "SMS_OTP"} {
+			apiclient.WantAuthError(t, p.PostJSON(t, bare, "/auth/step-up/initiate", map[string]string{"method": method}).WantStatus(t, bad), "validation_error")
+		}
+	})
+}
+
+// TestExpiry wants tokens, challenges, locks and logins that wait to end in
+// their time.
+func TestExpiry(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append([]string{
+			"ACCESS_TOKEN_TTL=2s", "REFRESH_TOKEN_TTL=4s", "OTP_TTL=1s", "LOCKOUT_DURATION=1s", "LOCKOUT_THRESHOLD=1", "MFA_PENDING_TTL=1s",
+		}, fixture.RelaxedRiskSettings...)...)
+		p := e.NewPerson(t, "ada@example.com")
+		login := func(word string) apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
+		}
+		apiclient.WantAuthError(t, login("wrong").WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		fixture.Await(t, "the end of a lock", func() bool { return login(fixture.Password).Status == http.StatusOK })
+		var got struct {
+			AccessToken, RefreshToken string
+			ExpiresIn                 int
+		}
+		var challenge struct{ ChallengeID string }
+		fixture.Await(t, "a challenge before the token's end", func() bool {
+			login(fixture.Password).WantStatus(t, http.StatusOK).Decode(t, &got)
+			p.AccessToken, p.RefreshToken = got.AccessToken, got.RefreshToken
+			a := p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"})
+			a.Decode(t, &challenge)
+			return a.Status == http.StatusOK
+		})
+		if got.ExpiresIn != 2 {
+			t.Errorf("expiresIn is %d", got.ExpiresIn)
+		}
+		fixture.Await(t, "the end of an access token", func() bool {
+			a := apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...)
+			if a.Status == http.StatusOK {
+				return false
+			}
+			apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "token_expired")
+			return true
+		})
+		fixture.Await(t, "the end of a challenge", func() bool {
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).Status == http.StatusNotFound
+		})
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": "none"}).WantStatus(t, bad), "invalid_input")
+		refresh := func() apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
+		}
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", `{"refreshToken":"nonsense"}`).WantStatus(t, http.StatusUnauthorized)
+		expires := time.Now().Add(4 * time.Second) // at the latest: the session began before
+		fixture.Await(t, "the end of a session", func() bool { return time.Now().After(expires) })
+		apiclient.WantAuthError(t, refresh().WantStatus(t, http.StatusUnauthorized), "token_expired")
+	})
+}
+
+// TestReuseGrace wants a repeated refresh to get the same successor within the
+// grace, and a replay of what came before to end all.
+func TestReuseGrace(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "REFRESH_REUSE_GRACE=1m")
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, s)
+		refresh := func(token string) (apiclient.Response, string) {
+			a := apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": token})
+			var got struct{ RefreshToken string }
+			a.Decode(t, &got)
+			return a, got.RefreshToken
+		}
+		_, second := refresh(p.RefreshToken)
+		if a, again := refresh(p.RefreshToken); a.Status != http.StatusOK || again != second {
+			t.Errorf("a repeat within the grace answers %d %s", a.Status, a.Body)
+		}
+		a, third := refresh(second)
+		a.WantStatus(t, http.StatusOK)
+		a, _ = refresh(p.RefreshToken) // its successor is spent
+		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusForbidden), "access_denied")
+		a, _ = refresh(third)
+		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		awaitEnded(t, s, p)
+	})
+}
+
+// TestLimitsByAddress checks that the two limits of contract A-52 are counted apart, on all
+// instances together, whatever is requested, and each address by itself.
+func TestLimitsByAddress(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		limits := []string{"AUTH_RATE_LIMIT=6", "API_RATE_LIMIT=5", "TRUSTED_PROXIES=127.0.0.0/8"}
+		on := []*fixture.Service{e.Start(t, limits...)}
+		if e.Shared {
+			on = append(on, e.Start(t, limits...))
+		}
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, on[0])
+		for limit, asks := range map[int][]struct {
+			method, path string
+			status       int
+		}{
+			6: {{"GET", "/auth/none", 404}, {"POST", "/auth/session", 405}, {"DELETE", "/auth/login", 405}, {"POST", "/auth/refresh", 400}, {"POST", "/auth", 404}, {"POST", "/auth/login", 429}, {"GET", "/auth/none", 429}},
+			5: {{"GET", "/auth/session", 200}, {"GET", "/sessions", 200}, {"GET", "/audit-logs", 200}, {"GET", "/audit-logs?limit=0", 400}, {"DELETE", "/sessions/7", 400}, {"GET", "/devices", 429}, {"GET", "/auth/session", 429}},
+		} {
+			for i, ask := range asks {
+				a := apiclient.Call(t, ask.method, on[i%len(on)].API+ask.path, nil, p.Bearer()...).WantStatus(t, ask.status)
+				apiclient.WantOwnLimit(t, a, strconv.Itoa(limit), strconv.Itoa(max(4-i, 0)))
+				wantWindow(t, a, 15*time.Minute)
+			}
+			for _, other := range []struct {
+				address string
+				used    int
+			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} { // a network of version 6 is one client
+				a := apiclient.Call(t, asks[0].method, on[0].API+asks[0].path, nil, append(p.Bearer(), "X-Forwarded-For", other.address)...)
+				apiclient.WantOwnLimit(t, a.WantStatus(t, asks[0].status), strconv.Itoa(limit), strconv.Itoa(limit-other.used))
+			}
+		}
+	})
+}
+
+// wantWindow wants X-RateLimit-Reset, and Retry-After of a refusal, within the
+// window.
+func wantWindow(t *testing.T, a apiclient.Response, window time.Duration) {
+	t.Helper()
+	reset, err := strconv.ParseInt(a.Header.Get("X-RateLimit-Reset"), 10, 64)
+	if left := time.Until(time.Unix(reset, 0)); err != nil || left > window || left < -time.Minute {
+		t.Errorf("X-RateLimit-Reset is %q, %v from now", a.Header.Get("X-RateLimit-Reset"), left)
+	}
+	if a.Status != http.StatusTooManyRequests {
+		return
+	}
+	details := apiclient.WantAuthError(t, a, "rate_limit_exceeded")
+	seconds, err := strconv.ParseFloat(a.Header.Get("Retry-After"), 64)
+	if err != nil || details["retryAfter"] != seconds || seconds < 1 || seconds > window.Seconds() {
+		t.Errorf("Retry-After is %q, retryAfter %v", a.Header.Get("Retry-After"), details["retryAfter"])
+	}
+}

@@ -1,0 +1,281 @@
+package authentication
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestLimitedTrustEnrolsNothing wants a session that took a password and the fields of a confirmed device, and no proof, to change
+// nothing that a person signs in with: not at once, and not later with what it enrolled.
+func TestLimitedTrustEnrolsNothing(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000")
+		owner := e.NewPerson(t, "ada@example.com")
+		owner.Login(t, s)
+		owner.StepUp(t, e, s)
+		thief := &fixture.Person{Email: owner.Email, Device: owner.Device}
+		thief.Login(t, s)
+		if thief.TrustLevel != "LIMITED_TRUST" {
+			t.Fatalf("without the device token the level is %s", thief.TrustLevel)
+		}
+		for path, body := range map[string]any{
+			"/auth/mfa/enroll": nil, "/auth/mfa/activate": map[string]string{"mfaCode": "123456"},
+			"/auth/mfa/disable": map[string]string{"mfaCode": "123456"},
+			"/auth/password":    map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery"},
+		} {
+			a := thief.PostJSON(t, s, path, body).WantStatus(t, http.StatusForbidden)
+			if d := apiclient.WantAuthError(t, a, "insufficient_trust"); d["requiredTrustLevel"] != "FULL_TRUST" || !strings.Contains(a.Header.Get("WWW-Authenticate"), `acr_values="FULL_TRUST"`) {
+				t.Errorf("%s: %s, %v", path, a.Body, a.Header)
+			}
+		}
+
+		// The owner's own pending authenticator is of no use to anybody else.
+		var enrolled struct{ Secret, OTPAuthURI string }
+		owner.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		second := &fixture.Person{Email: owner.Email, Device: map[string]string{"userAgent": "second"}}
+		second.Login(t, s)
+		second.StepUp(t, e, s)
+		apiclient.WantAuthError(t, second.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusConflict), "conflict")
+		if list := e.RunCommand(t, "", "user", "list", "--mfa", "pending"); !strings.Contains(list, owner.Email) {
+			t.Errorf("pending are %s", list)
+		}
+		owner.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
+		if list := e.RunCommand(t, "", "user", "list", "--mfa", "active", "-o", "json"); !strings.Contains(list, owner.Email) || !strings.Contains(list, "mfaEnrolledAt") {
+			t.Errorf("active are %s", list)
+		}
+		if list := e.RunCommand(t, "", "user", "list", "--mfa", "none"); strings.Contains(list, owner.Email) {
+			t.Errorf("without an authenticator are %s", list)
+		}
+	})
+}
+
+// newFirefox returns the id of the person's device with that browser.
+func newFirefox(t *testing.T, p *fixture.Person, s *fixture.Service) string {
+	t.Helper()
+	for _, d := range listDevices(t, p, s) {
+		if d.Metadata.Browser == "Firefox" && !d.Revoked {
+			return d.ID
+		}
+	}
+	t.Fatal("no device has Firefox")
+	return ""
+}
+
+// noticesIn returns the notices of a file that otp-log wrote.
+func noticesIn(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestNoticesOfCredentialChanges wants a notice of each change of what a person signs in with, and the level of the session in the
+// audit log.
+func TestNoticesOfCredentialChanges(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		file := filepath.Join(e.Dir, "notices.jsonl")
+		s := e.Start(t, "NOTICE_LOG_FILE="+file)
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		told := func(sentence string) {
+			t.Helper()
+			fixture.Await(t, sentence, func() bool { return strings.Contains(noticesIn(t, file), sentence) })
+		}
+		var enrolled struct{ Secret, OTPAuthURI string }
+		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+		told("An authenticator app was added to your account.")
+		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
+		told("An authenticator app was activated for your account.")
+		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t, http.StatusOK)
+		told("The authenticator app of your account was disabled.")
+		ada.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery"}).WantStatus(t, http.StatusOK)
+		told("The password of your account was changed")
+		if strings.Contains(noticesIn(t, file), enrolled.Secret) {
+			t.Error("a notice has the secret")
+		}
+		page := ada.ReadAuditLog(t, s, "eventType=CREDENTIAL_CHANGE")
+		if len(page.Logs) != 4 {
+			t.Errorf("%d events, want four", len(page.Logs))
+		}
+		for _, entry := range page.Logs {
+			if entry.Details["trustLevel"] != "FULL_TRUST" {
+				t.Errorf("event %+v lacks the level", entry)
+			}
+		}
+	})
+}
+
+// TestUntrustedDevice wants the mark UNTRUSTED to lower the sessions on the device, on every instance, and a refresh to keep that;
+// a code raises them again.
+func TestUntrustedDevice(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		on := startPair(t, e)
+		s, other := on[0], on[len(on)-1]
+		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		elsewhere := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "elsewhere"}}
+		elsewhere.Login(t, s)
+		elsewhere.StepUp(t, e, s)
+		levelOn := func(at *fixture.Service, p *fixture.Person) string {
+			t.Helper()
+			var got struct{ TrustLevel string }
+			apiclient.Call(t, "GET", at.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+			return got.TrustLevel
+		}
+		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a copy
+			t.Fatal("the session is not at FULL_TRUST")
+		}
+		device := newFirefox(t, ada, s)
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, elsewhere.Bearer()...).WantStatus(t, http.StatusOK)
+		if level := levelOn(s, ada); level != "LIMITED_TRUST" {
+			t.Errorf("on the instance that marked it the level is %s", level)
+		}
+		fixture.Await(t, "the lower level on the other instance", func() bool { return levelOn(other, ada) == "LIMITED_TRUST" })
+		publish := func() apiclient.Response {
+			return apiclient.Call(t, "POST", other.API+"/v0.1/publish", fixture.NewServerDocument("com.example/untrusted", "1.0.0"), ada.Bearer()...)
+		}
+		publish().WantStatus(t, http.StatusForbidden)
+		refreshTokens(t, ada, other)
+		if level := levelOn(other, ada); level != "LIMITED_TRUST" || levelOn(s, elsewhere) != "FULL_TRUST" {
+			t.Errorf("after a refresh the level is %s, elsewhere %s", level, levelOn(s, elsewhere))
+		}
+		publish().WantStatus(t, http.StatusForbidden)
+		ada.StepUp(t, e, s)
+		publish().WantStatus(t, http.StatusOK)
+	})
+}
+
+// TestNoticesOfLosses wants the owner to get a notice of what a session with no more than the password takes from them, of each kind
+// as often as the limit allows, and none of what a session at LIMITED_TRUST does.
+func TestNoticesOfLosses(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		file := filepath.Join(e.Dir, "notices.jsonl")
+		s := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", "RISK_VELOCITY_SESSIONS=1000")
+		ada := e.NewPerson(t, "ada@example.com")
+		const revoked, untrusted, ended = "A device of yours was revoked", "A device of yours was marked as untrusted", "A session of yours was ended"
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		for range 2 { // what the owner does at FULL_TRUST
+			second := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "second"}}
+			second.Login(t, s)
+			id, _ := fixture.SessionOf(t, s, second)
+			apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
+		}
+		device := newFirefox(t, ada, s)
+		thief := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "thief"}}
+		thief.Login(t, s)
+		if thief.TrustLevel != "UNVERIFIED" {
+			t.Fatalf("with a password alone the level is %s", thief.TrustLevel)
+		}
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK) // lowers nothing more
+		id, _ := fixture.SessionOf(t, s, ada)
+		apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
+		for range 4 {
+			ada.Login(t, s)
+			id, _ = fixture.SessionOf(t, s, ada)
+			thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
+		}
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK) // is revoked already
+		own, _ := fixture.SessionOf(t, s, thief)
+		thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": own}).WantStatus(t, http.StatusOK)
+		fixture.Await(t, "the notices", func() bool {
+			all := noticesIn(t, file)
+			return strings.Contains(all, revoked) && strings.Contains(all, untrusted) && strings.Count(all, ended) == 2
+		})
+		s.Stop()
+		all := noticesIn(t, file)
+		for sentence, n := range map[string]int{revoked: 1, untrusted: 1, ended: 2} {
+			if strings.Count(all, sentence) != n {
+				t.Errorf("%d notices say %q, want %d", strings.Count(all, sentence), sentence, n)
+			}
+		}
+	})
+}
+
+// TestRoutesAndLevels wants every route that asks for a session to admit the levels that it admits, and to refuse the others before it
+// looks at anything else.
+func TestRoutesAndLevels(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "STEP_UP_LIMIT=100")
+		sessions := map[string]*fixture.Person{}
+		begin := func(want string, p *fixture.Person) {
+			t.Helper()
+			p.Login(t, s)
+			sessions[p.TrustLevel] = p
+			if p.TrustLevel != want {
+				t.Fatalf("the session of %s is at %s, want %s", p.Email, p.TrustLevel, want)
+			}
+		}
+		grants := []string{"publish com.example/*", "edit com.example/*"}
+		begin("UNVERIFIED", e.NewPerson(t, "unverified@example.com", grants...))
+		full := e.NewPerson(t, "full@example.com", grants...)
+		full.Login(t, s)
+		full.StepUp(t, e, s)
+		sessions["FULL_TRUST"] = full
+		limited := e.NewPerson(t, "limited@example.com", grants...)
+		limited.Login(t, s)
+		limited.StepUp(t, e, s)
+		limited.DeviceToken = ""
+		begin("LIMITED_TRUST", limited)
+		high := e.NewPerson(t, "high@example.com", grants...)
+		high.Login(t, s)
+		high.Login(t, s)
+		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": high.Email, "password": "wrong", "deviceInfo": high.Device}).WantStatus(t, http.StatusUnauthorized)
+		begin("HIGH_RISK", high)
+
+		levels := []string{"HIGH_RISK", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"}
+		const server = "/v0.1/servers/com.example%2Fnone"
+		for _, route := range []struct {
+			method, path string
+			body         any
+			level        string
+			status       int // of a session that is admitted
+		}{
+			{"GET", "/auth/session", nil, "HIGH_RISK", 200},
+			{"POST", "/auth/logout", map[string]string{"sessionId": nobodysID}, "HIGH_RISK", 404},
+			{"POST", "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}, "UNVERIFIED", 400},
+			{"GET", "/devices", nil, "UNVERIFIED", 200},
+			{"PUT", "/devices/" + nobodysID + "/trust", `{"trustStatus":"TRUSTED"}`, "UNVERIFIED", 404},
+			{"DELETE", "/devices/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"GET", "/sessions", nil, "UNVERIFIED", 200},
+			{"DELETE", "/sessions/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"GET", "/audit-logs", nil, "UNVERIFIED", 200},
+			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "short"}, "FULL_TRUST", 400},
+			{"POST", "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
+			{"POST", "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
+			{"POST", "/auth/mfa/enroll", nil, "FULL_TRUST", 200},
+			{"POST", "/v0.1/publish", map[string]any{"name": "com.example/none"}, "FULL_TRUST", 422},
+			{"PUT", server + "/versions/1.0.0", fixture.NewServerDocument("com.example/none", "1.0.0"), "FULL_TRUST", 404},
+			{"DELETE", server + "/versions/1.0.0", nil, "FULL_TRUST", 404},
+			{"PATCH", server + "/versions/1.0.0/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
+			{"PATCH", server + "/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
+		} {
+			admitted := false
+			for _, level := range levels {
+				admitted = admitted || level == route.level
+				a := apiclient.Call(t, route.method, s.API+route.path, route.body, sessions[level].Bearer()...)
+				challenge := a.Header.Get("WWW-Authenticate")
+				switch refused := a.Status == http.StatusForbidden && strings.Contains(challenge, `acr_values="`+route.level+`"`); {
+				case admitted && a.Status != route.status:
+					t.Errorf("%s %s at %s: %d %s, want %d", route.method, route.path, level, a.Status, a.Body, route.status)
+				case !admitted && !refused:
+					t.Errorf("%s %s at %s: %d %s, challenge %q, want a refusal", route.method, route.path, level, a.Status, a.Body, challenge)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package authentication
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestUnknownPersonLooksLikeAnother wants people without an account, and
+// disabled ones, refused as one with a wrong password is: by the same bytes,
+// with one hash, and with the same statements to the database. That the time is
+// the same too is measured by `go run ./test/load refusals`.
+func TestUnknownPersonLooksLikeAnother(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		collector := otlptest.Start(t)
+		s := e.Start(t,
+			"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL=http", "TRACING_SAMPLING_RATE=0",
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint("http"), "OTEL_BSP_SCHEDULE_DELAY=50")
+		known := e.NewPerson(t, "ada@example.com")
+		e.NewPerson(t, "gone@example.com")
+		e.RunCommand(t, "", "user", "disable", "--email", "gone@example.com")
+		hashes := s.Metric("tollgate_password_hashes_total")
+		for try := range 6 { // the sixth finds the account locked
+			want := refusal(t, s, collector, known.Email, try, known.Device)
+			for _, email := range []string{"eve@example.com", "gone@example.com"} {
+				if got := refusal(t, s, collector, email, try, known.Device); got != want {
+					t.Errorf("try %d: %s is refused by\n%s\nbut %s by\n%s", try, email, got, known.Email, want)
+				}
+			}
+		}
+		if n := s.Metric("tollgate_password_hashes_total", "outcome", "done") - hashes; n != 3*5 {
+			t.Errorf("%v passwords were hashed for three people with five tries each", n)
+		}
+	})
+}
+
+// refusal tries a wrong password and returns what can be seen of how it was
+// refused: the answer, and the statements to the database in their order.
+func refusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string) string {
+	t.Helper()
+	trace := traceOf(email, try)
+	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": device},
+		"traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+	status, code := http.StatusUnauthorized, "invalid_credentials"
+	if try == 5 {
+		status, code = http.StatusForbidden, "account_locked"
+	}
+	apiclient.WantAuthError(t, a.WantStatus(t, status), code)
+	body := string(a.Body)
+	if status == http.StatusForbidden {
+		body = "" // it tells when the lock ends, which differs
+	}
+	of := func(span otlptest.Span) bool { return hex.EncodeToString(span.GetTraceId()) == trace }
+	// The span of the request ends last, so those below it have arrived with it.
+	collector.Await(t, func(span otlptest.Span) bool { return of(span) && span.GetName() == "POST /auth/login" })
+	spans := slices.DeleteFunc(collector.Spans(), func(span otlptest.Span) bool { return !of(span) })
+	slices.SortFunc(spans, func(a, b otlptest.Span) int { return cmp.Compare(a.GetStartTimeUnixNano(), b.GetStartTimeUnixNano()) })
+	var did []string
+	for _, span := range spans {
+		did = append(did, span.GetName())
+	}
+	if len(did) < 3 {
+		t.Errorf("only %v was traced", did)
+	}
+	return visible(a.Header) + body + "\n" + strings.Join(did, "\n")
+}
+
+// traceOf returns the id of a trace for one try of a person.
+func traceOf(email string, try int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", email, try))
+	return hex.EncodeToString(sum[:16])
+}
+
+// visible returns the headers of an answer but for those that differ with each.
+func visible(h http.Header) string {
+	h = h.Clone()
+	for _, name := range []string{"Date", "X-Request-Id", "Content-Length", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+		h.Del(name)
+	}
+	return fmt.Sprint(h)
+}

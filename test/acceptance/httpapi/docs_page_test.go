@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"html"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+var commandOfDocs = regexp.MustCompile(`(?s)<article id="(\w+)".*?<pre class="command">(.*?)</pre>`)
+
+// TestCommandsOfDocs runs each call of curl of /docs as it stands there, in a
+// shell that is set up as the page says. The service must understand every one;
+// what the examples name need not be there.
+func TestCommandsOfDocs(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	ada := e.NewPerson(t, "ada@example.com", "publish com.example/*", "edit com.example/*")
+	ada.Login(t, s)
+	ada.StepUp(t, e, s)
+	fixture.WriteFile(t, filepath.Join(e.Dir, ".curlrc"), `write-out = "\n%{http_code}"`)
+
+	page := apiclient.Call(t, "GET", s.API+"/docs", nil).WantStatus(t, http.StatusOK)
+	commands := commandOfDocs.FindAllStringSubmatch(string(page.Body), -1)
+	if len(commands) < 35 {
+		t.Fatalf("the page has %d commands", len(commands))
+	}
+	// What is published first is there for the others.
+	i := slices.IndexFunc(commands, func(c []string) bool { return c[1] == "publishServer" })
+	if i < 0 {
+		t.Fatal("the page does not say how to publish")
+	}
+	commands = slices.Insert(slices.Delete(slices.Clone(commands), i, i+1), 0, commands[i])
+	answered := map[string]int{}
+	for _, c := range commands {
+		cmd := exec.Command("bash", "-c", html.UnescapeString(c[2]))
+		cmd.Env = append(slices.Clone(e.Environ), "CURL_HOME="+e.Dir, "TOLLGATE="+s.API, "TOKEN="+ada.AccessToken)
+		printed, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", c[1], err)
+		}
+		last := strings.LastIndexByte(string(printed), '\n') + 1
+		status, err := strconv.Atoi(string(printed[last:]))
+		if err != nil {
+			t.Fatalf("%s printed %s", c[1], printed)
+		}
+		answered[c[1]] = status
+		wrong := slices.Contains(notUnderstood, status) || status >= 500 && status != http.StatusNotImplemented
+		if wrong && !slices.Contains(understood, c[1]) {
+			t.Errorf("%s is answered %d: %s", c[1], status, printed)
+		}
+	}
+	for _, id := range []string{"listServers", "publishServer", "setServerVersionStatus", "login", "initiateStepUp", "listDevices", "listMethods"} {
+		if answered[id] != http.StatusOK {
+			t.Errorf("%s is answered %d", id, answered[id])
+		}
+	}
+}
+
+// notUnderstood are the statuses of requests that are wrong in themselves.
+var notUnderstood = []int{
+	http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
+}
+
+// understood are operations whose examples are answered 400 although they are
+// right: nobody has the challenge, and the status is set before.
+var understood = []string{"verifyStepUp", "setServerStatus"}

@@ -1,0 +1,26 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestHealth looks at what an operator's tools look at.
+func TestHealth(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
+		var ready struct{ Dependencies map[string]string }
+		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK).Decode(t, &ready)
+		if len(ready.Dependencies) == 0 {
+			t.Error("readiness names no dependency")
+		}
+		apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusOK)
+		for _, path := range []string{"/", "/debug/pprof/", "/rlconfig", "/stats", "/metrics"} {
+			apiclient.Call(t, "GET", s.Debug+path, nil).WantStatus(t, http.StatusOK)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// surface is one HTTP listener, and a path there that answers 200 to GET.
+type surface struct{ name, address, path string }
+
+func listSurfaces(s *fixture.Service) []surface {
+	return []surface{
+		{"API", s.Process.API, "/v0.1/servers"},
+		{"rate limit", s.Process.RateLimitHTTP, "/healthcheck"},
+		{"debug", s.Process.Debug, "/stats"},
+	}
+}
+
+// raw sends bytes over a connection of their own and returns all answers until
+// the server closes it, which it must.
+func (l surface) raw(t *testing.T, text string) []apiclient.Response {
+	t.Helper()
+	c, err := net.Dial("tcp", l.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(c, text) }() // the server may close before it has read all
+	return answers(t, l.name, c)
+}
+
+func answers(t *testing.T, name string, c io.Reader) []apiclient.Response {
+	t.Helper()
+	var all []apiclient.Response
+	for r := bufio.NewReader(c); ; {
+		if _, err := r.Peek(1); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("%s: the connection stays open", name)
+			}
+			return all
+		}
+		response, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, apiclient.Response{Status: response.StatusCode, Header: response.Header, Body: body})
+	}
+}
+
+// TestSurface sends every HTTP listener what no well-meaning client sends.
+func TestSurface(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t)
+	for _, l := range listSurfaces(s) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Run("refused", func(t *testing.T) { checkRefused(t, l) })
+			if l.name != "debug" { // read by the standard library, as RFC 9112 allows; it changes nothing
+				t.Run("no smuggling", func(t *testing.T) { checkSmuggling(t, l) })
+			}
+			t.Run("methods", func(t *testing.T) { checkStrangeMethods(t, l) })
+			t.Run("paths", func(t *testing.T) { checkStrangePaths(t, l) })
+			t.Run("headers", func(t *testing.T) { checkHeaders(t, l) })
+		})
+	}
+}
+
+// checkRefused sends requests that are malformed or too large: one answer of
+// 4xx or 5xx, and the connection is closed.
+func checkRefused(t *testing.T, l surface) {
+	begin := "GET " + l.path + " HTTP/1.1\r\nHost: a\r\n"
+	for name, c := range map[string]struct {
+		text     string
+		statuses []int
+	}{
+		"no request":           {"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\r\n\r\n", []int{400}},
+		"no host":              {"GET " + l.path + " HTTP/1.1\r\n\r\n", []int{400}},
+		"two hosts":            {begin + "Host: b\r\n\r\n", []int{400}},
+		"another version":      {"GET " + l.path + " HTTP/7.0\r\nHost: a\r\n\r\n", []int{400, 505}},
+		"a space in the path":  {"GET " + l.path + " x HTTP/1.1\r\nHost: a\r\n\r\n", []int{400, 505}},
+		"NUL in the path":      {"GET " + l.path + "\x00 HTTP/1.1\r\nHost: a\r\n\r\n", []int{400}},
+		"NUL in a header":      {begin + "X-A: a\x00b\r\n\r\n", []int{400}},
+		"CR in a header":       {begin + "X-A: a\rb\r\n\r\n", []int{400}},
+		"a header with spaces": {begin + "X A: b\r\n\r\n", []int{400}},
+		"a header without end": {begin + strings.Repeat("X-A: "+strings.Repeat("b", 1000)+"\r\n", 40), []int{431}},
+		"a long query":         {"GET " + l.path + "?a=" + strings.Repeat("b", 40_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", []int{431}},
+		"negative length":      {"POST " + l.path + " HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", []int{400}},
+	} {
+		got := l.raw(t, c.text)
+		if len(got) != 1 {
+			t.Errorf("%s: %d answers, want one", name, len(got))
+			continue
+		}
+		fits := false
+		for _, status := range c.statuses {
+			fits = fits || got[0].Status == status
+		}
+		if !fits || bytes.Contains(got[0].Body, []byte("goroutine")) {
+			t.Errorf("%s: %d %s, want %v", name, got[0].Status, got[0].Body, c.statuses)
+		}
+	}
+}
+
+// checkSmuggling sends requests with two ways to tell where they end. Whatever
+// is the answer, nothing in the body may be taken for a request of its own.
+func checkSmuggling(t *testing.T, l surface) {
+	hidden := "GET " + l.path + "?hidden HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden)
+	for name, text := range map[string]string{
+		"length and chunks":      fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", len(hidden)+5, hidden),
+		"chunks and length":      "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" + chunked + hidden,
+		"two lengths":            fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0\r\n\r\n%s", len(hidden), hidden),
+		"two lengths the same":   "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" + hidden,
+		"unknown coding":         fmt.Sprintf("Transfer-Encoding: xchunked\r\nContent-Length: %d\r\n\r\n0\r\n\r\n%s", len(hidden)+5, hidden),
+		"unknown coding alone":   "Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n" + hidden,
+		"two codings":            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
+		"identity":               fmt.Sprintf("Transfer-Encoding: identity\r\nContent-Length: %d\r\n\r\n%s", 0, hidden),
+		"space before the colon": "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"folded coding":          "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"length with a sign":     "Content-Length: +0\r\n\r\n" + hidden,
+		"bad size of a chunk":    "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" + hidden,
+		"huge size of a chunk":   "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n\r\n" + hidden,
+	} {
+		got := l.raw(t, "POST "+l.path+" HTTP/1.1\r\nHost: a\r\n"+text)
+		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 {
+			t.Errorf("%s: %d answers, want one refusal: %+v", name, len(got), got)
+		}
+	}
+}
+
+// TestSmugglingOverTheLimit does the same where the limit refuses first.
+func TestSmugglingOverTheLimit(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "REGISTRY_RATE_LIMIT=1")
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
+	checkSmuggling(t, listSurfaces(s)[0])
+}
+
+// checkStrangeMethods wants methods refused that a proxy or a debugger uses.
+func checkStrangeMethods(t *testing.T, l surface) {
+	for _, request := range []string{
+		"TRACE " + l.path, "TRACK " + l.path, "CONNECT example.com:443", "CONNECT " + l.path, "DEBUG " + l.path, "PRI *", "get " + l.path,
+	} {
+		got := l.raw(t, request+" HTTP/1.1\r\nHost: a\r\nX-Secret: hidden\r\nConnection: close\r\n\r\n")
+		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 || bytes.Contains(got[0].Body, []byte("hidden")) {
+			t.Errorf("%s: %+v", request, got)
+		}
+	}
+}
+
+// checkStrangePaths wants nothing found outside what the listener has.
+func checkStrangePaths(t *testing.T, l surface) {
+	for _, path := range []string{
+		"/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/docs/../../etc/passwd", "//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
+		"/..%5c..%5cwindows", "/.env", "/.git/config", "/%00", "/%", "/%zz", "/\xff\xfe", "http://elsewhere.example/etc/passwd",
+	} {
+		got := l.raw(t, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if len(got) == 1 && got[0].Status/100 == 3 {
+			where := got[0].Header.Get("Location") // net/http cleans paths
+			if !strings.HasPrefix(where, "/") || strings.HasPrefix(where, "//") {
+				t.Errorf("%s sends elsewhere: %s", path, where)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].Status != 404 && got[0].Status != 400 || bytes.Contains(got[0].Body, []byte("root:")) {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+}
+
+// checkHeaders looks at what good and bad answers carry.
+func checkHeaders(t *testing.T, l surface) {
+	for _, path := range []string{l.path, "/nothing/here"} {
+		a := apiclient.Call(t, "GET", "http://"+l.address+path, nil, "Origin", "https://evil.example")
+		if got := a.Header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q", path, got)
+		}
+		for _, telling := range []string{"Server", "X-Powered-By", "Access-Control-Allow-Credentials"} {
+			if got := a.Header.Get(telling); got != "" {
+				t.Errorf("%s: %s is %q", path, telling, got)
+			}
+		}
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" && l.path != "/v0.1/servers" {
+			t.Errorf("%s: any origin may read it: %q", path, got)
+		}
+	}
+}
+
+// TestAPIHeaders wants the pages of any origin kept to what is public, and no
+// answer of the API shown as an active page.
+func TestAPIHeaders(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t)
+	for path, public := range map[string]bool{
+		"/v0.1/servers": true, "/v0/servers": true, "/openapi.json": true, "/docs": false, "/health": false, "/ready": false,
+		"/auth/session": false, "/devices": false, "/sessions": false, "/audit-logs": false, "/.well-known/jwks.json": false,
+		"/v2/api/methods.json": false, "/nothing": false,
+	} {
+		a := apiclient.Call(t, "GET", s.API+path, nil, "Origin", "https://evil.example")
+		if got := a.Header.Get("Access-Control-Allow-Origin"); (got == "*") != public || got != "" && got != "*" {
+			t.Errorf("%s: Access-Control-Allow-Origin is %q", path, got)
+		}
+		if got := a.Header.Get("Referrer-Policy"); got != "no-referrer" {
+			t.Errorf("%s: Referrer-Policy is %q", path, got)
+		}
+		policy := a.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: Content-Security-Policy is %q", path, policy)
+		}
+		if a.Header.Get("Strict-Transport-Security") != "" {
+			t.Errorf("%s: Strict-Transport-Security without TLS", path)
+		}
+	}
+	for _, path := range []string{"/auth/login", "/auth/refresh", "/auth/session", "/devices", "/sessions", "/audit-logs", "/nothing/of/auth"} {
+		a := apiclient.Call(t, "OPTIONS", s.API+path, nil, "Origin", "https://evil.example", "Access-Control-Request-Method", "POST")
+		for name := range a.Header {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s: a page of another origin is told %s", path, name)
+			}
+		}
+		if a.Status/100 == 2 {
+			t.Errorf("%s: a preflight is answered %d", path, a.Status)
+		}
+	}
+	for _, path := range []string{"/auth/session", "/devices", "/sessions", "/audit-logs", "/auth/login", "/health", "/ready"} {
+		if a := apiclient.Call(t, "GET", s.API+path, nil); a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", path, a.Header.Get("Cache-Control"))
+		}
+	}
+}
+
+// TestSlowClients lets clients send a byte now and then, in the header and in
+// the body. They are cut off when the time of a request is over, however busy
+// they look, and others are served meanwhile.
+func TestSlowClients(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "READ_TIMEOUT=1s")
+	for name, begin := range map[string]string{
+		"silent": "", "header": "GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ",
+		"body": "POST /auth/login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := net.Dial("tcp", s.Process.API)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go trickle(c, begin, ended)
+			got := answers(t, name, c)
+			close(ended)
+			if len(got) > 1 || len(got) == 1 && got[0].Status != http.StatusRequestTimeout {
+				t.Errorf("%+v", got)
+			}
+			apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
+		})
+	}
+}
+
+// trickle sends the beginning of a request and then one byte after the other,
+// until the test is over or nobody takes them.
+func trickle(c io.Writer, begin string, ended <-chan struct{}) {
+	if _, err := io.WriteString(c, begin); err != nil || begin == "" {
+		return
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			if _, err := io.WriteString(c, "a"); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// TestByteOrderMark wants a body that an editor has put a mark before to be
+// refused with a sentence that names it, by every part that reads JSON.
+func TestByteOrderMark(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	ada := e.NewPerson(t, "ada@example.com", "publish *")
+	ada.Login(t, s)
+	for _, address := range []string{s.API + "/auth/login", s.API + "/v0.1/validate", s.API + "/v0.1/publish", s.RateLimitAPI + "/json"} {
+		a := apiclient.Call(t, "POST", address, "\ufeff{}", ada.Bearer()...).WantStatus(t, http.StatusBadRequest)
+		if !strings.Contains(string(a.Body), "byte order mark") {
+			t.Errorf("%s: %s", address, a.Body)
+		}
+	}
+}

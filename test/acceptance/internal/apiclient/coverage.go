@@ -1,0 +1,128 @@
+package apiclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// received holds the operation and the status of each response that a test of this package got, in the form of
+// responseName. Responses below /v0 count for those below /v0.1.
+var received sync.Map
+
+func responseName(operation string, status int) string {
+	return strings.TrimSuffix(operation, "V0") + " " + strconv.Itoa(status)
+}
+
+// uncheckedStatuses are the statuses that the tests need not get from every operation that describes them, and the reasons.
+var uncheckedStatuses = map[int]string{
+	http.StatusInternalServerError: "a test cannot make the service fail from outside; tests of adapters/rest do",
+	http.StatusServiceUnavailable:  "the tests stop a dependency under some operations only",
+	http.StatusTooManyRequests:     "operations share the limit of their part, which some of them use up",
+}
+
+// CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test got. The tests of one run
+// are spread over packages, each a process of its own. Each process writes down what it got; the last one to end checks.
+// Where only some packages run, no process checks.
+func CheckCoverage() error {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("tollgate-responses-%d-%s", os.Getuid(), instance.ParentID()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("folder of the received responses: %w", err)
+	}
+	unlock, err := instance.LockFile(dir + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := writeReceived(dir); err != nil {
+		return err
+	}
+	all, complete, err := readReceived(dir)
+	if err != nil || !complete {
+		return err
+	}
+	_, _ = os.RemoveAll(dir), os.Remove(dir+".lock") // temporary files; the system removes what is left
+	return reportMissing(all)
+}
+
+// writeReceived writes the responses that this package got to a file that is named after the package.
+func writeReceived(dir string) error {
+	var names []string
+	received.Range(func(name, _ any) bool {
+		names = append(names, name.(string))
+		return true
+	})
+	text, err := json.Marshal(names)
+	if err != nil {
+		return fmt.Errorf("encode the received responses: %w", err)
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("folder of the package: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, filepath.Base(working)), text, 0o600); err != nil {
+		return fmt.Errorf("write the received responses: %w", err)
+	}
+	return nil
+}
+
+// readReceived returns the responses that all packages got. It reports whether every package has written its own.
+func readReceived(dir string) (all map[string]bool, complete bool, err error) {
+	packages, err := filepath.Glob("../*/main_test.go")
+	if err != nil {
+		return nil, false, fmt.Errorf("list the packages: %w", err)
+	}
+	all = map[string]bool{}
+	for _, path := range packages {
+		text, err := os.ReadFile(filepath.Join(dir, filepath.Base(filepath.Dir(path))))
+		if os.IsNotExist(err) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("read the received responses: %w", err)
+		}
+		var names []string
+		if err := json.Unmarshal(text, &names); err != nil {
+			return nil, false, fmt.Errorf("decode the received responses: %w", err)
+		}
+		for _, name := range names {
+			all[name] = true
+		}
+	}
+	return all, true, nil
+}
+
+// reportMissing returns an error that lists the described responses that are not in all.
+func reportMissing(all map[string]bool) error {
+	d, err := ReadDescription()
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, p := range d.paths {
+		for _, o := range p.item.Operations() {
+			for code := range o.Responses.Map() {
+				status, err := strconv.Atoi(code)
+				if err != nil || uncheckedStatuses[status] != "" || strings.HasSuffix(o.OperationID, "V0") { // "default" is not a status
+					continue
+				}
+				if name := responseName(o.OperationID, status); !all[name] {
+					missing = append(missing, name)
+				}
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("openapi.yaml describes responses that no acceptance test got:\n  %s", strings.Join(missing, "\n  "))
+}

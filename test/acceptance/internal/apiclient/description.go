@@ -1,0 +1,295 @@
+package apiclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
+)
+
+// OtherListeners are the addresses of listeners that are not the API's.
+var OtherListeners sync.Map
+
+// CheckDescribed tells what an answer of the API listener has that openapi.yaml
+// does not.
+func CheckDescribed(r *http.Request, a Response) error {
+	d, err := ReadDescription()
+	if err != nil {
+		return err
+	}
+	if err := d.check(r, a); err != nil {
+		return fmt.Errorf("%s %s answers %d, which is not as openapi.yaml has it: %w\n%s", r.Method, r.URL, a.Status, err, a.Body)
+	}
+	return nil
+}
+
+// Description is the OpenAPI document, ready to check answers in parallel.
+type Description struct {
+	Document *openapi3.T
+	paths    []describedPath
+
+	mu       sync.Mutex // guards what follows
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by JSON pointer
+}
+
+type describedPath struct {
+	pattern *regexp.Regexp
+	pointer string
+	item    *openapi3.PathItem
+}
+
+const descriptionURL = "https://tollgate.example/openapi.json"
+
+// ReadDescription reads the document once.
+var ReadDescription = sync.OnceValues(func() (*Description, error) {
+	document, err := openapi3.NewLoader().LoadFromData(apidocs.Document())
+	if err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	plain, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("write openapi.yaml as JSON: %w", err)
+	}
+	resource, err := jsonschema.UnmarshalJSON(bytes.NewReader(plain))
+	if err != nil {
+		return nil, fmt.Errorf("read openapi.yaml as JSON: %w", err)
+	}
+	d := &Description{Document: document, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	d.compiler.AssertFormat()
+	if err := d.compiler.AddResource(descriptionURL, resource); err != nil {
+		return nil, fmt.Errorf("read schemas of openapi.yaml: %w", err)
+	}
+	for _, path := range document.Paths.InMatchingOrder() {
+		item := document.Paths.Value(path)
+		pattern, err := pathPattern(path, item)
+		if err != nil {
+			return nil, err
+		}
+		d.paths = append(d.paths, describedPath{pattern, "#/paths/" + escapePointer(path), item})
+	}
+	// What stands for any path comes last.
+	slices.SortStableFunc(d.paths, func(a, b describedPath) int {
+		return strings.Count(a.pattern.String(), ".*") - strings.Count(b.pattern.String(), ".*")
+	})
+	return d, nil
+})
+
+// pathPattern returns what matches the paths of a template. A parameter is one
+// segment; one that is called path is any number of them.
+func pathPattern(path string, item *openapi3.PathItem) (*regexp.Regexp, error) {
+	pattern := regexp.QuoteMeta(path)
+	for _, ref := range item.Parameters {
+		p, form := ref.Value, `[^/]+`
+		if len(p.Schema.Value.Enum) > 0 {
+			var names []string
+			for _, name := range p.Schema.Value.Enum {
+				names = append(names, regexp.QuoteMeta(fmt.Sprint(name)))
+			}
+			form = "(" + strings.Join(names, "|") + ")"
+		} else if p.Name == "path" {
+			form = `.*`
+		}
+		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta("{"+p.Name+"}"), form)
+	}
+	compiled, err := regexp.Compile("^" + pattern + "$")
+	if err != nil {
+		return nil, fmt.Errorf("path %s: %w", path, err)
+	}
+	return compiled, nil
+}
+
+func escapePointer(s string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(s)
+}
+
+// check finds the response that an answer is described by, and compares them.
+func (d *Description) check(r *http.Request, a Response) error {
+	pointer, response, err := d.response(r, a.Status)
+	if err != nil {
+		return err
+	}
+	if o, item := d.operation(r); o != nil && a.Status < http.StatusBadRequest {
+		if err := d.checkRequest(o, item, r); err != nil {
+			return fmt.Errorf("the request: %w", err)
+		}
+	}
+	if response.Ref != "" {
+		pointer = response.Ref
+	}
+	if err := d.checkHeaders(pointer, response.Value.Headers, a.Header); err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return d.checkBody(pointer, response.Value, a)
+}
+
+// response returns what describes an answer, and notes that it was seen. Paths
+// and methods that are not described are refused in the form of the part they
+// would belong to.
+func (d *Description) response(r *http.Request, status int) (string, *openapi3.ResponseRef, error) {
+	p := d.path(r.URL.EscapedPath())
+	if p == nil {
+		return d.refusal(r, status, http.StatusNotFound)
+	}
+	method := described(r.Method)
+	operation := p.item.GetOperation(method)
+	if operation == nil {
+		return d.refusal(r, status, http.StatusMethodNotAllowed)
+	}
+	pointer := p.pointer + "/" + strings.ToLower(method) + "/responses/"
+	if response := operation.Responses.Status(status); response != nil {
+		received.Store(responseName(operation.OperationID, status), nil)
+		return pointer + strconv.Itoa(status), response, nil
+	}
+	if slices.Contains(protocol, status) {
+		return pointer + "default", operation.Responses.Default(), nil
+	}
+	return "", nil, errors.New("the status is not among the operation's")
+}
+
+// path returns the path of the document that a path is one of; nil when there
+// is none.
+func (d *Description) path(path string) *describedPath {
+	for i := range d.paths {
+		if d.paths[i].pattern.MatchString(path) {
+			return &d.paths[i]
+		}
+	}
+	return nil
+}
+
+// operation returns what describes a request, with what describes its path;
+// nil when nothing does.
+func (d *Description) operation(r *http.Request) (*openapi3.Operation, *openapi3.PathItem) {
+	p := d.path(r.URL.EscapedPath())
+	if p == nil {
+		return nil, nil
+	}
+	return p.item.GetOperation(described(r.Method)), p.item
+}
+
+// described returns the method that a request is described by: HEAD answers as
+// GET does.
+func described(method string) string {
+	if method == http.MethodHead {
+		return http.MethodGet
+	}
+	return method
+}
+
+// protocol are the statuses of what HTTP itself refuses, whatever the
+// operation.
+var protocol = []int{
+	http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+	http.StatusRequestHeaderFieldsTooLarge,
+}
+
+// refusal returns what describes the refusal of something that is not
+// described, with the status that it must have where nothing else is wrong.
+func (d *Description) refusal(r *http.Request, status, must int) (string, *openapi3.ResponseRef, error) {
+	other := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, protocol...)
+	if status != must && !slices.Contains(other, status) {
+		return "", nil, fmt.Errorf("the status of what is not described is %d", must)
+	}
+	operation := d.alike(r)
+	if response := operation.Responses.Status(status); response != nil && status != must {
+		return "", response, nil
+	}
+	return "", operation.Responses.Default(), nil
+}
+
+// alike returns an operation of the part that a request would belong to, of its
+// method where there is one: reads of a part may be answered otherwise than
+// writes.
+func (d *Description) alike(r *http.Request) *openapi3.Operation {
+	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for _, method := range []string{described(r.Method), http.MethodPost, http.MethodGet} {
+		for _, p := range d.paths {
+			operation := p.item.GetOperation(method)
+			if operation != nil && strings.HasPrefix(p.pointer+"~1", "#/paths/~1"+escapePointer(part)+"~1") {
+				return operation
+			}
+		}
+	}
+	return d.Document.Paths.Value("/health").Get
+}
+
+func (d *Description) checkBody(pointer string, response *openapi3.Response, a Response) error {
+	if len(response.Content) == 0 {
+		if len(a.Body) > 0 {
+			return errors.New("there must be no body")
+		}
+		return nil
+	}
+	contentType := a.Header.Get("Content-Type")
+	media := response.Content.Get(contentType)
+	if media == nil {
+		return fmt.Errorf("the content type is %q", contentType)
+	}
+	name, _, _ := strings.Cut(contentType, ";")
+	pointer += "/content/" + escapePointer(name) + "/schema"
+	if media.Schema.Ref != "" {
+		pointer = media.Schema.Ref
+	}
+	switch name {
+	case "application/json":
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+		if err != nil {
+			return fmt.Errorf("the body is no JSON: %w", err)
+		}
+		return d.valid(pointer, value)
+	case "application/xml":
+		value, err := fromXML(media.Schema.Value, a.Body)
+		if err != nil {
+			return err
+		}
+		return d.valid(pointer, value)
+	default:
+		return d.valid(pointer, string(a.Body))
+	}
+}
+
+// valid checks a value against the schema that a JSON pointer leads to.
+func (d *Description) valid(pointer string, value any) error {
+	schema, err := d.schema(pointer)
+	if err != nil {
+		return err
+	}
+	if number, ok := value.(json.Number); ok {
+		if _, err := number.Float64(); err != nil {
+			return errors.New("it is no number")
+		}
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("%s: %w", pointer, err)
+	}
+	return nil
+}
+
+// schema returns a schema, compiled once.
+func (d *Description) schema(pointer string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s, ok := d.schemas[pointer]; ok {
+		return s, nil
+	}
+	s, err := d.compiler.Compile(descriptionURL + pointer)
+	if err != nil {
+		return nil, fmt.Errorf("schema at %s: %w", pointer, err)
+	}
+	d.schemas[pointer] = s
+	return s, nil
+}

@@ -1,0 +1,46 @@
+package apiclient
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+)
+
+// WantRegistryError wants the registry's form of an error and returns its sentence.
+func WantRegistryError(t *testing.T, a Response) string {
+	t.Helper()
+	var body map[string]string
+	if err := json.Unmarshal(a.Body, &body); err != nil || len(body) != 1 || body["error"] == "" {
+		t.Fatalf("body is %s, want one string, error", a.Body)
+	}
+	return body["error"]
+}
+
+// WantAuthError wants the authentication API's form of an error and returns its
+// details.
+func WantAuthError(t *testing.T, a Response, code string) map[string]any {
+	t.Helper()
+	var body struct {
+		Error   string
+		Message string
+		Details map[string]any
+	}
+	a.Decode(t, &body)
+	if body.Error != code || body.Message == "" || body.Details == nil {
+		t.Fatalf("body is %s, want code %s", a.Body, code)
+	}
+	return body.Details
+}
+
+func WantOwnLimit(t *testing.T, a Response, limit, remaining string) {
+	t.Helper()
+	if got := a.Header.Get("X-RateLimit-Limit"); got != limit {
+		t.Errorf("X-RateLimit-Limit is %q, want %s", got, limit)
+	}
+	if got := a.Header.Get("X-RateLimit-Remaining"); got != remaining {
+		t.Errorf("X-RateLimit-Remaining is %q, want %s", got, remaining)
+	}
+	if _, err := strconv.ParseInt(a.Header.Get("X-RateLimit-Reset"), 10, 64); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,217 @@
+package apiclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// everywhere are the headers of every answer, which the document tells once, in
+// its description.
+var everywhere = map[string]*regexp.Regexp{
+	"X-Content-Type-Options":  regexp.MustCompile(`^nosniff$`),
+	"Content-Security-Policy": regexp.MustCompile(`^default-src 'none'; `),
+	"Referrer-Policy":         regexp.MustCompile(`^no-referrer$`),
+}
+
+// ofHTTP are the headers of the protocol and of TLS, which are not described.
+var ofHTTP = []string{"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security"}
+
+// checkHeaders wants the headers that an answer is said to have, and no other.
+// Those of a limit come together.
+func (d *Description) checkHeaders(pointer string, said openapi3.Headers, got http.Header) error {
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if err := d.checkHeader(pointer+"/headers/"+name, name, said[name], got); err != nil {
+			return err
+		}
+	}
+	for name, form := range everywhere {
+		if value := got.Get(name); !form.MatchString(value) {
+			return fmt.Errorf("header %s is %q", name, value)
+		}
+	}
+	for name := range got {
+		isSaid := func(other string) bool { return http.CanonicalHeaderKey(other) == name }
+		if everywhere[name] == nil && !slices.Contains(ofHTTP, name) && !slices.ContainsFunc(slices.Collect(maps.Keys(said)), isSaid) {
+			return fmt.Errorf("header %s is not described", name)
+		}
+	}
+	limit, remaining, reset := got.Get("X-RateLimit-Limit"), got.Get("X-RateLimit-Remaining"), got.Get("X-RateLimit-Reset")
+	if (limit == "") != (remaining == "") || (limit == "") != (reset == "") {
+		return fmt.Errorf("of the headers X-RateLimit some are missing: %q, %q, %q", limit, remaining, reset)
+	}
+	return nil
+}
+
+func (d *Description) checkHeader(pointer, name string, h *openapi3.HeaderRef, got http.Header) error {
+	values := got.Values(name)
+	if len(values) == 0 && h.Value.Required {
+		return fmt.Errorf("header %s is missing", name)
+	}
+	if h.Ref != "" {
+		pointer = h.Ref
+	}
+	for _, text := range values {
+		if err := d.valid(pointer+"/schema", written(h.Value.Schema.Value, text)); err != nil {
+			return fmt.Errorf("header %s is %q: %w", name, text, err)
+		}
+	}
+	return nil
+}
+
+// written returns the value that a text of a header, a query or an XML element
+// stands for.
+func written(s *openapi3.Schema, text string) any {
+	switch {
+	case s.Type.Includes("integer"), s.Type.Includes("number"):
+		return json.Number(text)
+	case s.Type.Includes("boolean"):
+		if flag, err := strconv.ParseBool(text); err == nil {
+			return flag
+		}
+		return text
+	default:
+		return text
+	}
+}
+
+// checkRequest wants a request that was taken to be one that the document lets
+// a client make, so that the document asks for nothing that is not needed.
+func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathItem, r *http.Request) error {
+	if o.Security != nil && len(*o.Security) > 0 && r.Header.Get("Authorization") == "" {
+		return errors.New("it bears no token, and was taken")
+	}
+	for _, p := range append(slices.Clone(item.Parameters), o.Parameters...) {
+		if err := d.checkParameter(p, r.URL.Query()); err != nil {
+			return err
+		}
+	}
+	if o.RequestBody == nil || r.GetBody == nil {
+		return nil
+	}
+	return d.checkSent(o.RequestBody, r)
+}
+
+// checkParameter looks at a parameter of the query. An empty one counts as
+// absent.
+func (d *Description) checkParameter(p *openapi3.ParameterRef, query url.Values) error {
+	text := query.Get(p.Value.Name)
+	if p.Value.In != openapi3.ParameterInQuery || text == "" || p.Ref == "" {
+		return nil
+	}
+	pointer := p.Ref + "/schema"
+	if ref := p.Value.Schema.Ref; ref != "" {
+		pointer = ref
+	}
+	if err := d.valid(pointer, written(p.Value.Schema.Value, text)); err != nil {
+		return fmt.Errorf("%s=%q: %w", p.Value.Name, text, err)
+	}
+	return nil
+}
+
+// checkSent looks at the body of a request.
+func (d *Description) checkSent(body *openapi3.RequestBodyRef, r *http.Request) error {
+	schema := body.Value.Content.Get("application/json").Schema
+	pointer := body.Ref + "/content/application~1json/schema"
+	switch {
+	case schema.Ref != "":
+		pointer = schema.Ref
+	case body.Ref == "":
+		return errors.New("the schema of the body has no name")
+	}
+	sent, err := r.GetBody()
+	if err != nil {
+		return fmt.Errorf("read the body again: %w", err)
+	}
+	text, err := io.ReadAll(sent)
+	if err != nil {
+		return fmt.Errorf("read the body again: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("the body is no JSON: %w", err)
+	}
+	if err := d.valid(pointer, value); err != nil {
+		return fmt.Errorf("the body is %s: %w", text, err)
+	}
+	return nil
+}
+
+// element is an XML element of any name.
+type element struct {
+	XMLName  xml.Name
+	Text     string    `xml:",chardata"`
+	Elements []element `xml:",any"`
+}
+
+// fromXML returns the value that an XML document stands for by the names and
+// wrappings of a schema.
+func fromXML(s *openapi3.Schema, document []byte) (any, error) {
+	var root element
+	if err := xml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("the body is no XML: %w", err)
+	}
+	if s.XML == nil || root.XMLName.Local != s.XML.Name {
+		return nil, fmt.Errorf("the root element is %s", root.XMLName.Local)
+	}
+	return valueOf(s, root)
+}
+
+func valueOf(s *openapi3.Schema, e element) (any, error) {
+	switch {
+	case s.Type.Includes("object"):
+		return objectOf(s, e)
+	case s.Type.Includes("array"):
+		items := []any{}
+		for _, child := range e.Elements {
+			if one := s.Items.Value; one.XML == nil || child.XMLName.Local != one.XML.Name {
+				return nil, fmt.Errorf("%s has an element %s", e.XMLName.Local, child.XMLName.Local)
+			}
+			item, err := valueOf(s.Items.Value, child)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		return items, nil
+	default:
+		return written(s, strings.TrimSpace(e.Text)), nil
+	}
+}
+
+// objectOf reads elements as properties. A value that may be null is null where
+// it was left out.
+func objectOf(s *openapi3.Schema, e element) (any, error) {
+	object := map[string]any{}
+	for name, property := range s.Properties {
+		if property.Value.Type.Includes("null") {
+			object[name] = nil
+		}
+	}
+	for _, child := range e.Elements {
+		name := child.XMLName.Local
+		property := s.Properties[name]
+		if property == nil {
+			return nil, fmt.Errorf("%s has an element %s", e.XMLName.Local, name)
+		}
+		value, err := valueOf(property.Value, child)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = value
+	}
+	return object, nil
+}

@@ -1,0 +1,10 @@
+// Package methods tests the listing of API methods of the built service.
+package methods
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

@@ -1,0 +1,10 @@
+// Package monitoring tests what the built service shows an operator: logs, metrics, traces, dashboards and alerts.
+package monitoring
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

@@ -1,0 +1,194 @@
+package monitoring
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
+)
+
+// documentedMetric is a row of docs/metrics.md.
+type documentedMetric struct {
+	kind   string
+	labels []string // sorted
+}
+
+var (
+	metricRow   = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|(.*?)\\| \\S.* \\|$")
+	metricLabel = regexp.MustCompile("^`(\\w+)`(?::|$)")
+)
+
+func documentedMetrics(t *testing.T) map[string]documentedMetric {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]documentedMetric{}
+	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
+		d := documentedMetric{kind: row[2]}
+		for label := range strings.SplitSeq(strings.TrimSpace(row[3]), "; ") {
+			if name := metricLabel.FindStringSubmatch(label); name != nil {
+				d.labels = append(d.labels, name[1])
+			} else if label != "" {
+				t.Errorf("%s: label %q is not written as `name` or `name`: values", row[1], label)
+			}
+		}
+		slices.Sort(d.labels)
+		if _, twice := all[row[1]]; twice {
+			t.Errorf("%s is documented twice", row[1])
+		}
+		all[row[1]] = d
+	}
+	return all
+}
+
+// allMetricsSettings turns on what has metrics only where it is on: TLS, and checks of packages.
+func allMetricsSettings(t *testing.T, e *fixture.Environment) []string {
+	t.Helper()
+	files := fixture.NewTLSFiles(e.Dir)
+	files.Write(t, testcert.NewAuthority(t))
+	return []string{
+		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.Cert, "GRPC_SERVER_TLS_KEY=" + files.Key, "PACKAGE_CHECKS=enforce",
+	}
+}
+
+// TestMetricsAreDocumented wants each metric of docs/metrics.md at /metrics of a
+// service that nobody has asked anything, with the type and labels of the page,
+// and on the page each metric of ours that is there.
+func TestMetricsAreDocumented(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		live, documented := e.Start(t, allMetricsSettings(t, e)...).ReadMetrics(), documentedMetrics(t)
+		for _, name := range slices.Sorted(maps.Keys(documented)) {
+			family, want := live[name], documented[name]
+			if family == nil {
+				t.Errorf("%s is not at /metrics", name)
+				continue
+			}
+			if got := strings.ToLower(family.GetType().String()); got != want.kind {
+				t.Errorf("%s is a %s, the page says %s", name, got, want.kind)
+			}
+			for _, m := range family.GetMetric() {
+				if got := labelNames(m); !slices.Equal(got, want.labels) {
+					t.Errorf("%s has labels %v, the page says %v", name, got, want.labels)
+					break
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(live)) {
+			if _, told := documented[name]; !told && strings.HasPrefix(name, "tollgate_") {
+				t.Errorf("%s is not on the page", name)
+			}
+		}
+	})
+}
+
+func labelNames(m *dto.Metric) []string {
+	var names []string
+	for _, l := range m.GetLabel() {
+		names = append(names, l.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestLogIsCounted wants as many lines counted as the log has, also those from
+// before the first listener.
+func TestLogIsCounted(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t)
+	for _, level := range []string{"warning", "error"} { // what is said later is of another level
+		got, want := s.Metric("tollgate_log_entries_total", "level", level), strings.Count(s.Process.Log(), `"level":"`+level+`"`)
+		if int(got) != want {
+			t.Errorf("%v lines of level %s are counted, the log has %d", got, level, want)
+		}
+	}
+}
+
+// TestRequestsMoveMetrics wants requests counted by route, refusals by limit, and
+// batches of hits where a store outside of the process counts them.
+func TestRequestsMoveMetrics(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "REGISTRY_RATE_LIMIT=2")
+		const list = "/v0.1/servers"
+		apiclient.Call(t, "GET", s.API+list, nil).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "GET", s.API+list+"/com.example%2Fnone/versions/1.0.0", nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", s.API+list, nil).WantStatus(t, http.StatusTooManyRequests)
+		for _, want := range [][]string{
+			{"tollgate_http_requests_total", "part", "registry", "route", list, "method", "GET", "code", "200"},
+			{"tollgate_http_requests_total", "route", list + "/{serverName}/versions/{version}", "code", "404"},
+			{"tollgate_http_requests_total", "part", "registry", "route", "none", "code", "429"},
+			{"tollgate_http_request_duration_seconds", "part", "registry", "route", list, "method", "GET"},
+			{"tollgate_throttled_total", "scope", "registry"},
+		} {
+			if got := s.Metric(want[0], want[1:]...); got != 1 {
+				t.Errorf("%v is %v, want 1", want, got)
+			}
+		}
+		for _, name := range []string{"tollgate_counter_store_requests_total", "tollgate_counter_store_request_duration_seconds"} {
+			if got := s.Metric(name, "operation", "add"); got > 0 != e.Shared {
+				t.Errorf("%s is %v", name, got)
+			}
+		}
+		if got := s.Metric("go_sql_open_connections", "db_name", "records"); got < 1 {
+			t.Errorf("%v connections to the database are open", got)
+		}
+	})
+}
+
+// TestMetricsOfSomeParts wants the metrics of the parts that run, and of no
+// others, at the listener for Prometheus, whichever parts those are.
+func TestMetricsOfSomeParts(t *testing.T) {
+	for _, c := range []struct{ args, there, absent string }{
+		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_ tollgate_logins_ tollgate_publications_ tollgate_plugin_ tollgate_session_checks_`},
+		{
+			"serve --only registry", `tollgate_publications_total{operation="publish",outcome="done"} 0`,
+			`part="auth" ratelimit_ tollgate_logins_ tollgate_token_ tollgate_step_ups_ tollgate_sessions_ tollgate_login_ tollgate_lockouts_ tollgate_password_ tollgate_notices_`,
+		},
+		{
+			"serve --only auth", `tollgate_logins_total{outcome="succeeded"} 0`,
+			`part="registry" ratelimit_ tollgate_publications_ tollgate_package_`,
+		},
+		{"serve --only ratelimit", "ratelimit_service_config_load_error 0", "tollgate_http_ tollgate_logins_"},
+		{"ratelimit", `tollgate_log_entries_total{level="error"} 0`, "tollgate_http_ tollgate_logins_"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			e := fixture.NewEnvironment(t, "embedded")
+			environ := append(e.Environ, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0")
+			process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ, strings.Fields(c.args)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &fixture.Service{T: t, Process: process}
+			t.Cleanup(s.Stop)
+			apiclient.OtherListeners.Store(process.Prometheus, nil)
+			apiclient.OtherListeners.Store(process.Debug, nil)
+			shown := string(apiclient.Call(t, "GET", "http://"+process.Prometheus+"/metrics", nil).WantStatus(t, http.StatusOK).Body)
+			if !strings.Contains(shown, "\n"+c.there+"\n") {
+				t.Errorf("%s is not there", c.there)
+			}
+			for absent := range strings.FieldsSeq(c.absent) {
+				if strings.Contains(shown, absent) {
+					t.Errorf("%s is there", absent)
+				}
+			}
+			limits := http.StatusNotFound
+			if strings.Contains(c.args, "ratelimit") {
+				limits = http.StatusOK
+			}
+			for _, page := range []string{"/stats", "/rlconfig"} {
+				apiclient.Call(t, "GET", "http://"+process.Debug+page, nil).WantStatus(t, limits)
+			}
+		})
+	}
+}

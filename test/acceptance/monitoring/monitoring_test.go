@@ -1,0 +1,55 @@
+package monitoring
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/monitoring"
+)
+
+// TestDashboardsAndAlerts wants every metric, label and value that dashboards
+// and alerts ask for to be there, in a service that speaks TLS and was asked for
+// little, and every label that they show to be in the answer.
+func TestDashboardsAndAlerts(t *testing.T) {
+	expressions := documentedExpressions(t)
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, allMetricsSettings(t, e)...)
+		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+		shown := monitoring.Shown(s.ReadMetrics())
+		for _, x := range expressions {
+			labels, err := shown.Answer(x.Text)
+			if err != nil {
+				t.Errorf("%s: %v\n%s", x.Where, err, x.Text)
+				continue
+			}
+			for _, name := range x.Names {
+				if !slices.Contains(labels, name) {
+					t.Errorf("%s shows the label %s, the answer has %v", x.Where, name, labels)
+				}
+			}
+		}
+	})
+}
+
+func documentedExpressions(t *testing.T) []monitoring.Expression {
+	t.Helper()
+	dashboards, err := monitoring.Dashboards("../../../docs/dashboards")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := monitoring.ReadRules("../../../docs/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rules.Expressions()
+	for i := range dashboards {
+		all = append(all, dashboards[i].Expressions()...)
+	}
+	if len(all) < 100 {
+		t.Fatalf("the documentation has %d expressions", len(all))
+	}
+	return all
+}

@@ -1,0 +1,138 @@
+package monitoring
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"google.golang.org/grpc/metadata"
+)
+
+// A caller's trace, as W3C and as B3 tell it.
+const (
+	CallerTraceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	CallerSpanID  = "00f067aa0ba902b7"
+	traceparent   = "00-" + CallerTraceID + "-" + CallerSpanID + "-01"
+	grpcSpan      = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
+)
+
+// TestTracing asks each listener and looks at what a collector is told, over
+// both of the exporter's protocols.
+func TestTracing(t *testing.T) {
+	for _, protocol := range []string{"http", "grpc"} {
+		fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+			t.Run(protocol, func(t *testing.T) {
+				collector := otlptest.Start(t)
+				s := e.Start(t,
+					"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL="+protocol, "TRACING_SERVICE_NAMESPACE=acceptance",
+					"TRACING_SAMPLING_RATE=0", // sampled is what the caller samples
+					"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint(protocol), "OTEL_BSP_SCHEDULE_DELAY=50",
+				)
+				apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK) // not sampled
+				askTraced(t, s)
+				wantSpans(t, collector, e.Shared)
+				for _, span := range collector.Spans() {
+					if hex.EncodeToString(span.GetTraceId()) != CallerTraceID {
+						t.Errorf("%s is of a trace that nobody samples", span.GetName())
+					}
+				}
+			})
+		})
+	}
+}
+
+// askTraced asks for two decisions and for a list of servers.
+func askTraced(t *testing.T, s *fixture.Service) {
+	t.Helper()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "asked-by-grpc")
+	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest("shop", "tenant", "secret", "path", "/browse")); err != nil {
+		t.Fatal(err)
+	}
+	ask := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
+		map[string]string{"key": "batch", "value": "secret"},
+	}}}}
+	b3 := []string{"X-B3-TraceId", CallerTraceID, "X-B3-SpanId", CallerSpanID, "X-B3-Sampled", "1"}
+	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", ask, append(b3, "X-Request-Id", "asked-by-json")...).WantStatus(t, http.StatusOK)
+	a := apiclient.Call(t, "GET", s.API+"/v0.1/servers?search=secret", nil, "B3", CallerTraceID+"-"+CallerSpanID+"-1", "X-Request-Id", "asked-by-api")
+	if a.WantStatus(t, http.StatusOK).Header.Get("X-Request-Id") != "asked-by-api" {
+		t.Errorf("the answer names %q", a.Header.Get("X-Request-Id"))
+	}
+}
+
+func wantSpans(t *testing.T, collector *otlptest.Collector, store bool) {
+	t.Helper()
+	for name, want := range map[string]map[string]string{
+		grpcSpan:            {"request_id": "asked-by-grpc", "ratelimit.domain": "shop", "ratelimit.code": "OK", "rpc.response.status_code": "OK"},
+		"POST /json":        {"request_id": "asked-by-json", "ratelimit.domain": "shop", "http.response.status_code": "200"},
+		"GET /v0.1/servers": {"request_id": "asked-by-api", "http.route": "/v0.1/servers", "http.response.status_code": "200"},
+	} {
+		span := collector.Await(t, otlptest.Named(name))
+		if hex.EncodeToString(span.GetParentSpanId()) != CallerSpanID {
+			t.Errorf("%s does not continue the caller's trace", name)
+		}
+		for key, value := range want {
+			if span.Attributes[key] != value {
+				t.Errorf("%s: %s is %q, want %q", name, key, span.Attributes[key], value)
+			}
+		}
+		if span.Resource["service.name"] != "RateLimit" || span.Resource["service.namespace"] != "acceptance" {
+			t.Errorf("resource %v", span.Resource)
+		}
+		wantChild(t, collector, span, "db.operation.name", name == "GET /v0.1/servers")
+		wantChild(t, collector, span, "db.operation.batch.size", store)
+	}
+}
+
+// wantChild looks for a span below another, with an attribute and with nothing
+// of what was asked.
+func wantChild(t *testing.T, collector *otlptest.Collector, parent otlptest.Span, attribute string, want bool) {
+	t.Helper()
+	if !want {
+		return
+	}
+	child := collector.Await(t, func(s otlptest.Span) bool {
+		return string(s.GetParentSpanId()) == string(parent.GetSpanId()) && s.Attributes[attribute] != ""
+	})
+	if strings.Contains(child.Span.String()+parent.Span.String(), "secret") {
+		t.Errorf("it tells what was asked: %v %v", child.Span, parent.Span)
+	}
+}
+
+// TestCollectorAway answers as ever where nobody takes the spans, and ends well.
+func TestCollectorAway(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=10")
+	c := s.NewRateLimitClient(t)
+	for range 3000 { // more than the queue holds
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "free"), ratelimit.RateLimitResponse_OK)
+	}
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
+	s.Stop()
+}
+
+// TestRequestIDOfFailure follows one request from the answer to the log.
+func TestRequestIDOfFailure(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "LOG_LEVEL=debug")
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "the-one")
+	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest("", "tenant", "a")); err == nil {
+		t.Fatal("an empty domain is no mistake")
+	}
+	s.Stop()
+	for line := range strings.Lines(s.Process.Log()) {
+		var fields map[string]any
+		if json.Unmarshal([]byte(line), &fields) == nil && fields["request_id"] == "the-one" {
+			if fields["trace_id"] != CallerTraceID || fields["span_id"] == "" {
+				t.Errorf("%v", fields)
+			}
+			return
+		}
+	}
+	t.Errorf("no line names the request:\n%s", s.Process.Log())
+}

@@ -1,0 +1,276 @@
+package operator
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// exampleCommands are what comes before the lines of a command that need more
+// than a person, a device, a session, a server and the files of writeFiles.
+var exampleCommands = map[string]string{
+	"tollgate user add":         "rm -r $DATA_DIR",
+	"tollgate user disable-mfa": "tollgate user enrol-mfa --email ada@example.com",
+	"tollgate grant remove":     "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
+	"tollgate registry export":  "rm backup.json",
+	"tollgate methods remove":   "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
+	"tollgate login":            begun,
+	"tollgate logout":           begun,
+	"tollgate publish":          begun + "; " + steppedUp,
+	"tollgate status":           begun + "; " + steppedUp,
+	"tollgate whoami":           begun,
+}
+
+// What brings a publisher to where the examples begin: signed in, with a step-up
+// that waits for its code; and that code.
+const (
+	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
+	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
+
+	steppedUp = "tollgate login --code " + code
+)
+
+// exampleServices are the commands that call a service: one runs for each of
+// their lines.
+var exampleServices = []string{
+	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
+}
+
+// TestCommandExamples runs every line of every command's example as
+// docs/commands.md has it, each on data of its own. Services are started and
+// stopped; what names a server of somebody else's speaks to one of the test.
+func TestCommandExamples(t *testing.T) {
+	content, err := os.ReadFile("../../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := newExampleData(t)
+	lines := 0
+	for name, examples := range commandExamples(string(content)) {
+		for _, line := range examples {
+			lines++
+			t.Run(strings.ReplaceAll(line, "/", "∕"), func(t *testing.T) { template.run(t, name, line) })
+		}
+	}
+	if lines < 50 {
+		t.Errorf("there are %d lines of examples, want those of all commands", lines)
+	}
+}
+
+// commandExamples returns the lines of the examples by the command.
+func commandExamples(document string) map[string][]string {
+	examples := map[string][]string{}
+	for _, section := range strings.Split(document, "\n##")[1:] {
+		title, rest, _ := strings.Cut(section, "\n")
+		if _, block, found := strings.Cut(rest, "```sh\n"); found {
+			block, _, _ = strings.Cut(block, "```")
+			examples[strings.Trim(title, "# ")] = strings.Split(strings.TrimSpace(block), "\n")
+		}
+	}
+	return examples
+}
+
+// exampleData is what the examples assume: records of people who have signed
+// in, and files.
+type exampleData struct {
+	*fixture.Environment
+	replacements []string // what stands in the examples, and what in this data
+}
+
+func newExampleData(t *testing.T) *exampleData {
+	t.Helper()
+	e := &exampleData{Environment: fixture.NewEnvironment(t, "embedded")}
+	s := e.Start(t)
+	ada := e.NewPerson(t, "ada@example.com", "publish com.example/*", "edit com.example/*")
+	ada.Login(t, s)
+	ada.StepUp(t, e.Environment, s)
+	apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	var devices, sessions []struct{ ID string }
+	e.ReadCommand(t, &devices, "device", "list", "--email", ada.Email)
+	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
+	s.Stop()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client tells
+	}))
+	t.Cleanup(upstream.Close)
+	e.replacements = []string{
+		"7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49", devices[0].ID,
+		"2c6b1f0e-58d4-4f7a-8a3d-91e0c7b4d652", sessions[0].ID,
+		"https://registry.example", upstream.URL,
+		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
+	}
+	e.writeFiles(t)
+	return e
+}
+
+// writeFiles writes the files that the examples read.
+func (e *exampleData) writeFiles(t *testing.T) {
+	t.Helper()
+	files := filepath.Join(e.Dir, "files")
+	if err := os.MkdirAll(filepath.Join(files, "servers"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := json.Marshal(fixture.NewServerDocument("com.example/news", "1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := os.ReadFile("../../../adapters/loginlog/testdata/events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"server.json":       string(doc),
+		"servers/news.json": string(doc),
+		"backup.json":       sample(t, 3),
+		"methods.json":      e.RunCommand(t, "", "methods", "list", "--output", "json"),
+		"openapi.yaml":      "openapi: 3.1.0\npaths:\n  /pets: {}\n",
+		"events.jsonl":      string(events),
+	} {
+		fixture.WriteFile(t, filepath.Join(files, name), content)
+	}
+	docs, err := filepath.Abs("../../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(docs, filepath.Join(files, "docs")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// example is one line on its way, in a folder of its own.
+type example struct {
+	name    string // of the command
+	line    string
+	dir     string
+	environ []string
+}
+
+// run runs one line in a folder of its own.
+func (e *exampleData) run(t *testing.T, name, line string) {
+	t.Parallel()
+	x := &example{name: name, line: strings.NewReplacer(e.replacements...).Replace(line), dir: t.TempDir()}
+	for _, part := range []string{"data", "files"} {
+		if err := os.CopyFS(filepath.Join(x.dir, part), os.DirFS(filepath.Join(e.Dir, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.environ = append(append([]string{}, e.Environ...),
+		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"), "PASSWORD="+fixture.Password, "LOG_LEVEL=info",
+		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
+	x.line = servers(t, x.line)
+	if slices.Contains(exampleServices, name) {
+		x.serve(t)
+	}
+	if before := exampleCommands[name]; before != "" {
+		x.shell(t, before)
+	}
+	x.try(t)
+}
+
+// serve runs a service on the data of the example, in the place of the ones that
+// its line names.
+func (x *example) serve(t *testing.T) {
+	t.Helper()
+	s := fixture.Launch(t, "serve", x.environ)
+	s.AwaitRules()
+	_, port, err := net.SplitHostPort(s.Process.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.environ = append(x.environ, "SERVICE="+s.API, "PORT="+port)
+	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
+}
+
+// shell runs commands where the files of the example are.
+func (x *example) shell(t *testing.T, commands string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir, cmd.Env = filepath.Join(x.dir, "files"), x.environ
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	return string(out)
+}
+
+// typed runs the line at a terminal at which the words are typed.
+func (x *example) typed(t *testing.T, words ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("a terminal is made by script(1)")
+	}
+	return x.shell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
+}
+
+// try runs the line itself.
+func (x *example) try(t *testing.T) {
+	switch {
+	case x.name == "tollgate serve" || x.name == "tollgate ratelimit" || x.line == "tollgate serve":
+		service, err := instance.Start("bash", x.environ, "-c", x.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Stop(); err != nil {
+			t.Errorf("%v\n%s", err, service.Log())
+		}
+	case x.name == "tollgate login" && strings.Contains(x.line, "123456"):
+		x.shell(t, strings.Replace(x.line, "123456", code, 1))
+	case strings.Contains(x.line, "123456"):
+		x.shell(t, strings.Replace(x.line, "123456", enrolled(t, x), 1))
+	case x.name == "tollgate login" && strings.Contains(x.line, "--step-up"):
+		x.shell(t, "code=0; { "+x.line+"; } || code=$?; test $code = 3") // the code is brought by the next line
+	case x.name == "tollgate login":
+		if shown := x.typed(t, fixture.Password, "none"); !strings.Contains(shown, "ada@example.com") {
+			t.Errorf("after the password was typed, there is\n%s", shown)
+		}
+	case x.name == "tollgate user add" && !strings.Contains(x.line, "--password-stdin"):
+		x.typed(t, fixture.Password, fixture.Password)
+		if list := x.shell(t, "tollgate user list"); !strings.Contains(list, "ada@example.com") {
+			t.Errorf("after the passwords were typed, the list is\n%s", list)
+		}
+	default:
+		x.shell(t, x.line)
+	}
+}
+
+// enrolled gives the person an authenticator and returns its code.
+func enrolled(t *testing.T, x *example) string {
+	t.Helper()
+	var told struct{ Secret string }
+	out := x.shell(t, "tollgate user enrol-mfa --email ada@example.com --output json 2>&-")
+	if err := json.Unmarshal([]byte(out), &told); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	code, err := totp.GenerateCode(told.Secret, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// servers puts those of the tests in the place of the ones that a line names.
+func servers(t *testing.T, line string) string {
+	t.Helper()
+	if strings.Contains(line, "postgres://") || strings.Contains(line, "localhost:6379") {
+		if os.Getenv("TEST_DATABASE_URL") == "" || os.Getenv("TEST_VALKEY_URL") == "" {
+			t.Skip("needs TEST_DATABASE_URL and TEST_VALKEY_URL")
+		}
+		line = strings.NewReplacer(
+			"postgres://tollgate@localhost/tollgate", "'"+fixture.NewDatabase(t)+"'", "localhost:6379", os.Getenv("TEST_VALKEY_URL"),
+		).Replace(line)
+	}
+	return line
+}

@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
+)
+
+// health runs the command with the settings of an instance and the port it has.
+func health(t *testing.T, i *instance.Instance, environ []string, args ...string) (code int, told string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(i.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), append([]string{"health"}, args...)...)
+	cmd.Env = append(append([]string{}, environ...), "PORT="+port)
+	out, _ := cmd.CombinedOutput() // the exit code is looked at
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// TestHealthCommand asks an instance over TLS by its settings and by its name,
+// while it serves, while it drains and when it is gone.
+func TestHealthCommand(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	files := fixture.NewTLSFiles(e.Dir)
+	authority := testcert.NewAuthority(t)
+	files.Write(t, authority)
+	environ := append(append(e.Environ, files.Environ()...), "SHUTDOWN_DRAIN=10m")
+	i, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ, "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Kill()
+	if code, told := health(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
+		t.Errorf("while it serves: code %d, %q", code, told)
+	}
+	if code, told := health(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 || !strings.Contains(told, "certificate") {
+		t.Errorf("by a name that the certificate does not bear: code %d, %q", code, told)
+	}
+	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		code, told := health(t, i, environ)
+		if code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("while it drains: code %d, %q", code, told)
+		}
+	}
+	i.Kill()
+	if code, told := health(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") || strings.Count(told, "\n") != 1 {
+		t.Errorf("when it is gone: code %d, %q", code, told)
+	}
+}

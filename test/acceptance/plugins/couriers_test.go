@@ -1,0 +1,159 @@
+package plugins
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/mailserver"
+)
+
+var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
+
+// byEmail are the settings that send codes to a mail server.
+func byEmail(m *mailserver.Server) []string {
+	return []string{
+		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
+		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com", "PRODUCT_NAME=Example Tools",
+	}
+}
+
+// codeLetters returns the letters with a code, notices left out.
+func codeLetters(m *mailserver.Server) []mailserver.Letter {
+	var list []mailserver.Letter
+	for _, l := range m.Letters() {
+		if sixDigits.MatchString(l.Subject) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// verify sends a code for a challenge.
+func verify(t *testing.T, s *fixture.Service, challenge, otp string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge, "otp": otp})
+}
+
+// TestStepUpByEmail walks through step-up with a real mail server, which
+// refuses some of the letters.
+func TestStepUpByEmail(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		var mu sync.Mutex
+		var refusal error
+		refuse := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			refusal = err
+		}
+		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return refusal
+		}})
+		s := e.Start(t, append(byEmail(mail), "STEP_UP_LIMIT=2")...)
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, s)
+		initiate := func() apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
+		}
+		refuse(&smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "later"})
+		for range 3 { // more than STEP_UP_LIMIT: what was not delivered is not counted
+			a := initiate().WantStatus(t, http.StatusServiceUnavailable)
+			if strings.Contains(string(a.Body), "challengeId") {
+				t.Errorf("a challenge is open although its code was not delivered: %s", a.Body)
+			}
+		}
+		refuse(nil)
+		var challenge struct{ ChallengeID string }
+		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		letters := codeLetters(mail)
+		if len(letters) != 1 || len(letters[0].To) != 1 || letters[0].To[0] != p.Email || letters[0].From != "tollgate@example.com" ||
+			!strings.Contains(letters[0].Text, "Example Tools") {
+			t.Fatalf("letters %+v", letters)
+		}
+		first := sixDigits.FindString(letters[0].Text)
+
+		refuse(errors.New("not today"))
+		resend := func() apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}, p.Bearer()...)
+		}
+		resend().WantStatus(t, http.StatusServiceUnavailable)
+		verify(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: its code was replaced by one that was lost
+		refuse(nil)
+		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		letters = codeLetters(mail)
+		verify(t, s, challenge.ChallengeID, sixDigits.FindString(letters[len(letters)-1].HTML)).WantStatus(t, http.StatusOK)
+		initiate().WantStatus(t, http.StatusTooManyRequests) // two were delivered
+		for _, secret := range []string{"the-smtp-password", first} {
+			if strings.Contains(s.Process.Log(), secret) {
+				t.Errorf("the log shows %s", secret)
+			}
+		}
+	})
+}
+
+// TestMailServerAway wants 503, and a service that lives on, where nobody
+// answers at SMTP_HOST.
+func TestMailServerAway(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, byEmail(&mailserver.Server{Port: "1"})...)
+	p := e.NewPerson(t, "ada@example.com")
+	p.Login(t, s)
+	apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
+		WantStatus(t, http.StatusServiceUnavailable)
+	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+}
+
+// TestStepUpBySMS hands the code to a gateway as Twilio has it.
+func TestStepUpBySMS(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		var mu sync.Mutex
+		var forms []url.Values
+		status := http.StatusCreated
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			body, _ := io.ReadAll(r.Body)           // what is missing shows below
+			form, _ := url.ParseQuery(string(body)) // likewise
+			account, token, _ := r.BasicAuth()      // likewise
+			form.Set("by", account+" "+token+" "+r.URL.Path)
+			forms = append(forms, form)
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]any{"sid": "SM1", "status": "queued"}) // the client reads it or not
+		}))
+		t.Cleanup(gateway.Close)
+		s := e.Start(t, "OTP_SMS_PLUGIN=otp-sms", "SMS_GATEWAY_URL="+gateway.URL+"/Accounts/{account}/Messages.json",
+			"SMS_ACCOUNT=AC1", "SMS_TOKEN=the-sms-token", "SMS_FROM=+15550199")
+		p := e.NewPerson(t, "ada@example.com")
+		e.RunCommand(t, "", "user", "set-phone", "--email", p.Email, "--phone", "+15550100")
+		p.Login(t, s)
+		initiate := func() apiclient.Response {
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}, p.Bearer()...)
+		}
+		var challenge struct{ ChallengeID string }
+		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		mu.Lock()
+		form := forms[len(forms)-1]
+		status = http.StatusInternalServerError
+		mu.Unlock()
+		if form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("by") != "AC1 the-sms-token /Accounts/AC1/Messages.json" {
+			t.Errorf("the gateway got %v", form)
+		}
+		verify(t, s, challenge.ChallengeID, sixDigits.FindString(form.Get("Body"))).WantStatus(t, http.StatusOK)
+		initiate().WantStatus(t, http.StatusServiceUnavailable)
+		if strings.Contains(s.Process.Log(), "the-sms-token") {
+			t.Error("the log shows the token")
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package plugins
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/mailserver"
+)
+
+// TestNotices wants people told of a new device, a lock and a replay, once
+// each, by a real mail server, and strangers of nothing.
+func TestNotices(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
+		s := e.Start(t, byEmail(mail)...)
+		ada, ben := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "ben@example.com")
+		told := func(to, subject string) int {
+			n := 0
+			for _, l := range mail.Letters() {
+				if l.To[0] == to && strings.Contains(l.Subject, subject) {
+					n++
+				}
+			}
+			return n
+		}
+		const device, lock, replay = "new device", "locked", "sessions were ended"
+		ada.Login(t, s)
+		fixture.Await(t, "the notice of a new device", func() bool { return told(ada.Email, device) == 1 })
+		l := mail.Letters()[0]
+		for _, part := range []string{"Example Tools", "127.0.0.1", "Firefox on Linux", time.Now().UTC().Format("2 January 2006")} {
+			if !strings.Contains(l.Text, part) || !strings.Contains(l.HTML, part) {
+				t.Errorf("the notice lacks %q: %s", part, l.Text)
+			}
+		}
+		ada.Login(t, s) // known by now
+
+		first := ada.RefreshToken
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t, http.StatusOK)
+		for range 2 { // the second finds everything ended
+			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first})
+		}
+		fixture.Await(t, "the notice of a replay", func() bool { return told(ada.Email, replay) == 1 })
+
+		guesser := maps.Clone(ben.Device)
+		guesser["userAgent"] = "Call-555-1234-now/1.0 (evil.example)"
+		for _, email := range []string{"nobody@example.com", ben.Email} {
+			for range 8 { // the lock, and more
+				apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": guesser})
+			}
+		}
+		fixture.Await(t, "the notice of a lock", func() bool { return told(ben.Email, lock) == 1 })
+		// What comes last has nothing of earlier acts behind it: had there been more notices, they would be there by now.
+		cleo := fixture.NewPublisher(t, e.NewPerson(t, "cleo@example.com"))
+		cleo.Run(t, 0, fixture.Password, "login", "--url", s.API, "--email", cleo.Email, "--password-stdin")
+		fixture.Await(t, "the last notice", func() bool { return told(cleo.Email, device) == 1 })
+		if n := len(mail.Letters()); n != 4 {
+			t.Errorf("%d letters, want four: %+v", n, mail.Letters())
+		}
+		if last := mail.Letters()[3].Text; !strings.Contains(last, "tollgate command line on Linux") {
+			t.Errorf("the notice does not name the command line: %s", last)
+		}
+		for _, l := range mail.Letters() {
+			if strings.Contains(l.Text+l.Subject, "555") || strings.Contains(l.Text+l.Subject, "evil") || strings.Contains(l.Text, first) {
+				t.Errorf("a notice has words of a stranger, or a token: %s", l.Text)
+			}
+		}
+	})
+}
+
+// TestNoticesDoNotDelay wants a login not to wait for a mail server that
+// hangs, and the service to stop in time.
+func TestNoticesDoNotDelay(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	reached := make(chan struct{}, 100)
+	mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
+		reached <- struct{}{}
+		<-release
+		return nil
+	}})
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, byEmail(mail)...)
+	e.NewPerson(t, "ada@example.com").Login(t, s)
+	<-reached // the notice is under way, and the login was answered before it could end
+}
+
+// TestNoticesOfTheDevelopmentCourier wants notices apart from codes, so that
+// who reads codes finds nothing else, and none where they are off.
+func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		file := filepath.Join(e.Dir, "notices.jsonl")
+		read := func() string {
+			content, err := os.ReadFile(file)
+			if err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			return string(content)
+		}
+		s := e.Start(t, "NOTICE_LOG_FILE="+file)
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		fixture.Await(t, "the notice", func() bool { return strings.Count(read(), "\n") == 1 })
+		for _, part := range []string{`"channel":"email"`, `"recipient":"ada@example.com"`, `"notice":"Somebody signed in`} {
+			if !strings.Contains(read(), part) {
+				t.Errorf("the line lacks %s: %s", part, read())
+			}
+		}
+		s.Stop()
+		quiet := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICES=off")
+		e.NewPerson(t, "ben@example.com").Login(t, quiet)
+		quiet.Stop()
+		if strings.Contains(read(), "ben@example.com") {
+			t.Errorf("NOTICES=off, and told all the same: %s", read())
+		}
+	})
+}

@@ -1,0 +1,10 @@
+// Package publisher tests the commands that a publisher runs, through pipes and at a terminal.
+package publisher
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

@@ -1,0 +1,428 @@
+package publisher
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/creack/pty"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// expireAccessToken makes the access token look as if its time were over.
+func expireAccessToken(t *testing.T, p *fixture.Publisher) {
+	t.Helper()
+	text, err := os.ReadFile(p.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]any
+	fixture.DecodeJSON(t, string(text), &c)
+	c["signIn"].(map[string]any)["tokens"].(map[string]any)["expiresAt"] = "2020-01-01T00:00:00Z"
+	changed, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.WriteFile(t, p.File, string(changed))
+}
+
+// documentFile writes a server document and returns its path.
+func documentFile(t *testing.T, doc map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "server.json")
+	fixture.WriteFile(t, path, string(text))
+	return path
+}
+
+// TestPublisherPiped is a publisher's day in a pipeline, where nobody can be asked.
+func TestPublisherPiped(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
+		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
+		ada.Run(t, 3, "", "publish", file)
+		ada.Run(t, 3, "", "whoami")
+		ada.Run(t, 1, "wrong", "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
+		out, _ := ada.Run(t, 0, fixture.Password+"\n", "login", "--url", s.API, "--email", " Ada@Example.com", "--password-stdin")
+		if !strings.Contains(out, "UNVERIFIED") || !strings.Contains(out, "ada@example.com") {
+			t.Errorf("login: %s", out)
+		}
+		if _, stderr := ada.Run(t, 3, "", "publish", file); !strings.Contains(stderr, "step up") {
+			t.Errorf("publish without trust: %s", stderr)
+		}
+		if _, stderr := ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up", "email"); !strings.Contains(stderr, "--code") {
+			t.Errorf("a step-up begins: %s", stderr)
+		}
+		ada.Run(t, 1, "", "login", "--code", "none")
+		if out, _ = ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email), "--trust-device"); !strings.Contains(out, "FULL_TRUST") {
+			t.Errorf("the step-up's code: %s", out)
+		}
+		checkPublishing(t, ada, file)
+		checkStatuses(t, ada)
+		checkRefreshes(t, ada)
+		checkLogout(t, s, ada)
+	})
+}
+
+func checkPublishing(t *testing.T, ada *fixture.Publisher, file string) {
+	t.Helper()
+	out, _ := ada.Run(t, 0, "", "publish", file)
+	if !strings.Contains(out, "com.example/weather  1.0.0    yes     active") {
+		t.Errorf("publish: %s", out)
+	}
+	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "1.0.0") {
+		t.Errorf("a version twice: %s", stderr)
+	}
+	doc := fixture.NewServerDocument("com.example/weather", "1.1.0")
+	delete(doc, "$schema")
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Name, Version, Status string
+		IsLatest              bool
+		Warnings              []struct{ Path, Message string }
+	}
+	out, _ = ada.Run(t, 0, string(text), "publish", "-", "-o", "json")
+	fixture.DecodeJSON(t, out, &got)
+	if got.Version != "1.1.0" || !got.IsLatest || len(got.Warnings) != 1 || got.Warnings[0].Path != "$schema" {
+		t.Errorf("publish with a warning: %s", out)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	fixture.WriteFile(t, broken, "{")
+	if _, stderr := ada.Run(t, 1, "", "publish", broken); !strings.HasPrefix(stderr, "tollgate: "+broken+": ") {
+		t.Errorf("what is no document: %s", stderr)
+	}
+	if _, stderr := ada.Run(t, 1, "{", "publish", "--validate-only", "-"); !strings.Contains(stderr, "the document on standard input: ") {
+		t.Errorf("what is no document, typed: %s", stderr)
+	}
+	doc["version"], doc["description"] = "^1.2.0", ""
+	file = documentFile(t, doc)
+	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "version") || !strings.Contains(stderr, "description") {
+		t.Errorf("a broken document: %s", stderr)
+	}
+	if out, _ := ada.Run(t, 1, "", "publish", "--validate-only", file); !strings.Contains(out, "error") {
+		t.Errorf("a broken document, checked: %s", out)
+	}
+	if _, stderr := ada.Run(t, 1, "", "publish", documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0"))); !strings.Contains(stderr, "org.example/weather") {
+		t.Errorf("somebody else's namespace: %s", stderr)
+	}
+}
+
+func checkStatuses(t *testing.T, ada *fixture.Publisher) {
+	t.Helper()
+	out, _ := ada.Run(t, 0, "", "status", "com.example/weather@1.0.0", "--set", "deprecated", "--message", "Use 1.1.0")
+	if !strings.Contains(out, "deprecated") || !strings.Contains(out, "Use 1.1.0") {
+		t.Errorf("status --set: %s", out)
+	}
+	out, _ = ada.Run(t, 0, "", "status", "com.example/weather", "--set", "deleted", "-o", "json")
+	var changed []struct{ Version, Status string }
+	if fixture.DecodeJSON(t, out, &changed); len(changed) != 2 || changed[0].Status != "deleted" {
+		t.Errorf("status of all: %s", out)
+	}
+	if out, _ = ada.Run(t, 0, "", "status", "com.example/weather"); strings.Count(out, "deleted") != 2 {
+		t.Errorf("status of a server: %s", out)
+	}
+	for _, args := range [][]string{
+		{"com.example/none"}, {"com.example/none@1.0.0"}, {"com.example/weather@9.0.0"}, {"com.example/none", "--set", "deleted"},
+		{"com.example/weather", "--set", "deleted"},
+	} {
+		if _, stderr := ada.Run(t, 1, "", append([]string{"status"}, args...)...); !strings.HasPrefix(stderr, "tollgate: "+args[0]+": ") {
+			t.Errorf("status %v: %s", args, stderr)
+		}
+	}
+	ada.Run(t, 1, "", "status", "com.example/weather", "--set", "nonsense")
+	if out, _ = ada.Run(t, 0, "", "status"); !strings.Contains(out, "yes") || !strings.Contains(out, "FULL_TRUST") {
+		t.Errorf("status: %s", out)
+	}
+}
+
+// checkRefreshes wants commands that find the token over, all at once, to renew it once and to stay signed in.
+func checkRefreshes(t *testing.T, ada *fixture.Publisher) {
+	t.Helper()
+	before := ada.Credentials(t)
+	expireAccessToken(t, ada)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { ada.Run(t, 0, "", "whoami") })
+	}
+	all.Wait()
+	after := ada.Credentials(t)
+	if after.SignIn.Tokens.Refresh == before.SignIn.Tokens.Refresh || after.SignIn.Tokens.Access == before.SignIn.Tokens.Access {
+		t.Error("the tokens were not renewed")
+	}
+}
+
+func checkLogout(t *testing.T, s *fixture.Service, ada *fixture.Publisher) {
+	t.Helper()
+	access := ada.Credentials(t).SignIn.Tokens.Access
+	ada.Run(t, 0, "", "logout")
+	if c := ada.Credentials(t); c.SignIn.Tokens != nil || len(c.DeviceTokens) != 1 {
+		t.Errorf("after logout the file holds %+v", c)
+	}
+	apiclient.Call(t, "GET", s.API+"/auth/session", nil, "Authorization", "Bearer "+access).WantStatus(t, 401)
+	ada.Run(t, 3, "", "logout")
+	ada.Run(t, 3, "", "whoami")
+	if out, _ := ada.Run(t, 0, "", "status"); !strings.Contains(out, "(not signed in)") {
+		t.Errorf("status after logout: %s", out)
+	}
+	out, _ := ada.Run(t, 0, fixture.Password, "login", "--password-stdin")
+	if !strings.Contains(out, "FULL_TRUST") && !strings.Contains(out, "LIMITED_TRUST") { // as fast as this test signs in
+		t.Errorf("login from a machine that is known: %s", out)
+	}
+}
+
+// terminal is a command that somebody types at.
+type terminal struct {
+	t     *testing.T
+	pty   *os.File
+	cmd   *exec.Cmd
+	lines chan string
+
+	shown  strings.Builder
+	looked int // how much of it was waited for already
+}
+
+func openPublisherTerminal(t *testing.T, p *fixture.Publisher, args ...string) *terminal {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
+	cmd.Env = p.Environ
+	return openTerminal(t, cmd)
+}
+
+func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	return openSized(t, cmd, nil)
+}
+
+func openSized(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
+	t.Helper()
+	f, err := pty.StartWithSize(cmd, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, pty: f, cmd: cmd, lines: make(chan string, 64)}
+	go func() {
+		defer close(term.lines)
+		for {
+			buffer := make([]byte, 4096)
+			n, err := f.Read(buffer)
+			if n > 0 {
+				term.lines <- string(buffer[:n])
+			}
+			if err != nil {
+				return // the command has ended
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended, or the test has failed
+		f.Close()
+	})
+	return term
+}
+
+// TestTablesAtTheTerminal wants no line wider than the terminal, and everything in one line elsewhere.
+func TestTablesAtTheTerminal(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	e.NewPerson(t, "ada@example.com", "publish com.example/a-rather-long-name-of-a-server-for-one-line-of-a-terminal")
+	for _, args := range [][]string{{"settings"}, {"audit", "search"}, {"grant", "list"}} {
+		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
+		cmd.Env = e.Environ
+		wrapped, whole := openSized(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0), e.RunCommand(t, "", args...)
+		for line := range strings.Lines(wrapped) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 72 {
+				t.Errorf("%v: a line has %d columns: %s", args, n, line)
+			}
+		}
+		if squeezed(wrapped) != squeezed(whole) && args[0] != "settings" { // where cells are wrapped beside each other
+			t.Errorf("%v: the terminal shows\n%s\nand a file\n%s", args, wrapped, whole)
+		}
+	}
+}
+
+// squeezed leaves all blanks out.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// await waits until the terminal shows a text that was not waited for before.
+func (c *terminal) await(text string) {
+	c.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		if i := strings.Index(c.shown.String()[c.looked:], text); i >= 0 {
+			c.looked += i + len(text)
+			return
+		}
+		select {
+		case more, ok := <-c.lines:
+			if !ok {
+				c.t.Fatalf("the command ended without %q:\n%s", text, c.shown.String())
+			}
+			c.shown.WriteString(more)
+		case <-deadline:
+			c.t.Fatalf("the terminal never shows %q:\n%s", text, c.shown.String())
+		}
+	}
+}
+
+// answer waits for a prompt and types.
+func (c *terminal) answer(prompt, line string) {
+	c.t.Helper()
+	c.await(prompt)
+	if _, err := fmt.Fprintln(c.pty, line); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// end waits for the command's end, and wants its exit code.
+func (c *terminal) end(code int) string {
+	c.t.Helper()
+	for more := range c.lines {
+		c.shown.WriteString(more)
+	}
+	_ = c.cmd.Wait() // the code tells
+	if got := c.cmd.ProcessState.ExitCode(); got != code {
+		c.t.Fatalf("exit code %d, want %d:\n%s", got, code, c.shown.String())
+	}
+	return c.shown.String()
+}
+
+// TestPublisherAtTheTerminal is a publisher's day at a terminal, with a second factor.
+func TestPublisherAtTheTerminal(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0")...)
+		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
+		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
+
+		c := openPublisherTerminal(t, ada, "login")
+		c.answer("Address of the service: ", s.API)
+		c.answer("E-mail: ", ada.Email)
+		c.answer("Password: ", fixture.Password)
+		c.await("Signed in at UNVERIFIED")
+		c.answer("[email]: ", "none")
+		ada.WantNoSecret(t, c.end(0))
+
+		c = openPublisherTerminal(t, ada, "publish", file)
+		c.answer("[email]: ", "")
+		c.await("Code by email")
+		wrong := "000000"
+		if e.LastCode(t, ada.Email) == wrong {
+			wrong = "111111"
+		}
+		_, _ = fmt.Fprintln(c.pty, wrong) // a failure shows in what follows
+		first := e.LastCode(t, ada.Email)
+		c.await("the code is wrong")
+		c.answer("Code by email", "")
+		c.await("Code by email")
+		if e.LastCode(t, ada.Email) == first {
+			t.Log("another code is the same as the first") // one in a million
+		}
+		_, _ = fmt.Fprintln(c.pty, e.LastCode(t, ada.Email)) // likewise
+		c.await("com.example/weather")
+		ada.WantNoSecret(t, c.end(0))
+
+		app := e.EnrolAuthenticator(t, ada.Person)
+		c = openPublisherTerminal(t, ada, "login", "--step-up", "none")
+		c.answer("Password: ", fixture.Password)
+		c.answer("authenticator: ", "nonsense")
+		c.answer("authenticator: ", app.Code(t, 1))
+		ada.WantNoSecret(t, c.end(0))
+		_, stderr := ada.Run(t, 3, fixture.Password, "login", "--password-stdin")
+		if !strings.Contains(stderr, "--mfa-code") {
+			t.Errorf("login without the second factor: %s", stderr)
+		}
+		ada.Run(t, 0, fixture.Password, "login", "--password-stdin", "--mfa-code", app.Recovery[0])
+
+		c = openPublisherTerminal(t, ada, "login")
+		c.await("Password: ")
+		if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		c.await("interrupted")
+		c.end(1)
+		c = openPublisherTerminal(t, ada, "login")
+		c.answer("Password: ", "abc\x03") // Ctrl-C
+		c.await("interrupted")
+		c.end(1)
+	})
+}
+
+// TestPublishingGuide types every command of docs/publishing.md at a terminal as it is written, but for the service's
+// address and what is read from an e-mail.
+func TestPublishingGuide(t *testing.T) {
+	content, err := os.ReadFile("../../../docs/publishing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000") // this test signs in faster than people do
+	ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
+	var script strings.Builder
+	for _, block := range fixture.ShellBlock.FindAllStringSubmatch(string(content), -1) {
+		script.WriteString(block[1])
+	}
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script.String(), "https://tollgate.example.com", s.API))
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(ada.Environ, "PATH="+fixture.BinDir+":"+os.Getenv("PATH"))
+	c := openTerminal(t, cmd)
+	c.answer("Password: ", fixture.Password)
+	c.answer("[email]: ", "")
+	c.await("Code by email")
+	c.answer(": ", e.LastCode(t, ada.Email))
+	for _, shown := range []string{
+		"FULL_TRUST  everything, including publishing", "FULL_TRUST", "database ok", "server.json  ok",
+		"com.example/weather  1.0.0    yes     active", `"version": "1.1.0"`, "deprecated  no", "com.example/weather  1.1.0    active",
+		"Signed out of", "is waiting for its code by email", "exit code 3",
+	} {
+		c.await(shown)
+	}
+	c.answer("Code: ", e.LastCode(t, ada.Email))
+	for _, shown := range []string{"FULL_TRUST", "com.example/weather  1.2.0    yes", "Signed out of", "FULL_TRUST  everything, including publishing"} {
+		c.await(shown)
+	}
+	c.end(0)
+}
+
+// TestOperatorAtTheTerminal wants a password that is asked for not to be shown, and questions that can be interrupted.
+func TestOperatorAtTheTerminal(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	open := func(args ...string) *terminal {
+		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
+		cmd.Env = e.Environ
+		return openTerminal(t, cmd)
+	}
+	add := []string{"user", "add", "--email", "ada@example.com", "--name", "Ada"}
+	c := open(add...)
+	c.answer("Password: ", fixture.Password)
+	c.answer("Repeat the password: ", "another")
+	c.await("the two passwords differ")
+	c.end(1)
+	c = open(add...)
+	c.answer("Password: ", fixture.Password)
+	c.answer("Repeat the password: ", fixture.Password)
+	if shown := c.end(0); strings.Contains(shown, fixture.Password) || !strings.Contains(shown, "ada@example.com") {
+		t.Errorf("user add shows %s", shown)
+	}
+	c = open("user", "enrol-mfa", "--email", "ada@example.com")
+	c.await("█") // the QR code, which a pipe does not get
+	c.await("otpauth://totp/")
+	c.await("Code from the app: ")
+	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	c.await("interrupted")
+	c.end(1)
+}

@@ -1,0 +1,271 @@
+package ratelimit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// eachStore runs a test of rate limits on every store of counters: in every
+// environment, and by the rate limit service alone on memcached.
+func eachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
+	fixture.InEachEnvironment(t, test)
+	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
+		t.Run("memcached", func(t *testing.T) { test(t, onMemcached(t, address)) })
+	}
+}
+
+// onMemcached returns an environment of the rate limit service alone, with the
+// variables that users of the Envoy rate limit service have.
+func onMemcached(t *testing.T, address string) *fixture.Environment {
+	t.Helper()
+	e := fixture.NewEnvironment(t, "memcached")
+	e.Shared, e.Command = true, "ratelimit"
+	e.Environ = append(e.Environ,
+		"BACKEND_TYPE=memcache", "MEMCACHE_HOST_PORT="+address,
+		fmt.Sprintf("CACHE_KEY_PREFIX=t%d_%d_", os.Getpid(), time.Now().UnixNano()),
+	)
+	return e
+}
+
+// TestRule10OnMemcached: when one descriptor is over, the others of the request
+// are not counted.
+func TestRule10OnMemcached(t *testing.T) {
+	address := os.Getenv("TEST_MEMCACHED_ADDR")
+	if address == "" {
+		t.Skip("needs TEST_MEMCACHED_ADDR")
+	}
+	c := onMemcached(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)
+	pay, browse := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
+	both := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
+	both.Descriptors = append(both.Descriptors, pay.Descriptors...)
+	for range 2 {
+		fixture.WantOverallCode(t, c, both, ratelimit.RateLimitResponse_OK)
+	}
+	for range 3 {
+		fixture.WantOverallCode(t, c, both, ratelimit.RateLimitResponse_OVER_LIMIT)
+	}
+	if r := fixture.WantOverallCode(t, c, browse, ratelimit.RateLimitResponse_OK); r.Statuses[0].LimitRemaining != 97 {
+		t.Errorf("remaining is %d, want 97: two requests were within all limits, and this one", r.Statuses[0].LimitRemaining)
+	}
+}
+
+// TestMemcachedAway kills memcached under services of all failure modes: each
+// answers by its mode, health tells, and decisions come back right by
+// themselves once memcached is connected again.
+func TestMemcachedAway(t *testing.T) {
+	m := newMemcached(t)
+	m.start()
+	services := map[string]*fixture.Service{}
+	for _, mode := range []string{"error", "open", "closed", "local"} {
+		services[mode] = onMemcached(t, m.address).Start(t, "KVSTORE_FAILURE_MODE="+mode, "KVSTORE_TIMEOUT=300ms")
+	}
+	for mode, s := range services {
+		fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", mode, "path", "/pay"), ratelimit.RateLimitResponse_OK)
+	}
+	for _, failure := range []struct {
+		name      string
+		goes, end func()
+	}{
+		{"killed", m.kill, m.start},
+		{"frozen", m.freeze, m.thaw},
+	} {
+		failure.goes()
+		for mode, s := range services {
+			awaitHealth(t, s, http.StatusServiceUnavailable)
+			wantFailure(t, s, mode, failure.name)
+		}
+		failure.end()
+		for mode, s := range services {
+			awaitHealth(t, s, http.StatusOK)
+			wantCounting(t, s, mode+failure.name)
+		}
+	}
+}
+
+// wantFailure asks a service whose store is away.
+func wantFailure(t *testing.T, s *fixture.Service, mode, failure string) {
+	t.Helper()
+	c, ask := s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", failure, "path", "/pay")
+	// Far more than the store's deadline: who answers is the service, not the clock of the caller.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var got []string
+	for range 3 {
+		r, err := c.ShouldRateLimit(ctx, ask)
+		if err != nil {
+			got = append(got, status.Code(err).String())
+		} else {
+			got = append(got, r.OverallCode.String())
+		}
+	}
+	want := map[string]string{
+		"error":  strings.Repeat(codes.Unavailable.String()+" ", 3),
+		"open":   "OK OK OK ",
+		"closed": "OVER_LIMIT OVER_LIMIT OVER_LIMIT ",
+		"local":  "OK OK OVER_LIMIT ", // the limit is 2
+	}[mode]
+	if strings.Join(got, " ")+" " != want {
+		t.Errorf("%s, mode %s: %q, want %q", failure, mode, got, want)
+	}
+}
+
+// wantCounting asks a service whose store is back.
+func wantCounting(t *testing.T, s *fixture.Service, tenant string) {
+	t.Helper()
+	c := s.NewRateLimitClient(t)
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", tenant, "path", "/pay"), want)
+	}
+}
+
+func awaitHealth(t *testing.T, s *fixture.Service, want int) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status != want; {
+		if time.Now().After(end) {
+			t.Fatalf("health is not %d in time", want)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestMemcachedAwayAtStart: a store that is away does not keep the service
+// from starting.
+func TestMemcachedAwayAtStart(t *testing.T) {
+	m := newMemcached(t)
+	s := onMemcached(t, m.address).StartWithoutRules(t)
+	awaitCode(t, s, codes.Unavailable) // and not that of a service without rules any more
+	awaitHealth(t, s, http.StatusServiceUnavailable)
+	m.start()
+	awaitHealth(t, s, http.StatusOK)
+	wantCounting(t, s, "start")
+}
+
+func awaitCode(t *testing.T, s *fixture.Service, want codes.Code) {
+	t.Helper()
+	c := s.NewRateLimitClient(t)
+	for end := time.Now().Add(30 * time.Second); ; {
+		_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("shop", "batch", "any"))
+		if status.Code(err) == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the service answers %v, want %v", err, want)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestReadinessTellsOfMemcached runs the whole service beside memcached.
+func TestReadinessTellsOfMemcached(t *testing.T) {
+	m := newMemcached(t)
+	m.start()
+	e := onMemcached(t, m.address)
+	e.Command = "serve"
+	s := e.Start(t)
+	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
+	m.kill()
+	awaitHealth(t, s, http.StatusServiceUnavailable)
+	if a := apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusServiceUnavailable); !strings.Contains(string(a.Body), "counters") {
+		t.Errorf("readiness does not name the counters: %s", a.Body)
+	}
+	m.start()
+	awaitHealth(t, s, http.StatusOK)
+	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+}
+
+// memcachedServer is a memcached of a test's own.
+type memcachedServer struct {
+	t       *testing.T
+	address string
+	process *exec.Cmd
+}
+
+// newMemcached prepares a memcached, which is not started yet; the test is
+// skipped where there is none to start.
+func newMemcached(t *testing.T) *memcachedServer {
+	t.Helper()
+	if _, err := exec.LookPath("memcached"); err != nil {
+		t.Skip("memcached is not installed")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memcachedServer{t: t, address: l.Addr().String()}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.kill)
+	return m
+}
+
+func (m *memcachedServer) start() {
+	m.t.Helper()
+	host, port, _ := net.SplitHostPort(m.address)
+	args := []string{"-l", host, "-p", port, "-U", "0", "-m", "16", "-t", "1"}
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", "nobody") // as root it insists on an account to change to
+	}
+	m.process = exec.Command("memcached", args...)
+	if err := m.process.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); !m.answers(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			m.t.Fatal("memcached does not answer")
+		}
+	}
+}
+
+func (m *memcachedServer) answers() bool {
+	c, err := net.DialTimeout("tcp", m.address, time.Second)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = c.Close() }() // nothing is left to do about it
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := io.WriteString(c, "version\r\n"); err != nil {
+		return false
+	}
+	said, _ := bufio.NewReader(c).ReadString('\n') // an error says nothing
+	return strings.HasPrefix(said, "VERSION")
+}
+
+func (m *memcachedServer) kill() {
+	if m.process == nil {
+		return
+	}
+	_ = m.process.Process.Kill() // it may have ended by itself
+	_ = m.process.Wait()         // it ends by a signal, which is an error
+	m.process = nil
+}
+
+func (m *memcachedServer) freeze() { m.signal(syscall.SIGSTOP) }
+
+func (m *memcachedServer) thaw() { m.signal(syscall.SIGCONT) }
+
+func (m *memcachedServer) signal(s syscall.Signal) {
+	m.t.Helper()
+	if err := m.process.Process.Signal(s); err != nil {
+		m.t.Fatal(err)
+	}
+}

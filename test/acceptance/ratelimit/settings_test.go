@@ -1,0 +1,324 @@
+package ratelimit
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// only returns an embedded environment with these rules and no others.
+func only(t *testing.T, rules string) *fixture.Environment {
+	t.Helper()
+	e := fixture.NewEnvironment(t, "embedded")
+	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), rules)
+	return e
+}
+
+// settingRules are what most settings are tried on.
+const settingRules = `domain: %s
+descriptors:
+  - {key: two, rate_limit: {unit: hour, requests_per_unit: 2}}
+  - {key: ten, rate_limit: {unit: hour, requests_per_unit: 10}}
+  - {key: blocked, rate_limit: {unit: hour, requests_per_unit: 0}}
+  - {key: told, metadata: {team: pay}, rate_limit: {unit: hour, requests_per_unit: 2}}
+`
+
+// TestRateLimitSettings tries each setting that changes answers or statistics,
+// over both transports.
+func TestRateLimitSettings(t *testing.T) {
+	tests := map[string]struct {
+		environ []string
+		steps   []step
+		stats   map[string]int // of the domain grpc; service-level ones by their whole name
+	}{
+		"SHADOW_MODE": {
+			[]string{"SHADOW_MODE=true"},
+			[]step{asks("OK: OVER 0/HOUR 0", "blocked=x")},
+			map[string]int{"ratelimit.service.global_shadow_mode": 2, "blocked.over_limit": 1},
+		},
+		"QUOTA_MODE": {
+			[]string{"QUOTA_MODE=true"},
+			[]step{asks("OK: OVER 0/HOUR 0 | OK 2/HOUR 1", "blocked=x", "two=x"), asks("OVER: OVER 0/HOUR 0", "blocked=x")},
+			nil,
+		},
+		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT": {
+			[]string{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true"},
+			[]step{asks("OVER: OK 2/HOUR 2 | OVER 0/HOUR 0", "two=x", "blocked=x"), asks("OK: OK 2/HOUR 1", "two=x")},
+			map[string]int{"two.total_hits": 2},
+		},
+		"without it": {
+			nil,
+			[]step{asks("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0", "two=x", "blocked=x"), asks("OK: OK 2/HOUR 0", "two=x")},
+			nil,
+		},
+		"NEAR_LIMIT_RATIO": {
+			[]string{"NEAR_LIMIT_RATIO=0.5"},
+			[]step{withHits(12, asks("OVER: OVER 10/HOUR 0", "ten=x"))},
+			map[string]int{"ten.near_limit": 5, "ten.over_limit": 2, "ten.total_hits": 12},
+		},
+		"NEAR_LIMIT_RATIO left alone": {
+			nil,
+			[]step{withHits(9, asks("OK: OK 10/HOUR 1", "ten=x"))},
+			map[string]int{"ten.near_limit": 1, "ten.within_limit": 9},
+		},
+		"LOCAL_CACHE_SIZE_IN_BYTES": {
+			[]string{"LOCAL_CACHE_SIZE_IN_BYTES=1048576"},
+			[]step{withHits(3, asks("OVER: OVER 2/HOUR 0", "two=x")), asks("OVER: OVER 2/HOUR 0 | OK 10/HOUR 9", "two=x", "ten=x"), asks("OK: OK 2/HOUR 1", "two=y")},
+			map[string]int{"two.over_limit_with_local_cache": 1, "two.over_limit": 2, "two.total_hits": 5, "ten.over_limit_with_local_cache": 0},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := fixture.NewEnvironment(t, "embedded")
+			for transport := range transports(nil) {
+				fixture.WriteFile(t, filepath.Join(e.RulesDir, transport+".yaml"), fmt.Sprintf(settingRules, transport))
+			}
+			s := e.Start(t, test.environ...)
+			for transport, ask := range transports(s) {
+				follow(t, ask, transport, test.steps)
+			}
+			stats := readStats(t, s)
+			for stat, want := range test.stats {
+				if !strings.HasPrefix(stat, "ratelimit.") {
+					stat = "ratelimit.service.rate_limit.grpc." + stat
+				}
+				if got := stats[stat]; got != fmt.Sprint(want) {
+					t.Errorf("%s is %q, want %d", stat, got, want)
+				}
+			}
+		})
+	}
+}
+
+// readStats returns the statistics of the debug listener by their names.
+func readStats(t *testing.T, s *fixture.Service) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(string(apiclient.Call(t, "GET", s.Debug+"/stats", nil).WantStatus(t, http.StatusOK).Body)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		all[name] = value
+	}
+	return all
+}
+
+func TestRateLimitHeaders(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_LIMIT_HEADER=X-Most", "LIMIT_REMAINING_HEADER=X-Left", "LIMIT_RESET_HEADER=X-Again")
+	for transport, ask := range transports(s) {
+		r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "ten="+transport, "two="+transport, "none=x").ask})
+		got := map[string]string{}
+		for _, h := range r.ResponseHeadersToAdd {
+			got[h.Key] = h.Value
+		}
+		if len(got) != 3 || got["X-Most"] != "2" || got["X-Left"] != "1" || got["X-Again"] == "" {
+			t.Errorf("%s: headers %v", transport, got)
+		}
+	}
+	const body = `{"domain": "d", "descriptors": [{"entries": [{"key": "blocked", "value": "x"}]}]}`
+	h := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusTooManyRequests).Header
+	if h.Get("X-Most") != "0" || h.Get("X-Left") != "0" || h.Get("X-Again") == "" {
+		t.Errorf("headers %v", h)
+	}
+}
+
+func TestRateLimitDynamicMetadata(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	s := e.Start(t, "RESPONSE_DYNAMIC_METADATA=true")
+	var answers []proto.Message
+	for _, ask := range transports(s) {
+		m := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "told=x").ask, HitsAddend: 1}).DynamicMetadata
+		answers = append(answers, m)
+		if m.GetFields()["domain"].GetStringValue() != "d" || m.GetFields()["metadata"].GetStructValue().GetFields()["team"].GetStringValue() != "pay" {
+			t.Errorf("metadata %v", m)
+		}
+	}
+	if !proto.Equal(answers[0], answers[1]) {
+		t.Errorf("%v over one transport, %v over the other", answers[0], answers[1])
+	}
+}
+
+// TestRateLimitPrefix: instances with different prefixes share a store and no
+// counter.
+func TestRateLimitPrefix(t *testing.T) {
+	e := fixture.NewProduction(t)
+	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
+	own := fmt.Sprintf("CACHE_KEY_PREFIX=other%d_%d_", os.Getpid(), time.Now().UnixNano())
+	one, same, other := e.Start(t), e.Start(t), e.Start(t, own)
+	for i, test := range []struct {
+		s    *fixture.Service
+		want string
+	}{{one, "OK: OK 2/HOUR 1"}, {same, "OK: OK 2/HOUR 0"}, {other, "OK: OK 2/HOUR 1"}, {one, "OVER: OVER 2/HOUR 0"}} {
+		t.Log("call", i)
+		follow(t, transports(test.s)["grpc"], "d", []step{asks(test.want, "two=x")})
+	}
+}
+
+func TestRateLimitDetailedStatistics(t *testing.T) {
+	e := only(t, `domain: d
+descriptors:
+  - {key: rolled, rate_limit: {unit: hour, requests_per_unit: 5}}
+  - {key: detailed, detailed_metric: true, rate_limit: {unit: hour, requests_per_unit: 5}}
+  - key: tenant
+    value_to_metric: true
+    descriptors: [{key: op, rate_limit: {unit: hour, requests_per_unit: 5}}]
+  - {key: path, value: "/a/*", share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 5}}
+  - {key: dark, shadow_mode: true, rate_limit: {unit: hour, requests_per_unit: 0}}
+  - {key: free, rate_limit: {unlimited: true}}
+`)
+	s := e.Start(t)
+	for _, ask := range transports(s) {
+		ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "rolled=v", "detailed=v", "tenant=v,op=w", "path=/a/1", "dark=v", "free=v").ask})
+	}
+	stats := readStats(t, s)
+	for _, name := range []string{"rolled.total_hits", "detailed_v.total_hits", "tenant_v.op.total_hits", "path_/a/.total_hits", "dark.shadow_mode", "dark.over_limit", "free.total_hits"} {
+		if got := stats["ratelimit.service.rate_limit.d."+name]; got != "2" {
+			t.Errorf("%s is %q, want 2", name, got)
+		}
+	}
+}
+
+func TestRateLimitMergedDomains(t *testing.T) {
+	e := only(t, fmt.Sprintf(settingRules, "d"))
+	fixture.WriteFile(t, filepath.Join(e.RulesDir, "more.yaml"), "domain: d\ndescriptors:\n  - {key: more, rate_limit: {unit: hour, requests_per_unit: 0}}\n")
+	for _, ask := range transports(e.Start(t, "MERGE_DOMAIN_CONFIG=true")) {
+		follow(t, ask, "d", []step{asks("OVER: OVER 0/HOUR 0 | OVER 0/HOUR 0", "blocked=x", "more=x")})
+	}
+	unmerged := e.Start(t, "FORCE_START_WITHOUT_INITIAL_CONFIG=true")
+	_, err := unmerged.NewRateLimitClient(t).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "more", "x"))
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("two files of one domain: %v", err)
+	}
+}
+
+// TestRateLimitBeforeConfiguration: a wrong first configuration, with and without
+// the setting that starts all the same.
+func TestRateLimitBeforeConfiguration(t *testing.T) {
+	e := only(t, "domain: d\nunknown: key\n")
+	for force, health := range map[string]int{"true": http.StatusOK, "false": http.StatusServiceUnavailable} {
+		s := e.StartWithoutRules(t, "FORCE_START_WITHOUT_INITIAL_CONFIG="+force)
+		apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, health)
+		const body = `{"domain": "d", "descriptors": [{"entries": [{"key": "k"}]}]}`
+		apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusServiceUnavailable)
+		if _, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", "x")); status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("FORCE_START_WITHOUT_INITIAL_CONFIG=%s: %v", force, err)
+		}
+	}
+}
+
+// TestRateLimitHealthNeedsADomain: an empty directory is a configuration, but not
+// with HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED.
+func TestRateLimitHealthNeedsADomain(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	file := filepath.Join(e.RulesDir, "rules.yaml")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	e.Start(t) // healthy without
+	s := e.StartWithoutRules(t, "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true")
+	apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusServiceUnavailable)
+	fixture.WriteFile(t, file, fmt.Sprintf(settingRules, "d"))
+	s.AwaitRules()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Eventually(t, "unhealthy once the rules are gone", func() bool {
+		return apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status == http.StatusServiceUnavailable
+	})
+}
+
+// TestRateLimitFollowsTheRoot swaps the link that RUNTIME_ROOT is, and changes a
+// file behind it: RUNTIME_WATCH_ROOT, on by default, follows both.
+func TestRateLimitFollowsTheRoot(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	link := filepath.Join(e.Dir, "current")
+	for name, limit := range map[string]int{"one": 1, "two": 2} {
+		folder := filepath.Join(e.Dir, name, "config")
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fixture.WriteFile(t, filepath.Join(folder, "r.yaml"), limitOf(limit))
+	}
+	swap := func(to string) {
+		if err := os.Symlink(to, link+".new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(link+".new", link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap("one")
+	s := e.Start(t, "RUNTIME_ROOT="+link, "RUNTIME_WATCH_ROOT=true")
+	awaitLimit(t, s, 1)
+	swap("two")
+	awaitLimit(t, s, 2)
+	fixture.WriteFile(t, filepath.Join(e.Dir, "two", "config", "r.yaml"), limitOf(3))
+	awaitLimit(t, s, 3)
+}
+
+func limitOf(n int) string {
+	return fmt.Sprintf("domain: d\ndescriptors:\n  - {key: k, rate_limit: {unit: hour, requests_per_unit: %d}}\n", n)
+}
+
+// awaitLimit waits until the rule of limitOf has the limit.
+func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
+	t.Helper()
+	c := s.NewRateLimitClient(t)
+	fixture.Eventually(t, fmt.Sprint("a limit of ", want), func() bool {
+		r, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", "x"))
+		return err == nil && r.Statuses[0].GetCurrentLimit().GetRequestsPerUnit() == want
+	})
+}
+
+// TestRateLimitRefuses: what is malformed, over both transports.
+func TestRateLimitRefuses(t *testing.T) {
+	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
+	override := fixture.NewRateLimitRequest("d", "two", "x")
+	overriding(1, 0, step{ask: override.Descriptors})
+	hits := fixture.NewRateLimitRequest("d", "two", "x")
+	adding(1<<32, step{ask: hits.Descriptors})
+	for sentence, r := range map[string]*ratelimit.RateLimitRequest{
+		"rate limit domain must not be empty":                    fixture.NewRateLimitRequest("", "two", "x"),
+		"rate limit descriptor list must not be empty":           {Domain: "d"},
+		"the unit of a limit override must be known":             override,
+		"hits_addend of a descriptor must be at most 4294967295": hits,
+	} {
+		_, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), r)
+		if status.Code(err) != codes.InvalidArgument || status.Convert(err).Message() != sentence {
+			t.Errorf("gRPC: %v, want %s", err, sentence)
+		}
+		if code, body := postRateLimitJSON(t, s, r); code != http.StatusBadRequest || string(body) != `{"error":"`+sentence+`"}` {
+			t.Errorf("/json: %d %s, want %s", code, body, sentence)
+		}
+	}
+	for name, body := range map[string]string{
+		"unknown field": `{"domain": "d", "descriptor": []}`, "not JSON": `{`, "wrong type": `{"domain": 1}`, "empty": ``,
+	} {
+		a := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body)
+		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), `"error"`) {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
+		}
+	}
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		if a := apiclient.Call(t, method, s.RateLimitAPI+"/json", nil); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow %q", method, a.Status, a.Header.Get("Allow"))
+		}
+	}
+	for style, field := range map[string]string{"snake": "hits_addend", "camel": "hitsAddend"} {
+		body := `{"domain": "d", "` + field + `": 2, "descriptors": [{"entries": [{"key": "ten", "value": "` + style + `"}]}]}`
+		if a := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusOK); !strings.Contains(string(a.Body), `"limitRemaining":8`) {
+			t.Errorf("%s: %s", field, a.Body)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package ratelimit
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// metricsDaemon keeps the packets that are sent to it.
+type metricsDaemon struct {
+	port    string
+	packets chan string
+}
+
+func newMetricsDaemon(t *testing.T) *metricsDaemon {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test is over
+	_, port, _ := net.SplitHostPort(conn.LocalAddr().String())
+	d := &metricsDaemon{port, make(chan string, 10_000)}
+	go func() {
+		buffer := make([]byte, 1<<16)
+		for {
+			n, _, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			d.packets <- string(buffer[:n])
+		}
+	}()
+	return d
+}
+
+// newStreamDaemon returns a metrics daemon on a TCP port, which keeps each line as a packet.
+func newStreamDaemon(t *testing.T) *metricsDaemon {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // the test is over
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	d := &metricsDaemon{port, make(chan string, 10_000)}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					d.packets <- lines.Text()
+				}
+			}()
+		}
+	}()
+	return d
+}
+
+// await takes packets until the counter, written with all that stands around
+// its value, comes to what is wanted. It returns all lines.
+func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) string {
+	t.Helper()
+	var all strings.Builder
+	for got, timeout := 0, time.After(20*time.Second); got < want; {
+		select {
+		case packet := <-d.packets:
+			if len(packet) > 1432 {
+				t.Errorf("a packet has %d bytes", len(packet))
+			}
+			all.WriteString(packet + "\n")
+			got += sumOf(packet, name, suffix)
+		case <-timeout:
+			t.Fatalf("%s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all)
+		}
+	}
+	return all.String()
+}
+
+// sumOf adds up the values of the lines of a counter.
+func sumOf(text, name, suffix string) int {
+	sum := 0
+	for line := range strings.Lines(text) {
+		rest, begins := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+":")
+		value, ends := strings.CutSuffix(rest, suffix)
+		if by, err := strconv.Atoi(value); begins && ends && err == nil {
+			sum += by
+		}
+	}
+	return sum
+}
+
+// callPaid asks three times for what is allowed twice.
+func callPaid(t *testing.T, s *fixture.Service) {
+	t.Helper()
+	c := s.NewRateLimitClient(t)
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), want)
+	}
+}
+
+// callPaidAgain asks once more.
+func callPaidAgain(t *testing.T, s *fixture.Service) {
+	t.Helper()
+	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
+}
+
+// payPath is where the statistics of pay are.
+const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
+
+// TestStatsd: what was counted arrives while the service runs, and the rest
+// when it ends.
+func TestStatsd(t *testing.T) {
+	d := newMetricsDaemon(t)
+	s := fixture.NewEnvironment(t, "embedded").Start(t,
+		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=zone:eu,build:7")
+	const tags = ".__build=7.__zone=eu"
+	callPaid(t, s)
+	d.await(t, payPath+"total_hits"+tags, "|c", 3)
+
+	last := newMetricsDaemon(t)
+	s = fixture.NewEnvironment(t, "embedded").Start(t, "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+last.port, "STATS_FLUSH_INTERVAL=30m")
+	callPaid(t, s)
+	s.Stop()
+	all := last.await(t, payPath+"total_hits", "|c", 3)
+	for name, want := range map[string]int{
+		payPath + "over_limit":                             1,
+		payPath + "near_limit":                             1,
+		payPath + "within_limit":                           2,
+		"ratelimit_server.ShouldRateLimit.total_requests":  3,
+		"ratelimit.service.config_load_success":            1,
+		"ratelimit.service.call.should_rate_limit.unknown": 0,
+	} {
+		if got := sumOf(all, name, "|c"); got != want {
+			t.Errorf("%s is %d, want %d, in:\n%s", name, got, want, all)
+		}
+	}
+	if n := strings.Count(all, "ratelimit_server.ShouldRateLimit.response_time:"); n != 3 {
+		t.Errorf("%d response times of 3 calls in:\n%s", n, all)
+	}
+}
+
+// TestStatsdOverTCP: everything arrives over TCP, where that is asked for.
+func TestStatsdOverTCP(t *testing.T) {
+	d := newStreamDaemon(t)
+	s := fixture.NewEnvironment(t, "embedded").Start(t,
+		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATSD_PROTOCOL=tcp", "STATS_FLUSH_INTERVAL=50ms")
+	callPaid(t, s)
+	d.await(t, payPath+"total_hits", "|c", 3)
+	callPaidAgain(t, s)
+	s.Stop()
+	d.await(t, payPath+"total_hits", "|c", 1)
+}
+
+// TestStatsdOfThePeer runs in place of the Envoy rate limit service, with the
+// variables and mogrifiers of its users.
+func TestStatsdOfThePeer(t *testing.T) {
+	d := newMetricsDaemon(t)
+	e := fixture.NewEnvironment(t, "embedded")
+	e.Command = "ratelimit"
+	s := e.Start(t,
+		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms",
+		"EXTRA_TAGS=zone:eu", "DD_ENV=prod", "DD_SERVICE=shop", "USE_DOG_STATSD_MOGRIFIERS=RULE",
+		`DOG_STATSD_MOGRIFIER_RULE_PATTERN=^ratelimit\.service\.rate_limit\.([^.]+)\.(.+)\.([^.]+)$`,
+		"DOG_STATSD_MOGRIFIER_RULE_NAME=ratelimit.service.rate_limit.$3",
+		"DOG_STATSD_MOGRIFIER_RULE_TAGS=domain:$1,descriptor:$2",
+		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/own",
+	)
+	callPaid(t, s)
+	d.await(t, "ratelimit.service.rate_limit.over_limit", "|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
+	metrics := string(apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/own", nil).WantStatus(t, http.StatusOK).Body)
+	if !strings.Contains(metrics, `ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0`) {
+		t.Errorf("store errors have no name of the Envoy service in:\n%s", metrics)
+	}
+	if strings.Contains(metrics, `err_type="store_error"`) {
+		t.Errorf("store errors are counted twice in:\n%s", metrics)
+	}
+	apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/metrics", nil).WantStatus(t, http.StatusNotFound)
+}
+
+// mapping names statistics as users of the Envoy rate limit service write it.
+const mapping = `mappings:
+  - match: "ratelimit.service.rate_limit.*.*.*.over_limit"
+    name: "limits_over"
+    timer_type: "histogram"
+    labels:
+      domain: "$1"
+      key1: "$2"
+      key2: "$3"
+  - match: "ratelimit_server.*.total_requests"
+    name: "limits_calls"
+    match_metric_type: counter
+    labels:
+      grpc_method: "$1"
+  - match: "ratelimit_server.*.response_time"
+    name: "limits_took"
+    timer_type: histogram
+    labels:
+      grpc_method: "$1"
+  - match: "."
+    match_type: "regex"
+    action: "drop"
+    name: "dropped"
+`
+
+// TestNamesForPrometheus has statistics named by a mapping, on both listeners, beside the metrics of the process.
+func TestNamesForPrometheus(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	e.Command = "ratelimit"
+	file := filepath.Join(e.Dir, "mapping.yaml")
+	fixture.WriteFile(t, file, mapping)
+	s := e.Start(t, "PROMETHEUS_MAPPER_YAML="+file, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "USE_STATSD=false")
+	callPaid(t, s)
+	for _, address := range []string{"http://" + s.Process.Prometheus, s.Debug} {
+		metrics := string(apiclient.Call(t, "GET", address+"/metrics", nil).WantStatus(t, http.StatusOK).Body)
+		for _, line := range []string{
+			`limits_over{domain="shop",key1="tenant",key2="path_/pay"} 1`,
+			`limits_calls{grpc_method="ShouldRateLimit"} 3`,
+			`limits_took_count{grpc_method="ShouldRateLimit"} 3`,
+		} {
+			if !strings.Contains(metrics, "\n"+line+"\n") {
+				t.Errorf("%s has no line %s in\n%s", address, line, metrics)
+			}
+		}
+		if strings.Contains(metrics, "ratelimit_service_") || !strings.Contains(metrics, "go_goroutines") {
+			t.Errorf("%s has\n%s", address, metrics)
+		}
+	}
+}
+
+// TestMalformedNamesForPrometheus: a mapping that cannot be used stops the start, with the name of the setting.
+func TestMalformedNamesForPrometheus(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	file := filepath.Join(e.Dir, "mapping.yaml")
+	fixture.WriteFile(t, file, "mappings:\n  - {match: a.*}\n")
+	for _, path := range []string{file, filepath.Join(e.Dir, "missing.yaml")} {
+		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), append(e.Environ, "PROMETHEUS_MAPPER_YAML="+path), "ratelimit")
+		if err == nil || !strings.Contains(err.Error(), "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+// TestResponseTimesInMilliseconds: the first bound is 50 µs.
+func TestResponseTimesInMilliseconds(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
+	callPaid(t, s)
+	for _, m := range s.ReadMetrics()["ratelimit_service_response_time_seconds"].GetMetric() {
+		if h := m.GetHistogram(); h.GetSampleCount() != 3 || h.GetBucket()[0].GetUpperBound() != 0.05 {
+			t.Errorf("got %v", m)
+		}
+	}
+}
+
+// TestStatisticsOnStandardOutput: one line for each counter that grew.
+func TestStatisticsOnStandardOutput(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m", "EXTRA_TAGS=zone:eu")
+	callPaid(t, s)
+	s.Stop()
+	got := s.Process.Output()
+	if sumOf(got, payPath+"over_limit.__zone=eu", "|c") != 1 || sumOf(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
+		t.Errorf("standard output is:\n%s", got)
+	}
+	for line := range strings.Lines(got) {
+		if !strings.HasSuffix(line, "|c\n") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+// TestStatisticsDisabled: no sink, and no statistics of rules anywhere.
+func TestStatisticsDisabled(t *testing.T) {
+	d := newMetricsDaemon(t)
+	s := fixture.NewEnvironment(t, "embedded").Start(t,
+		"DISABLE_STATS=true", "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=10ms")
+	callPaid(t, s)
+	for _, path := range []string{"/stats", "/metrics"} {
+		body := string(apiclient.Call(t, "GET", s.Debug+path, nil).WantStatus(t, http.StatusOK).Body)
+		if strings.Contains(body, "total_hits") || !strings.Contains(body, "config_load_success") {
+			t.Errorf("%s shows:\n%s", path, body)
+		}
+	}
+	s.Stop()
+	if len(d.packets) > 0 || s.Process.Output() != "" {
+		t.Errorf("statistics were sent: %q", s.Process.Output())
+	}
+}

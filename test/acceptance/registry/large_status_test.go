@@ -1,0 +1,164 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestStatusOfManyLargeVersions changes the status of 300 versions with 400 KiB each. The service must
+// not hold their documents, and a login meanwhile must not wait for the answer to be sent.
+func TestStatusOfManyLargeVersions(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "AUTH_RATE_LIMIT=0")...)
+		checkStatusAllLarge(t, &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *")})
+	})
+}
+
+func checkStatusAllLarge(t *testing.T, r *registry) {
+	t.Helper()
+	const name, versions, size = "com.example.status.large/server", 300, 400 << 10
+	seedLarge(t, r, name, versions, size)
+	before := readResidentMemory(t, r.s)
+	logins, stop := r.loginsMeanwhile(t)
+	began := time.Now()
+	n, changed := r.setStatusAllSlowly(t, name, "deprecated")
+	stop()
+	t.Logf("%d bytes in %v, the longest login took %v", n, time.Since(began), *logins)
+	if n < versions*size || changed != versions {
+		t.Errorf("the answer has %d bytes and %d versions, want %d of %d bytes each", n, changed, versions, size)
+	}
+	// A bound on never, not on speed: the answer takes much longer to be sent than the rows to be changed.
+	if *logins > time.Minute {
+		t.Errorf("a login waited %v", *logins)
+	}
+	if after := readResidentMemory(t, r.s); after > before+250<<20 {
+		t.Errorf("the service grew from %d to %d MiB", before>>20, after>>20)
+	}
+	wantFault(t, r.send(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}), http.StatusBadRequest, "no changes")
+
+	// A version that stays as it is splits the ones that change.
+	r.setStatus(t, name, "1.0.7", "deleted")
+	if n, changed := r.setStatusAllSlowly(t, name, "deleted"); changed != versions-1 || n < (versions-1)*size {
+		t.Errorf("%d versions changed in %d bytes, want all but one", changed, n)
+	}
+	for _, version := range []string{"1.0.0", "1.0.7", "1.0.150", "1.0.299"} {
+		if got := one(t, r.get(t, fixture.ServerPath(name, version)+"?include_deleted=true")); got.Official().Status != "deleted" {
+			t.Errorf("%s is %+v", version, got.Official())
+		}
+	}
+}
+
+// readResidentMemory returns the memory in bytes that the service's process holds.
+func readResidentMemory(t *testing.T, s *fixture.Service) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Process.PID()))
+	if err != nil {
+		t.Skip("this system does not show how much memory a process holds")
+	}
+	for line := range strings.Lines(string(text)) {
+		var kibibytes int
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kibibytes); err == nil {
+			return kibibytes << 10
+		}
+	}
+	t.Fatalf("no VmHWM in %s", text)
+	return 0
+}
+
+// seedLarge imports versions of a server with large documents.
+func seedLarge(t *testing.T, r *registry, name string, versions, size int) {
+	t.Helper()
+	file, err := os.CreateTemp(r.Dir, "large-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(file.Name())
+	filler := strings.Repeat("some text, ü ", size/14+1)
+	begin := `{"servers":[`
+	for i := range versions {
+		if _, err := file.WriteString(begin); err != nil {
+			t.Fatal(err)
+		}
+		begin = ","
+		doc := fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", i))
+		remote := doc["remotes"].([]any)[0].(map[string]any)
+		remote["headers"] = []any{map[string]any{"name": "X-Text", "description": filler}}
+		if err := json.NewEncoder(file).Encode(map[string]any{"server": doc}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = file.WriteString("]}")
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.RunCommand(t, "", "registry", "import", file.Name())
+}
+
+// setStatusAllSlowly sends PATCH for all versions and reads the answer piece by piece, and returns how
+// many bytes it has and the count that it begins with.
+func (r *registry) setStatusAllSlowly(t *testing.T, name, status string) (size, changed int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, r.s.API+"/v0.1"+fixture.ServerPath(name)+"/status", strings.NewReader(`{"status":"`+status+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	header := r.writer.Bearer()
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	begin := make([]byte, 64)
+	if _, err := io.ReadFull(response.Body, begin); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s, %v", response.StatusCode, begin, err)
+	}
+	if _, err := fmt.Sscanf(string(begin), `{"updatedCount":%d,"servers":[`, &changed); err != nil {
+		t.Fatalf("the answer begins with %s: %v", begin, err)
+	}
+	n, err := io.Copy(io.Discard, response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(begin) + int(n), changed
+}
+
+// loginsMeanwhile signs a person in again and again until stop is called; longest is then the longest
+// time that one took.
+func (r *registry) loginsMeanwhile(t *testing.T) (longest *time.Duration, stop func()) {
+	t.Helper()
+	longest = new(time.Duration)
+	bob := r.NewPerson(t, fmt.Sprintf("bob-%d@example.com", time.Now().UnixNano()))
+	body := map[string]any{"email": bob.Email, "password": fixture.Password, "deviceInfo": map[string]any{"userAgent": "curl"}}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			began := time.Now()
+			apiclient.Call(t, "POST", r.s.API+"/auth/login", body)
+			*longest = max(*longest, time.Since(began))
+			select {
+			case <-end:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return longest, func() {
+		close(end)
+		<-ended
+	}
+}

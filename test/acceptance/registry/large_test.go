@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// checkLarge reads a server whose versions together are more than an answer
+// holds at once.
+func checkLarge(t *testing.T, r *registry) {
+	const name, versions = "com.example.large/server", 24
+	large := func(version int, filler string) map[string]any {
+		doc := fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", version))
+		remote := doc["remotes"].([]any)[0].(map[string]any)
+		remote["headers"] = []any{map[string]any{"name": "X-Text", "description": strings.Repeat(filler, 300<<10/len(filler))}}
+		return doc
+	}
+	docs := make([]map[string]any, versions)
+	for i := range docs {
+		docs[i] = large(i, "some text, ü ")
+		r.write(t, "POST", "/publish", docs[i])
+	}
+	slices.Reverse(docs)
+	all := fixture.ServerPath(name) + "/versions"
+	whole := r.list(t, all)
+	if len(whole.Servers) != versions || whole.Metadata.NextCursor != nil {
+		t.Fatalf("%d versions are listed, want %d", len(whole.Servers), versions)
+	}
+	for i, got := range whole.Servers {
+		if !same(t, got.Server, docs[i]) || got.Official().IsLatest != (i == 0) {
+			t.Errorf("version %d is %v, latest %v", i, got.Server["version"], got.Official().IsLatest)
+		}
+	}
+	checkLargePages(t, r, name, versions)
+	tags := r.largeTags(t, all, nil)
+	if again := r.largeTags(t, all, tags); !slices.Equal(again, tags) {
+		t.Errorf("the tags %q become %q though nothing changed", tags, again)
+	}
+	r.write(t, "PUT", fixture.ServerPath(name, "1.0.3"), large(3, "another text, "))
+	replaced := r.largeTags(t, all, nil)
+	r.setStatus(t, name, "1.0.3", "deprecated")
+	if deprecated := r.largeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] || replaced[0] == deprecated[0] {
+		t.Errorf("the tags %q, %q and %q do not tell of changes", tags, replaced, deprecated)
+	}
+	r.setStatus(t, name, "1.0.5", "deleted")
+	if without, with := r.list(t, all), r.list(t, all+"?include_deleted=true"); len(without.Servers) != versions-1 || len(with.Servers) != versions {
+		t.Errorf("%d and %d versions, want one that is deleted", len(without.Servers), len(with.Servers))
+	}
+}
+
+// checkLargePages reads the listing of a server with large documents.
+func checkLargePages(t *testing.T, r *registry, name string, versions int) {
+	t.Helper()
+	seen, pages := map[string]bool{}, 0
+	for cursor := ""; ; pages++ {
+		page := r.list(t, "/servers?limit=100&search="+name+cursor)
+		for _, s := range page.Servers {
+			seen[fmt.Sprint(s.Server["version"])] = true
+		}
+		if page.Metadata.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.Metadata.NextCursor
+	}
+	if len(seen) != versions || pages == 0 {
+		t.Errorf("%d versions on %d pages before the last, want %d on several", len(seen), pages, versions)
+	}
+}
+
+// largeTags returns the tags of both forms of an answer, which HEAD and GET
+// agree on. Callers that have the known ones get 304.
+func (r *registry) largeTags(t *testing.T, path string, known []string) []string {
+	t.Helper()
+	var tags []string
+	for i, coding := range []string{"identity", "gzip"} {
+		for _, method := range []string{"HEAD", "GET"} {
+			header, status := []string{"Accept-Encoding", coding}, http.StatusOK
+			if method == http.MethodGet && coding == "gzip" {
+				header = nil // the client asks for it by itself, and then unpacks it too
+			}
+			if known != nil {
+				header, status = append(header, "If-None-Match", known[i]), http.StatusNotModified
+			}
+			a := apiclient.Call(t, method, r.s.API+"/v0.1"+path, nil, header...).WantStatus(t, status)
+			tag := a.Header.Get("Etag")
+			if len(tags) == i {
+				tags = append(tags, tag)
+			}
+			if tag == "" || tag != tags[i] {
+				t.Errorf("%s by %s has the tag %s, not %s", method, coding, tag, tags[i])
+			}
+		}
+	}
+	return tags
+}

@@ -1,0 +1,10 @@
+// Package registry tests the registry of tool servers: publishing, reading, grants, and writes in parallel.
+package registry
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

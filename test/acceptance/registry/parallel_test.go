@@ -1,0 +1,236 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// statuses counts answers by their status.
+func statuses(answers []apiclient.Response) map[int]int {
+	counts := map[int]int{}
+	for _, a := range answers {
+		counts[a.Status]++
+	}
+	return counts
+}
+
+// TestParallelWrites lets many write to the same server at once, to two
+// instances where there may be two.
+func TestParallelWrites(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		r := openRegistry(t, e)
+		instances := []*fixture.Service{r.s, e.Start(t, fixture.RegistrySettings()...)}
+		send := func(i int, method, path string, body any) (apiclient.Response, error) {
+			return apiclient.TryCall(method, instances[i%len(instances)].API+"/v0.1"+path, body, r.writer.Bearer()...)
+		}
+		t.Run("one version", func(t *testing.T) { parallelVersion(t, r, send) })
+		t.Run("one remote URL", func(t *testing.T) { parallelRemote(t, r, send) })
+		t.Run("status of all", func(t *testing.T) { parallelStatusAll(t, r, send) })
+		t.Run("deletion", func(t *testing.T) { parallelDelete(t, r, send) })
+		t.Run("one latest", func(t *testing.T) { parallelLatest(t, r, send) })
+		t.Run("grant taken", func(t *testing.T) { parallelGrant(t, r, instances) })
+	})
+}
+
+type sender func(i int, method, path string, body any) (apiclient.Response, error)
+
+func parallelVersion(t *testing.T, r *registry, send sender) {
+	const name = "com.example.parallel/version"
+	answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
+		return send(i, "POST", "/publish", fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", fmt.Sprintf("By %d", i)))
+	})
+	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 19 {
+		t.Fatalf("20 publications of one version answer %v", got)
+	}
+	won := answers[slices.IndexFunc(answers, func(a apiclient.Response) bool { return a.Status == http.StatusOK })]
+	if stored := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !same(t, stored, one(t, won)) {
+		t.Errorf("stored is %+v, answered was %s", stored, won.Body)
+	}
+}
+
+func parallelRemote(t *testing.T, r *registry, send sender) {
+	answers := fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
+		doc := fixture.NewServerDocument(fmt.Sprintf("com.example.parallel/remote%d", i), "1.0.0")
+		doc["remotes"] = []any{map[string]any{"type": "sse", "url": "https://one.parallel.example"}}
+		return send(i, "POST", "/publish", doc)
+	})
+	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 9 {
+		t.Errorf("10 servers with one remote URL answer %v", got)
+	}
+	if got := r.list(t, "/servers?search=com.example.parallel/remote"); len(got.Servers) != 1 {
+		t.Errorf("stored are %v", got.Names())
+	}
+}
+
+func parallelStatusAll(t *testing.T, r *registry, send sender) {
+	const name = "com.example.parallel/all"
+	for i := range 12 {
+		r.publish(t, name, fmt.Sprintf("1.%d.0", i))
+	}
+	for _, status := range []string{"deprecated", "deleted", "active"} {
+		answers := fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) {
+			return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": status})
+		})
+		if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusBadRequest] != 1 {
+			t.Errorf("two changes of all to %s answer %v", status, got)
+		}
+	}
+	fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) { // to different ends: one of them whole
+		return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": []string{"deprecated", "deleted"}[i]})
+	})
+	found := map[string]bool{}
+	for _, v := range r.list(t, fixture.ServerPath(name)+"/versions?include_deleted=true").Servers {
+		found[v.Official().Status] = true
+	}
+	if len(found) != 1 {
+		t.Errorf("after two changes of all there are versions that are %v", found)
+	}
+}
+
+func parallelDelete(t *testing.T, r *registry, send sender) {
+	const name = "com.example.parallel/delete"
+	r.publish(t, name, "1.0.0")
+	answers := fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
+		return send(i, "DELETE", fixture.ServerPath(name, "1.0.0"), nil)
+	})
+	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusNotFound] != 9 {
+		t.Errorf("10 deletions answer %v", got)
+	}
+}
+
+// parallelLatest publishes 100 versions and changes their status, while
+// readers look: one version is latest at every moment, never none or two.
+func parallelLatest(t *testing.T, r *registry, send sender) {
+	const name = "com.example.parallel/latest"
+	r.publish(t, name, "0.0.1")
+	var writers, watchers sync.WaitGroup
+	done := make(chan struct{})
+	watch := func(look func() error) {
+		watchers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := look(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for _, query := range []string{"/servers?version=latest&search=" + name, "/servers?version=latest&include_deleted=true&search=" + name} {
+		watch(func() error { return seesLatest(send, query, true) })
+	}
+	watch(func() error {
+		return seesLatest(send, fixture.ServerPath(name)+"/versions?include_deleted=true", false)
+	})
+	watch(func() error {
+		a, err := send(0, "GET", fixture.ServerPath(name, "latest"), nil)
+		if err == nil && a.Status != http.StatusOK {
+			err = fmt.Errorf("latest answers %d %s", a.Status, a.Body)
+		}
+		return err
+	})
+	for w := range 10 {
+		writers.Go(func() {
+			for i := range 10 {
+				version := fmt.Sprintf("%d.%d.0", (i*7+w*3)%10, w)
+				steps := []struct {
+					method, path string
+					body         any
+				}{{"POST", "/publish", fixture.NewServerDocument(name, version)}}
+				if i%2 == 0 {
+					steps = append(steps, steps[0], steps[0])
+					steps[1].method, steps[1].path, steps[1].body = "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": "deprecated"}
+					steps[2].method, steps[2].path, steps[2].body = "DELETE", fixture.ServerPath(name, version), nil
+				}
+				for _, s := range steps {
+					if a, err := send(w, s.method, s.path, s.body); err != nil || a.Status != http.StatusOK {
+						t.Errorf("%s %s: %v %d %s", s.method, s.path, err, a.Status, a.Body)
+					}
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	watchers.Wait()
+	wantLatest(t, r, name, greatest(t, r, name), []string{"100 publications"})
+}
+
+// seesLatest wants one latest version among those that a query shows, and no
+// other when only latest ones are asked for.
+func seesLatest(send sender, path string, alone bool) error {
+	a, err := send(1, "GET", path, nil)
+	if err != nil {
+		return err
+	}
+	l, err := fixture.ParseServerPage(a)
+	if err != nil {
+		return err
+	}
+	latest := 0
+	for _, v := range l.Servers {
+		if v.Official().IsLatest {
+			latest++
+		}
+	}
+	if latest != 1 || alone && len(l.Servers) != 1 {
+		return fmt.Errorf("%s shows %d versions, %d of them latest", path, len(l.Servers), latest)
+	}
+	return nil
+}
+
+// greatest returns the greatest version a.b.0 that is not deleted; the numbers
+// have one digit.
+func greatest(t *testing.T, r *registry, name string) string {
+	t.Helper()
+	var versions []string
+	for _, v := range r.list(t, fixture.ServerPath(name)+"/versions").Servers {
+		versions = append(versions, v.Server["version"].(string))
+	}
+	if len(versions) != 51 {
+		t.Errorf("%d versions are not deleted, want 51", len(versions))
+	}
+	return slices.Max(versions)
+}
+
+// parallelGrant takes a grant while its holder writes: of what is asked for
+// afterwards nothing is done.
+func parallelGrant(t *testing.T, r *registry, instances []*fixture.Service) {
+	p := r.NewWriter(t, r.s, "taken@example.com", "publish com.example.taken/*")
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 4 {
+		group.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				a, err := apiclient.TryCall("POST", instances[w%len(instances)].API+"/v0.1/publish", fixture.NewServerDocument(fmt.Sprintf("com.example.taken/s%d-%d", w, i), "1.0.0"), p.Bearer()...)
+				if err != nil || a.Status != http.StatusOK && a.Status != http.StatusForbidden {
+					t.Errorf("publish answers %v %d %s", err, a.Status, a.Body)
+				}
+				if err != nil || a.Status != http.StatusOK {
+					return
+				}
+			}
+		})
+	}
+	r.RunCommand(t, "", "grant", "remove", "--email", p.Email, "--action", "publish", "--resource", "com.example.taken/*")
+	for i, s := range instances {
+		apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument(fmt.Sprintf("com.example.taken/after%d", i), "1.0.0"), p.Bearer()...).WantStatus(t, http.StatusForbidden)
+	}
+	close(stop)
+	group.Wait()
+}

@@ -1,0 +1,180 @@
+package registry
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestRegistry looks at every endpoint and rule of the registry. All checks of
+// an environment share one service; each writes below a namespace of its own.
+func TestRegistry(t *testing.T) {
+	checks := []struct {
+		name  string
+		check func(*testing.T, *registry)
+	}{
+		{"publication", checkPublication},
+		{"paths", checkPaths},
+		{"HTTP", checkHTTP},
+		{"parameters", checkParameters},
+		{"filters", checkFilters},
+		{"cursors", checkCursors},
+		{"paging", checkPaging},
+		{"large answers", checkLarge},
+		{"order of versions", checkOrder},
+		{"latest", checkLatest},
+		{"replace", checkReplace},
+		{"delete", checkDelete},
+		{"status", checkStatus},
+		{"status of all", checkStatusAll},
+		{"remote URLs", checkRemotes},
+		{"order of checks", checkOrderOfChecks},
+		{"bad documents", checkBadDocuments},
+		{"good documents", checkGoodDocuments},
+		{"validate", checkValidate},
+		{"invisible characters", checkInvisible},
+		{"preconditions", checkPreconditions},
+		{"preconditions at once", checkPreconditionsAtOnce},
+		{"grants", checkGrants},
+		{"patterns", checkPatterns},
+		{"trust", checkTrust},
+		{"audit", checkAudit},
+	}
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		r := openRegistry(t, e)
+		for _, c := range checks {
+			t.Run(c.name, func(t *testing.T) { c.check(t, r) })
+		}
+	})
+}
+
+// registry is a running service with somebody who may write everything.
+type registry struct {
+	*fixture.Environment
+	s      *fixture.Service
+	writer *fixture.Person
+}
+
+func openRegistry(t *testing.T, e *fixture.Environment) *registry {
+	t.Helper()
+	s := e.Start(t, fixture.RegistrySettings()...)
+	return &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *", "edit *")}
+}
+
+// get reads a path below /v0.1.
+func (r *registry) get(t *testing.T, path string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, http.MethodGet, r.s.API+"/v0.1"+path, nil)
+}
+
+// list reads a listing, which must be one.
+func (r *registry) list(t *testing.T, path string) fixture.ServerPage {
+	t.Helper()
+	var l fixture.ServerPage
+	a := r.get(t, path).WantStatus(t, http.StatusOK)
+	a.Decode(t, &l)
+	if l.Servers == nil || l.Metadata.Count == nil || *l.Metadata.Count != len(l.Servers) {
+		t.Fatalf("listing is %s, want an array and its count", a.Body)
+	}
+	return l
+}
+
+// send writes as the person who may write everything.
+func (r *registry) send(t *testing.T, method, path string, body any) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, r.writer.Bearer()...)
+}
+
+// write is send for what must succeed with a version.
+func (r *registry) write(t *testing.T, method, path string, body any) fixture.ServerRecord {
+	t.Helper()
+	return one(t, r.send(t, method, path, body))
+}
+
+// publish publishes versions of a server, oldest first.
+func (r *registry) publish(t *testing.T, name string, versions ...string) {
+	t.Helper()
+	for _, v := range versions {
+		r.write(t, "POST", "/publish", fixture.NewServerDocument(name, v))
+	}
+}
+
+// setStatus changes the status of a version.
+func (r *registry) setStatus(t *testing.T, name, version, status string) fixture.ServerRecord {
+	t.Helper()
+	return r.write(t, "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": status})
+}
+
+// wantFault wants a status and a sentence that holds some words.
+func wantFault(t *testing.T, a apiclient.Response, status int, words ...string) {
+	t.Helper()
+	sentence := apiclient.WantRegistryError(t, a.WantStatus(t, status))
+	for _, w := range words {
+		if !strings.Contains(sentence, w) {
+			t.Errorf("%d says %q, want %q in it", status, sentence, w)
+		}
+	}
+}
+
+// wantCommandFailure runs an operator command that must fail, and returns what it says.
+func wantCommandFailure(t *testing.T, e *fixture.Environment, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
+	cmd.Env = e.Environ
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatalf("tollgate %s succeeded: %s", strings.Join(args, " "), out)
+	}
+	return string(out)
+}
+
+var sixDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
+
+// one reads a ServerResponse, which must be one.
+func one(t *testing.T, a apiclient.Response) fixture.ServerRecord {
+	t.Helper()
+	var r fixture.ServerRecord
+	a.WantStatus(t, http.StatusOK).Decode(t, &r)
+	var raw map[string]json.RawMessage
+	a.Decode(t, &raw)
+	meta, ok := r.Meta[fixture.OfficialKey]
+	if len(raw) != 2 || len(r.Meta) != 1 || !ok || r.Server == nil {
+		t.Fatalf("answer is %s, want server and _meta alone", a.Body)
+	}
+	for _, time := range []string{meta.PublishedAt, meta.UpdatedAt, meta.StatusChangedAt} {
+		if !sixDecimals.MatchString(time) {
+			t.Errorf("time %q has not six decimals: %s", time, a.Body)
+		}
+	}
+	if got := a.Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("content type is %q", got)
+	}
+	return r
+}
+
+// same reports whether two values are equal as JSON.
+func same(t *testing.T, a, b any) bool {
+	t.Helper()
+	return reflect.DeepEqual(asJSON(t, a), asJSON(t, b))
+}
+
+func asJSON(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded any
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}

@@ -1,0 +1,288 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// checkReplace puts documents in the place of others.
+func checkReplace(t *testing.T, r *registry) {
+	name := "com.example.replace/server"
+	before := r.write(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0")).Official()
+	r.publish(t, name, "2.0.0", "3.0.0")
+	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated","statusMessage":"use 2"}`).WantStatus(t, http.StatusOK)
+	r.setStatus(t, name, "3.0.0", "deleted")
+	standing := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+
+	changed := fixture.NewServerDocument(name, "1.0.0")
+	changed["title"], changed["description"] = "Weather", "Says more than before"
+	replaced := r.write(t, "PUT", fixture.ServerPath(name, "1.0.0"), changed)
+	after := replaced.Official()
+	if !same(t, replaced.Server, changed) || !same(t, one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))), replaced) {
+		t.Errorf("the document is %v, want %v", replaced.Server, changed)
+	}
+	if after.Status != "deprecated" || after.Message() != "use 2" || after.PublishedAt != before.PublishedAt ||
+		after.StatusChangedAt != standing.StatusChangedAt || after.UpdatedAt <= standing.UpdatedAt || after.IsLatest {
+		t.Errorf("after the replacement it is %+v, before %+v", after, standing)
+	}
+
+	broken := fixture.NewServerDocument(name, "1.0.0")
+	delete(broken, "description")
+	for _, c := range []struct {
+		what    string
+		path    string
+		body    any
+		status  int
+		mention string
+	}{
+		{"another version", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "2.0.0"), 400, "version"},
+		{"another name", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument("com.example.replace/other", "1.0.0"), 400, "name"},
+		{"name in other letters", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument("com.example.Replace/server", "1.0.0"), 400, "name"},
+		{"no name", fixture.ServerPath(name, "1.0.0"), map[string]any{"version": "1.0.0"}, 400, "name"},
+		{"no version", fixture.ServerPath(name, "1.0.0"), map[string]any{"name": name}, 400, "version"},
+		{"name is a number", fixture.ServerPath(name, "1.0.0"), map[string]any{"name": 1, "version": "1.0.0"}, 400, "name"},
+		{"another version of a server that is not there", fixture.ServerPath("com.example.replace/none", "1.0.0"), fixture.NewServerDocument(name, "1.0.0"), 400, "name"},
+		{"missing version", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), 404, "not found"},
+		{"missing server", fixture.ServerPath("com.example.replace/none", "1.0.0"), fixture.NewServerDocument("com.example.replace/none", "1.0.0"), 404, "not found"},
+		{"deleted version", fixture.ServerPath(name, "3.0.0"), fixture.NewServerDocument(name, "3.0.0"), 404, "not found"},
+		{"missing version, broken document", fixture.ServerPath(name, "9.0.0"), map[string]any{"name": name, "version": "9.0.0"}, 404, "not found"},
+		{"latest is no version", fixture.ServerPath(name, "latest"), fixture.NewServerDocument(name, "latest"), 404, "not found"},
+		{"broken document", fixture.ServerPath(name, "1.0.0"), broken, 422, "description"},
+		{"unknown property", fixture.ServerPath(name, "1.0.0"), fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "titel", "x"), 422, "title"},
+	} {
+		t.Run(c.what, func(t *testing.T) { wantFault(t, r.send(t, "PUT", c.path, c.body), c.status, c.mention) })
+	}
+	if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !same(t, got, replaced) {
+		t.Errorf("refused replacements changed %+v to %+v", replaced, got)
+	}
+}
+
+// checkDelete deletes versions.
+func checkDelete(t *testing.T, r *registry) {
+	name := "com.example.delete/server"
+	r.publish(t, name, "1.0.0", "2.0.0")
+	before := one(t, r.get(t, fixture.ServerPath(name, "2.0.0")))
+	gone := r.write(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil)
+	meta := gone.Official()
+	if !same(t, gone.Server, before.Server) || meta.Status != "deleted" || meta.StatusMessage != nil || meta.IsLatest ||
+		meta.PublishedAt != before.Official().PublishedAt || meta.StatusChangedAt <= before.Official().StatusChangedAt || meta.StatusChangedAt != meta.UpdatedAt {
+		t.Errorf("the deleted version is %+v", gone)
+	}
+	wantFault(t, r.send(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil), http.StatusNotFound)
+	for _, path := range []string{fixture.ServerPath(name, "9.0.0"), fixture.ServerPath("com.example.delete/none", "1.0.0"), fixture.ServerPath("none", "1.0.0"), fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "*")} {
+		wantFault(t, r.send(t, "DELETE", path, nil), http.StatusNotFound)
+	}
+	for _, query := range []string{"", "?include_deleted=false", "?include_deleted="} {
+		wantFault(t, r.get(t, fixture.ServerPath(name, "2.0.0")+query), http.StatusNotFound)
+	}
+	if got := one(t, r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !same(t, got, gone) {
+		t.Errorf("it reads back as %+v, want %+v", got, gone)
+	}
+	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, "2.0.0")), http.StatusConflict, "2.0.0")
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, "2.0.0"), fixture.NewServerDocument(name, "2.0.0")), http.StatusNotFound)
+	if back := r.setStatus(t, name, "2.0.0", "active").Official(); back.Status != "active" || !back.IsLatest {
+		t.Errorf("back again it is %+v", back)
+	}
+	flag := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+	if flag.IsLatest || flag.UpdatedAt <= flag.StatusChangedAt {
+		t.Errorf("the version whose flag turned is %+v, want a new updatedAt", flag)
+	}
+}
+
+// checkStatus makes every transition, and every one that changes nothing.
+func checkStatus(t *testing.T, r *registry) {
+	name := "com.example.status/server"
+	r.publish(t, name, "1.0.0")
+	all := []string{"active", "deprecated", "deleted"}
+	for _, from := range all {
+		for _, to := range all {
+			if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")).Official(); got.Status != from {
+				r.setStatus(t, name, "1.0.0", from)
+			}
+			a := r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", map[string]string{"status": to})
+			if from == to {
+				wantFault(t, a, http.StatusBadRequest, "no changes to apply")
+			} else if got := one(t, a).Official(); got.Status != to {
+				t.Errorf("from %s to %s it is %+v", from, to, got)
+			}
+		}
+	}
+	checkMessages(t, r, name)
+	for _, body := range badStatusBodies() {
+		for _, path := range []string{fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name), fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none")} {
+			apiclient.WantRegistryError(t, r.send(t, "PATCH", path+"/status", body).WantStatus(t, http.StatusBadRequest))
+		}
+	}
+	for _, path := range []string{fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none", "1.0.0"), fixture.ServerPath("com.example.status/none"), fixture.ServerPath("none"), fixture.ServerPath(name, "latest")} {
+		wantFault(t, r.send(t, "PATCH", path+"/status", `{"status":"active"}`), http.StatusNotFound)
+	}
+}
+
+func badStatusBodies() []string {
+	return []string{
+		`{}`, `{"status":""}`, `{"status":null}`, `{"status":"Active"}`, `{"status":"yanked"}`, `{"status":1}`, `{"status":["active"]}`,
+		`{"status":"active","statusMessage":"fine"}`, `{"status":"deprecated","statusMessage":7}`,
+		`{"status":"deprecated","statusMessage":"` + strings.Repeat("x", 501) + `"}`,
+		`{"status":"deprecated","statusMessage":"\u0000"}`, `{"status":"deprecated","reason":"x"}`, `{"Status":"deprecated"}`,
+		`{"status":"deprecated","status":"active"}`, `{"statusMessage":"x"}`, `[]`, `"deprecated"`, `null`, `{"status":`, ``,
+	}
+}
+
+// checkMessages follows the message and the times of a version's status.
+func checkMessages(t *testing.T, r *registry, name string) {
+	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`)
+	last := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+	long := strings.Repeat("ü", 500) // characters, not bytes
+	for _, c := range []struct {
+		body, message string
+		moves         bool // statusChangedAt
+		status        int
+	}{
+		{`{"status":"deprecated","statusMessage":"use \"b\"\n"}`, "use \"b\"\n", true, 200},
+		{`{"status":"deprecated","statusMessage":"use \"b\"\n"}`, "", false, 400},
+		{`{"status":"deprecated","statusMessage":"` + long + `"}`, long, false, 200},
+		{`{"status":"deprecated"}`, "", false, 200},
+		{`{"status":"deprecated","statusMessage":""}`, "", false, 400},
+		{`{"status":"deprecated","statusMessage":null}`, "", false, 400},
+		{`{"status":"deprecated","statusMessage":"again"}`, "again", false, 200},
+		{`{"status":"deprecated","statusMessage":""}`, "", false, 200},
+		{`{"status":"deleted","statusMessage":"leak"}`, "leak", true, 200},
+		{`{"status":"active","statusMessage":""}`, "", true, 200},
+		{`{"status":"active","statusMessage":null}`, "", false, 400},
+	} {
+		a := r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", c.body).WantStatus(t, c.status)
+		if c.status == http.StatusBadRequest {
+			wantFault(t, a, http.StatusBadRequest, "no changes to apply")
+			continue
+		}
+		changed := one(t, a)
+		now := changed.Official()
+		if now.Message() != c.message || (now.StatusMessage == nil) != (c.message == "") || (now.StatusChangedAt > last.StatusChangedAt) != c.moves ||
+			now.UpdatedAt <= last.UpdatedAt || now.PublishedAt != last.PublishedAt {
+			t.Errorf("%s makes it %+v, before %+v", c.body, now, last)
+		}
+		if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")); !same(t, got, changed) {
+			t.Errorf("it reads back as %+v, want %+v", got, changed)
+		}
+		last = now
+	}
+}
+
+// changes is an AllVersionsStatusResponse.
+type changes struct {
+	UpdatedCount *int                   `json:"updatedCount"`
+	Servers      []fixture.ServerRecord `json:"servers"`
+}
+
+// checkStatusAll changes all versions of a server at once.
+func checkStatusAll(t *testing.T, r *registry) {
+	name := "com.example.all/server"
+	r.publish(t, name, "1.0.0", "2.0.0", "3.0.0")
+	r.setStatus(t, name, "2.0.0", "deprecated")
+	for _, c := range []struct {
+		body    string
+		changed []string
+		latest  string
+	}{
+		{`{"status":"deprecated"}`, []string{"3.0.0", "1.0.0"}, "3.0.0"},
+		{`{"status":"deprecated"}`, nil, "3.0.0"},
+		{`{"status":"deprecated","statusMessage":"old"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
+		{`{"status":"deleted"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
+		{`{"status":"deleted"}`, nil, "3.0.0"},
+		{`{"status":"active"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
+		{`{"status":"active"}`, nil, "3.0.0"},
+	} {
+		a := r.send(t, "PATCH", fixture.ServerPath(name)+"/status", c.body)
+		if c.changed == nil {
+			wantFault(t, a, http.StatusBadRequest, "no changes to apply")
+			continue
+		}
+		var got changes
+		a.WantStatus(t, http.StatusOK).Decode(t, &got)
+		var versions []string
+		for _, v := range got.Servers {
+			versions = append(versions, v.Server["version"].(string))
+			if stored := one(t, r.get(t, fixture.ServerPath(name, v.Server["version"].(string))+"?include_deleted=true")); !same(t, stored, v) {
+				t.Errorf("%s answers %+v, stored is %+v", c.body, v, stored)
+			}
+		}
+		slices.Sort(versions)
+		slices.Reverse(versions)
+		if got.UpdatedCount == nil || *got.UpdatedCount != len(c.changed) || !slices.Equal(versions, c.changed) {
+			t.Errorf("%s answers %s, want %v", c.body, a.Body, c.changed)
+		}
+		wantLatest(t, r, name, c.latest, []string{c.body})
+	}
+}
+
+// checkRemotes wants the address of a remote to belong to one server.
+func checkRemotes(t *testing.T, r *registry) {
+	taken := func(name, version, address string) apiclient.Response {
+		doc := fixture.NewServerDocument("com.example.remotes/"+name, version)
+		doc["remotes"] = []any{map[string]any{"type": "sse", "url": address}, map[string]any{"type": "streamable-http", "url": address}}
+		return r.send(t, "POST", "/publish", doc)
+	}
+	const address = "https://mcp.example.com/Path?q=A"
+	taken("owner", "1.0.0", address).WantStatus(t, http.StatusOK)
+	taken("owner", "1.1.0", address).WantStatus(t, http.StatusOK) // its own
+	for i, other := range []string{
+		address, "HTTPS://mcp.example.com/Path?q=A", "https://MCP.Example.COM/Path?q=A", "https://mcp.example.com:443/Path?q=A", "hTTps://mcp.EXAMPLE.com:443/Path?q=A",
+	} {
+		wantFault(t, taken(fmt.Sprintf("thief%d", i), "1.0.0", other), http.StatusConflict, "remote URL", address)
+	}
+	for i, other := range []string{
+		"http://mcp.example.com/Path?q=A", "https://mcp.example.com:8443/Path?q=A", "https://mcp.example.com/path?q=A",
+		"https://mcp.example.com/Path?q=a", "https://mcp.example.com/Path", "https://mcp.example.com/Path?q=A#f", "https://mcp.example.com:80/Path?q=A",
+	} {
+		taken(fmt.Sprintf("other%d", i), "1.0.0", other).WantStatus(t, http.StatusOK)
+	}
+	taken("port", "1.0.0", "http://port.example.com:80/").WantStatus(t, http.StatusOK)
+	taken("port2", "1.0.0", "http://port.example.com/").WantStatus(t, http.StatusConflict)
+
+	// By replacement.
+	r.publish(t, "com.example.remotes/late", "1.0.0")
+	late := fixture.NewServerDocument("com.example.remotes/late", "1.0.0")
+	late["remotes"] = []any{map[string]any{"type": "sse", "url": address}}
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath("com.example.remotes/late", "1.0.0"), late), http.StatusConflict, "remote URL", address)
+
+	// A deleted version holds its address no longer, and does not get it back
+	// while another server has it.
+	r.setStatus(t, "com.example.remotes/owner", "1.0.0", "deprecated")
+	r.write(t, "DELETE", fixture.ServerPath("com.example.remotes/owner", "1.1.0"), nil)
+	taken("heir", "1.0.0", address).WantStatus(t, http.StatusConflict)
+	r.write(t, "DELETE", fixture.ServerPath("com.example.remotes/owner", "1.0.0"), nil)
+	taken("heir", "1.0.0", address).WantStatus(t, http.StatusOK)
+	for _, status := range []string{"active", "deprecated"} {
+		body := map[string]string{"status": status}
+		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner", "1.0.0")+"/status", body), http.StatusConflict, "remote URL", address)
+		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner")+"/status", body), http.StatusConflict, "remote URL", address)
+	}
+	for _, v := range r.list(t, fixture.ServerPath("com.example.remotes/owner")+"/versions?include_deleted=true").Servers {
+		if v.Official().Status != "deleted" {
+			t.Errorf("%s is %+v after a refused change", v.ID(), v.Official())
+		}
+	}
+	heir := fixture.NewServerDocument("com.example.remotes/heir", "1.0.0") // moves away
+	r.write(t, "PUT", fixture.ServerPath("com.example.remotes/heir", "1.0.0"), heir)
+	r.setStatus(t, "com.example.remotes/owner", "1.0.0", "active")
+	taken("thief", "1.0.0", address).WantStatus(t, http.StatusConflict)
+}
+
+// TestRemotesShared wants no such conflict where an operator allows it.
+func TestRemotesShared(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "REMOTE_URL_UNIQUE=false")...)
+		r := &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *")}
+		for _, name := range []string{"com.example/a", "com.example/b"} {
+			doc := fixture.NewServerDocument(name, "1.0.0")
+			doc["remotes"] = []any{map[string]any{"type": "sse", "url": "https://mcp.example.com"}}
+			r.write(t, "POST", "/publish", doc)
+		}
+	})
+}

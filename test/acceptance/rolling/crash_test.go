@@ -1,0 +1,140 @@
+package rolling
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestKillKeepsPublications kills the service while it takes publications: each
+// that was answered 200 is there afterwards.
+func TestKillKeepsPublications(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		p := e.NewPerson(t, "ada@example.com", "publish *")
+		p.Login(t, s)
+		p.StepUp(t, e, s)
+		const before, publishers = 40, 4
+		var mu sync.Mutex
+		var answered []string
+		var wg sync.WaitGroup
+		enough := make(chan struct{})
+		for publisher := range publishers {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					name := fmt.Sprintf("com.example/p%d-%d", publisher, n)
+					a, err := apiclient.TryCall("POST", s.API+"/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"), p.Bearer()...)
+					if err != nil {
+						return // killed
+					}
+					if a.Status != http.StatusOK {
+						t.Errorf("publish answered %d: %s", a.Status, a.Body)
+						return
+					}
+					mu.Lock()
+					if answered = append(answered, name); len(answered) == before {
+						close(enough)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		<-enough
+		s.Process.Kill()
+		wg.Wait()
+
+		again := e.Start(t)
+		for _, name := range answered {
+			apiclient.Call(t, "GET", fixture.ServerURL(again, name, "/versions/1.0.0"), nil).WantStatus(t, http.StatusOK)
+		}
+	})
+}
+
+// TestTwoInstances lets two processes share sessions, limits and records.
+func TestTwoInstances(t *testing.T) {
+	e := fixture.NewProduction(t)
+	first := e.Start(t, "REGISTRY_RATE_LIMIT=50")
+	second := e.Start(t, "REGISTRY_RATE_LIMIT=50", "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))
+	ada := e.NewPerson(t, "ada@example.com", "publish *")
+	ada.Login(t, first)
+	ada.StepUp(t, e, second)
+	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	a := apiclient.Call(t, "GET", fixture.ServerURL(first, "com.example/both", "/versions/latest"), nil).WantStatus(t, http.StatusOK)
+	if got := a.Header.Get("X-RateLimit-Remaining"); got != "48" {
+		t.Errorf("the second request of both has %s remaining, want 48", got)
+	}
+	var page fixture.ServerList
+	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "2.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "GET", first.API+"/v0.1/servers?limit=1", nil).WantStatus(t, http.StatusOK).Decode(t, &page)
+	apiclient.Call(t, "GET", second.API+"/v0.1/servers?limit=1&cursor="+page.Metadata.NextCursor, nil).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", second.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", first.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusForbidden)
+	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "3.0.0"), ada.Bearer()...).
+		WantStatus(t, http.StatusUnauthorized)
+}
+
+// TestPluginKilled kills the plugin that delivers codes: the service goes on
+// and delivers the next.
+func TestPluginKilled(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		p := e.NewPerson(t, "ada@example.com")
+		p.Login(t, s)
+		p.StepUp(t, e, s)
+		pids := children(t, s.Process.PID())
+		if len(pids) == 0 {
+			t.Fatal("the service runs no plugin process")
+		}
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
+		// Until the plugin is back a challenge is answered 503 and not counted.
+		for {
+			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
+			if a.Status == http.StatusOK {
+				break
+			}
+			a.WantStatus(t, http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// children returns the processes whose parent is the given one.
+func children(t *testing.T, parent int) []int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, path := range stats {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// pid (name) state ppid …; the name may hold anything but its last ')'.
+		_, rest, _ := bytes.Cut(content[bytes.LastIndexByte(content, ')'):], []byte(" "))
+		fields := strings.Fields(string(rest))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, pid)
+		}
+	}
+	return found
+}

@@ -1,0 +1,10 @@
+// Package rolling tests that several instances serve one environment: restarts in turn, upgrades, crashes.
+package rolling
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

@@ -1,0 +1,155 @@
+package rolling
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/health" // lets the clients watch the servers' health
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+)
+
+// way is how a balancer spreads calls.
+type way string
+
+const (
+	byCall       way = "by-call"       // each call goes to the next instance, as an ingress or Envoy does it
+	byConnection way = "by-connection" // each new connection does, as a Service of Kubernetes does it
+)
+
+// visitor is a client of a listener behind the balancer. It keeps its connections and sends nothing twice.
+type visitor struct {
+	rotation *rotation
+	listener string
+	way      way
+	client   *http.Client
+	turn     atomic.Int64
+}
+
+func newVisitor(t *testing.T, r *rotation, listener string, w way) *visitor {
+	t.Helper()
+	v := &visitor{rotation: r, listener: listener, way: w}
+	transport := &http.Transport{}
+	if w == byConnection {
+		transport.DialContext = v.dial
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	v.client = &http.Client{Transport: once{transport}}
+	apiclient.OtherListeners.Store(limitsListener, nil)
+	return v
+}
+
+// get sends a request that must be answered 200, with JSON.
+func (v *visitor) get(into any, method, path string, body any, header ...string) error {
+	a, err := v.send(method, path, body, header...)
+	if err != nil {
+		return err
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("%s %s is answered %d %s", method, path, a.Status, a.Body)
+	}
+	if err := json.Unmarshal(a.Body, into); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// send sends a request once.
+func (v *visitor) send(method, path string, body any, header ...string) (apiclient.Response, error) {
+	host := v.listener // dial knows it
+	if v.way == byCall {
+		host = v.next()
+	}
+	return apiclient.TryCallWith(v.client, method, "http://"+host+path, body, header...)
+}
+
+// dial connects to the instance whose turn it is.
+func (v *visitor) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	c, err := v.place(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return &kept{c, &v.rotation.cut}, nil
+}
+
+// place is dial for connections that tell in another way that they end.
+func (v *visitor) place(ctx context.Context, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", v.next())
+}
+
+// next returns the address of the instance whose turn it is.
+func (v *visitor) next() string { return v.rotation.next(v.listener, v.turn.Add(1)) }
+
+// kept is a connection that counts if the server ends it without having told so: its client does not read any more when it
+// was told, and else may be sending its next request at that moment.
+type kept struct {
+	net.Conn
+	cut *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (k *kept) Read(p []byte) (int, error) {
+	n, err := k.Conn.Read(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		k.cut.Add(1)
+	}
+	return n, err
+}
+
+// once fails a request that the transport has sent again over another connection when one failed, which it does by itself
+// where it holds that to be safe.
+type once struct{ transport *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	var connections atomic.Int64
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connections.Add(1) }}
+	response, err := o.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err == nil && connections.Load() > 1 {
+		_ = response.Body.Close() // it counts for nothing
+		return nil, errors.New("a connection failed, and the request was sent again over another")
+	}
+	return response, err
+}
+
+// newLimiter returns a client with long-lived channels: one to each instance, whose health it watches, or a single one that
+// the balancer places.
+func newLimiter(t *testing.T, r *rotation, w way) ratelimit.RateLimitServiceClient {
+	t.Helper()
+	servers := manual.NewBuilderWithScheme("rolling")
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry(), grpc.WithResolvers(servers),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: pace, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: drain}),
+	}
+	var known resolver.State
+	for _, m := range r.members {
+		known.Addresses = append(known.Addresses, resolver.Address{Addr: m.addresses[grpcListener]})
+	}
+	if w == byCall {
+		options = append(options, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"ratelimit"}}`))
+	} else {
+		known.Addresses = known.Addresses[:1] // any; the balancer decides
+		placed := &visitor{rotation: r, listener: grpcListener}
+		options = append(options, grpc.WithContextDialer(placed.place))
+	}
+	servers.InitialState(known)
+	conn, err := grpc.NewClient("rolling:///service", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test is over
+	return ratelimit.NewRateLimitServiceClient(conn)
+}

@@ -1,0 +1,219 @@
+package rolling
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// readName is a server that is there all the time, the first of the list.
+const readName = "a.example/first"
+
+// reading reads the registry.
+type reading struct{ visitor *visitor }
+
+func (r reading) step() error {
+	var latest fixture.ServerRecord
+	if err := r.visitor.get(&latest, "GET", "/v0.1"+fixture.ServerPath(readName, "latest"), nil); err != nil {
+		return err
+	}
+	if latest.ID() != readName+"@1.0.0" {
+		return fmt.Errorf("latest is %s", latest.ID())
+	}
+	for _, query := range []string{"limit=1", "search=" + readName} {
+		var found fixture.ServerPage
+		if err := r.visitor.get(&found, "GET", "/v0.1/servers?"+query, nil); err != nil {
+			return err
+		}
+		if len(found.Servers) != 1 || found.Servers[0].ID() != latest.ID() {
+			return fmt.Errorf("%s finds %v", query, found.Names())
+		}
+	}
+	return nil
+}
+
+// methodsListing reads the methods listing.
+type methodsListing struct{ visitor *visitor }
+
+func (m methodsListing) step() error {
+	var listing struct{ Data []struct{} }
+	if err := m.visitor.get(&listing, "GET", "/v2/api/methods.json", nil); err != nil {
+		return err
+	}
+	if len(listing.Data) != 35 {
+		return fmt.Errorf("%d methods are listed", len(listing.Data))
+	}
+	return nil
+}
+
+// signIn signs a person in and refreshes the tokens. Each token is shown to the next instance.
+type signIn struct {
+	visitor *visitor
+	person  *fixture.Person
+	times   int
+}
+
+func (s *signIn) step() error {
+	s.times++
+	login := map[string]any{"email": s.person.Email, "password": fixture.Password, "deviceInfo": s.person.Device}
+	if err := s.tokens("/auth/login", login); err != nil {
+		return err
+	}
+	return s.tokens("/auth/refresh", map[string]string{"refreshToken": s.person.RefreshToken})
+}
+
+// tokens gets tokens and shows the one for access.
+func (s *signIn) tokens(path string, body any) error {
+	var got struct{ AccessToken, RefreshToken string }
+	if err := s.visitor.get(&got, "POST", path, body); err != nil {
+		return err
+	}
+	s.person.AccessToken, s.person.RefreshToken = got.AccessToken, got.RefreshToken
+	var session struct{ ID string }
+	return s.visitor.get(&session, "GET", "/auth/session", nil, s.person.Bearer()...)
+}
+
+// check wants the last session alive, and every sign-in in the audit log.
+func (s *signIn) check(t *testing.T, on *fixture.Service) {
+	t.Helper()
+	apiclient.Call(t, "GET", on.API+"/auth/session", nil, s.person.Bearer()...).WantStatus(t, http.StatusOK)
+	if told := s.person.ReadAuditLog(t, on, "eventType=LOGIN_ATTEMPT&limit=1").Total; told != s.times {
+		t.Errorf("the audit log tells of %d sign-ins of %s, there were %d", told, s.person.Email, s.times)
+	}
+}
+
+// publications publishes one version of a server after the other. Each is read from the next instance.
+type publications struct {
+	visitor  *visitor
+	writer   *fixture.Person
+	name     string
+	versions []string // accepted
+}
+
+func (p *publications) step() error {
+	version := fmt.Sprintf("1.%d.0", len(p.versions))
+	var written, read fixture.ServerRecord
+	if err := p.visitor.get(&written, "POST", "/v0.1/publish", fixture.NewServerDocument(p.name, version), p.writer.Bearer()...); err != nil {
+		return err
+	}
+	p.versions = append(p.versions, version)
+	if err := p.visitor.get(&read, "GET", "/v0.1"+fixture.ServerPath(p.name, "latest"), nil); err != nil {
+		return err
+	}
+	if want := p.name + "@" + version; written.ID() != want || read.ID() != want {
+		return fmt.Errorf("%s was published, %s is latest, want %s", written.ID(), read.ID(), want)
+	}
+	return nil
+}
+
+// check wants the accepted versions to be there, and no others.
+func (p *publications) check(t *testing.T, on *fixture.Service) {
+	t.Helper()
+	found, err := fixture.ParseServerPage(apiclient.Call(t, "GET", on.API+"/v0.1"+fixture.ServerPath(p.name)+"/versions", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range found.Servers {
+		got[fmt.Sprint(r.Server["version"])] = true
+	}
+	want := slices.Sorted(slices.Values(p.versions))
+	if len(found.Servers) != len(want) || !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
+		t.Errorf("%d versions of %s are there, %d were accepted", len(found.Servers), p.name, len(want))
+	}
+}
+
+const (
+	manyLimit = 1_000_000_000
+	fewLimit  = 500
+)
+
+// rollingRules has limits of a year, the end of which no test meets.
+var rollingRules = fmt.Sprintf(`domain: rolling
+descriptors:
+  - {key: many, rate_limit: {unit: year, requests_per_unit: %d}}
+  - {key: few, rate_limit: {unit: year, requests_per_unit: %d}}
+`, manyLimit, fewLimit)
+
+// bothLimits asks under both limits.
+func bothLimits() *ratelimit.RateLimitRequest {
+	both := fixture.NewRateLimitRequest("rolling", "many", "")
+	both.Descriptors = append(both.Descriptors, fixture.NewRateLimitRequest("rolling", "few", "").Descriptors...)
+	return both
+}
+
+// limits is what calls under two limits came to, of which the second is soon reached.
+type limits struct {
+	mu        sync.Mutex
+	many, few int // calls within the limits
+}
+
+// note takes what an answer says of both.
+func (l *limits) note(many, few string) error {
+	if many != "OK" || few != "OK" && few != "OVER_LIMIT" {
+		return fmt.Errorf("the answer is %q and %q", many, few)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.many++
+	if few == "OK" {
+		l.few++
+	}
+	return nil
+}
+
+// check wants every call counted once, and the limit kept.
+func (l *limits) check(t *testing.T, on *fixture.Service) {
+	t.Helper()
+	if l.few != min(fewLimit, l.many) {
+		t.Errorf("%d of %d calls were let through a limit of %d", l.few, l.many, fewLimit)
+	}
+	look := fixture.NewRateLimitRequest("rolling", "many", "")
+	look.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	got := fixture.WantOverallCode(t, on.NewRateLimitClient(t), look, ratelimit.RateLimitResponse_OK)
+	if counted := manyLimit - int(got.Statuses[0].LimitRemaining); counted != l.many {
+		t.Errorf("%d calls were counted, %d were answered", counted, l.many)
+	}
+}
+
+// limitByJSON asks over HTTP.
+type limitByJSON struct {
+	visitor *visitor
+	limits  *limits
+}
+
+func (l limitByJSON) step() error {
+	a, err := l.visitor.send("POST", "/json", bothLimits())
+	if err != nil {
+		return err
+	}
+	var got struct{ Statuses []struct{ Code string } }
+	if err := json.Unmarshal(a.Body, &got); err != nil || len(got.Statuses) != 2 {
+		return fmt.Errorf("/json is answered %d %s", a.Status, a.Body)
+	}
+	return l.limits.note(got.Statuses[0].Code, got.Statuses[1].Code)
+}
+
+// limitByGRPC asks over gRPC.
+type limitByGRPC struct {
+	client ratelimit.RateLimitServiceClient
+	limits *limits
+}
+
+func (l limitByGRPC) step() error {
+	got, err := l.client.ShouldRateLimit(context.Background(), bothLimits())
+	if err != nil {
+		return fmt.Errorf("ShouldRateLimit: %w", err)
+	}
+	return l.limits.note(got.GetStatuses()[0].GetCode().String(), got.GetStatuses()[1].GetCode().String())
+}

@@ -1,0 +1,117 @@
+package instance
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Build builds packages of the module whose root is given into dir, with the layout that `make build` gives bin: plugins are
+// in a folder of their own. Processes that build the same module share a folder of temporary files, where the go command finds
+// the programs that are still up to date; dir gets hard links to them.
+func Build(root, dir string, race bool, packages ...string) error {
+	store, err := sharedFolder(root, race)
+	if err != nil {
+		return err
+	}
+	unlock, err := LockFile(filepath.Join(store, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	byFolder := map[string][]string{}
+	for _, pkg := range packages {
+		folder := ""
+		if filepath.Dir(pkg) == "plugins" {
+			folder = "plugins"
+		}
+		byFolder[folder] = append(byFolder[folder], "./"+pkg)
+	}
+	for folder, list := range byFolder {
+		target := filepath.Join(store, folder)
+		if err := os.MkdirAll(target, 0o700); err != nil {
+			return fmt.Errorf("folder of the programs: %w", err)
+		}
+		if err := runBuild(root, race, append([]string{"-o", target + "/"}, list...)...); err != nil {
+			return err
+		}
+	}
+	for _, pkg := range packages {
+		if err := linkProgram(store, dir, pkg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharedFolder returns the folder that holds the built programs of a module, which is private to the user.
+func sharedFolder(root string, race bool) (string, error) {
+	path, err := filepath.Abs(root)
+	if err != nil {
+		return "", fmt.Errorf("root of the module: %w", err)
+	}
+	sum := sha256.Sum256([]byte(path))
+	folder := filepath.Join(os.TempDir(), fmt.Sprintf("tollgate-programs-%d-%x", os.Getuid(), sum[:8]))
+	if race {
+		folder += "-race"
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("folder of the programs: %w", err)
+	}
+	return folder, nil
+}
+
+// linkProgram makes the program of a package, and its folder, appear in dir. A later build replaces the file in the store and
+// does not change what dir has.
+func linkProgram(store, dir, pkg string) error {
+	name := filepath.Base(pkg)
+	if filepath.Dir(pkg) == "plugins" {
+		name = pkg
+	}
+	target := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return fmt.Errorf("folder of the programs: %w", err)
+	}
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace a program: %w", err)
+	}
+	if err := os.Link(filepath.Join(store, name), target); err != nil {
+		return fmt.Errorf("link a program: %w", err)
+	}
+	return nil
+}
+
+// LockFile waits until this process alone holds the lock on a file, which it creates where it is missing. The lock ends with
+// unlock, or with the process.
+func LockFile(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		_ = file.Close() // the first error counts
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = file.Close() }, nil // closing ends the lock
+}
+
+// ParentID identifies the parent process, which is the go command for the tests of one run. It has the time of the parent's
+// start in it where the system shows that, because systems reuse process ids.
+func ParentID() string {
+	id := strconv.Itoa(os.Getppid())
+	text, err := os.ReadFile("/proc/" + id + "/stat")
+	if err != nil {
+		return id
+	}
+	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time is the 20th field after it.
+	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > 19 {
+		return id + "-" + fields[19]
+	}
+	return id
+}
