@@ -8,8 +8,8 @@ import (
 
 // Clock returns the time.
 type Clock interface {
-	// Now returns the present time. It never goes back within a process by
-	// more than the operating system's clock does.
+	// Now returns the current time. Within a process it goes back only if the operating system's
+	// clock does.
 	Now() time.Time
 }
 

@@ -1,5 +1,6 @@
-// Package courier is the port through which one-time codes and security notices leave Tollgate for a person's mailbox or
-// telephone. It says what a message is and what a delivery promises; it neither makes codes nor knows how a channel works.
+// Package courier is the port that sends one-time codes and security notices to a person's mailbox or
+// telephone. It defines messages and what a delivery promises. It does not create codes and does not
+// know how a channel works.
 //
 // Answers to the port are checked by [github.com/tollgate-dev/tollgate/ports/courier/couriertest].
 package courier
@@ -14,17 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Codes of the faults that a courier answers with.
+// Codes of the faults that a courier returns.
 const (
 	// CodeInvalidMessage marks a message that breaks a rule of [Message.Validate].
 	CodeInvalidMessage fault.Code = "invalid_message"
 	// CodeUnsupportedChannel marks a channel that this courier does not serve.
 	CodeUnsupportedChannel fault.Code = "unsupported_channel"
-	// CodeDeliveryFailed marks a message that was not handed over.
+	// CodeDeliveryFailed marks a message that was not delivered.
 	CodeDeliveryFailed fault.Code = "delivery_failed"
 )
 
-// Bounds of a message's parts, in characters.
+// Maximum lengths of the parts of a message, in characters.
 const (
 	MaxRecipient = 320 // the longest e-mail address: 64 + "@" + 255 (RFC 5321, section 4.5.3.1)
 	MaxCode      = 32
@@ -32,7 +33,7 @@ const (
 	MaxText      = 4000
 )
 
-// Channel is the way a message takes to its recipient.
+// Channel is the way in which a message reaches its recipient.
 type Channel string
 
 // The channels of step-up (contract A-41).
@@ -44,18 +45,19 @@ const (
 // Known reports whether c is one of the channels above.
 func (c Channel) Known() bool { return c == Email || c == SMS }
 
-// Kind tells what a message carries.
+// Kind is the kind of a message.
 type Kind uint8
 
 const (
-	// OTP is a one-time code; it is the zero value. Code is required, Subject and Text are empty: the courier words it.
+	// OTP is a one-time code, and the zero value. Code is required, Subject and Text are empty: the
+	// courier writes the text.
 	OTP Kind = iota
 	// Notice reports an event of the account, such as a new device (contract A-51). Text is
 	// required, Code is empty.
 	Notice
 )
 
-// String answers "otp" or "notice".
+// String returns "otp" or "notice".
 func (k Kind) String() string {
 	if k == Notice {
 		return "notice"
@@ -63,43 +65,44 @@ func (k Kind) String() string {
 	return "otp"
 }
 
-// Message is what a courier hands over. Printing it with fmt shows neither recipient nor code nor text, so that a careless
-// log line gives nothing away.
+// Message is what a courier delivers. Printing it with fmt shows neither recipient nor code nor text,
+// so that no log line reveals them by accident.
 type Message struct {
 	Kind    Kind
 	Channel Channel
-	// Recipient is an e-mail address or a telephone number, as the channel has it: 1 to 320 characters.
+	// Recipient is an e-mail address or a telephone number, depending on the channel: 1 to 320
+	// characters.
 	Recipient string
-	// Code is the one-time code in clear: 1 to 32 letters or digits. Only for OTP.
+	// Code is the one-time code in plain text: 1 to 32 letters or digits. Only for OTP.
 	Code string
-	// ExpiresAt is when the code stops to be good. Required for OTP, zero for a notice.
+	// ExpiresAt is when the code expires. Required for OTP, zero for a notice.
 	ExpiresAt time.Time
-	// Subject heads a notice where the channel has a place for it; at most 200 characters, one line.
+	// Subject is the subject of a notice, for channels that have one: at most 200 characters, one line.
 	Subject string
 	// Text is the body of a notice: 1 to 4000 characters.
 	Text string
 }
 
-// Courier hands messages over to a channel.
+// Courier delivers messages to a channel.
 type Courier interface {
-	// Deliver hands m over, and returns once the channel has taken it; whether a person read it is not known. It may be called
-	// from many goroutines at once and keeps no order among them. It never tries twice: a message is handed over at most once
-	// per call, and after an error it may have been.
+	// Deliver sends m and returns when the channel has accepted it; whether a person reads it is not
+	// known. It is safe for concurrent use and keeps no order. It does not retry: a call delivers a
+	// message at most once, and may have delivered it when it returns an error.
 	//
 	// Errors are faults:
-	//   - Invalid when m breaks a rule of [Message.Validate]; nothing was sent;
-	//   - Unsupported when the courier does not serve m.Channel; nothing was sent;
-	//   - Unavailable when it could not be delivered, for whatever reason, the end of ctx included; then the error also
-	//     matches ctx.Err() by errors.Is.
+	//   - Invalid if m breaks a rule of [Message.Validate]; nothing was sent;
+	//   - Unsupported if the courier does not serve m.Channel; nothing was sent;
+	//   - Unavailable if the message could not be delivered for any other reason, also if ctx ended;
+	//     then errors.Is(err, ctx.Err()) is true.
 	//
-	// No error's text holds the code.
+	// The text of an error must not contain the code.
 	Deliver(ctx context.Context, m Message) error
 }
 
-// Validate checks m against the rules of its fields. The error is a fault of kind Invalid with code invalid_message. A channel
-// that is not [Channel.Known] is not its business: the courier answers Unsupported for it.
+// Validate returns fault.Invalid with code invalid_message if a field breaks its rule. It accepts any
+// channel; a courier returns Unsupported for one that is not [Channel.Known].
 func (m Message) Validate() error {
-	if err := line("recipient", m.Recipient, 1, MaxRecipient); err != nil {
+	if err := checkLine("recipient", m.Recipient, 1, MaxRecipient); err != nil {
 		return err
 	}
 	switch m.Kind {
@@ -108,74 +111,75 @@ func (m Message) Validate() error {
 	case Notice:
 		return m.validateNotice()
 	}
-	return invalid("message kind %d is unknown", m.Kind)
+	return invalidMessage("message kind %d is unknown", m.Kind)
 }
 
-// String names kind and channel only.
+// String returns the kind and the channel only.
 func (m Message) String() string { return fmt.Sprintf("%s by %s", m.Kind, m.Channel) }
 
-// GoString is String: %#v keeps the secret too.
+// GoString returns String, so that %#v does not print the secrets either.
 func (m Message) GoString() string { return m.String() }
 
 func (m Message) validateOTP() error {
 	if n := len(m.Code); n < 1 || n > MaxCode {
-		return invalid("code has %d characters, 1 to %d are allowed", n, MaxCode)
+		return invalidMessage("code has %d characters, 1 to %d are allowed", n, MaxCode)
 	}
 	for i := range len(m.Code) {
-		if c := m.Code[i]; !alphanumeric(c) {
-			return invalid("code has a character that is neither letter nor digit")
+		if c := m.Code[i]; !isAlphanumeric(c) {
+			return invalidMessage("code has a character that is neither letter nor digit")
 		}
 	}
 	if m.ExpiresAt.IsZero() {
-		return invalid("a code needs a time at which it expires")
+		return invalidMessage("a code must have an expiry time")
 	}
 	if m.Subject != "" || m.Text != "" {
-		return invalid("a code has neither subject nor text")
+		return invalidMessage("a code must not have a subject or text")
 	}
 	return nil
 }
 
 func (m Message) validateNotice() error {
 	if m.Code != "" || !m.ExpiresAt.IsZero() {
-		return invalid("a notice has neither code nor expiry")
+		return invalidMessage("a notice must not have a code or expiry time")
 	}
-	if err := line("subject", m.Subject, 0, MaxSubject); err != nil {
+	if err := checkLine("subject", m.Subject, 0, MaxSubject); err != nil {
 		return err
 	}
 	if n := utf8.RuneCountInString(m.Text); n < 1 || n > MaxText {
-		return invalid("text has %d characters, 1 to %d are allowed", n, MaxText)
+		return invalidMessage("text has %d characters, 1 to %d are allowed", n, MaxText)
 	}
 	if !utf8.ValidString(m.Text) {
-		return invalid("text is not valid UTF-8")
+		return invalidMessage("text is not valid UTF-8")
 	}
 	for _, r := range m.Text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return invalid("text has a control character")
+			return invalidMessage("text has a control character")
 		}
 	}
 	return nil
 }
 
-// line checks a field that goes into a header or a single line, where a line break would start another header.
-func line(field, s string, least, most int) error {
+// checkLine checks a field that is used in a header or a single line, where a line break would start
+// another header.
+func checkLine(field, s string, least, most int) error {
 	if n := utf8.RuneCountInString(s); n < least || n > most {
-		return invalid("%s has %d characters, %d to %d are allowed", field, n, least, most)
+		return invalidMessage("%s has %d characters, %d to %d are allowed", field, n, least, most)
 	}
 	if !utf8.ValidString(s) {
-		return invalid("%s is not valid UTF-8", field)
+		return invalidMessage("%s is not valid UTF-8", field)
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) {
-			return invalid("%s has a control character", field)
+			return invalidMessage("%s has a control character", field)
 		}
 	}
 	return nil
 }
 
-func alphanumeric(c byte) bool {
+func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-func invalid(format string, args ...any) error {
+func invalidMessage(format string, args ...any) error {
 	return fault.Newf(fault.Invalid, CodeInvalidMessage, format, args...)
 }

@@ -26,7 +26,7 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		message courier.Message
-		want    string // part of the sentence; empty for valid
+		want    string // part of the message; empty if the message is valid
 	}{
 		"code":                     {otp(func(*courier.Message) {}), ""},
 		"longest code":             {otp(func(m *courier.Message) { m.Code = strings.Repeat("z", courier.MaxCode) }), ""},
@@ -38,9 +38,9 @@ func TestValidate(t *testing.T) {
 		"no code":                  {otp(func(m *courier.Message) { m.Code = "" }), "code has 0"},
 		"code too long":            {otp(func(m *courier.Message) { m.Code = strings.Repeat("1", 33) }), "code has 33"},
 		"code with a space":        {otp(func(m *courier.Message) { m.Code = "042 917" }), "neither letter nor digit"},
-		"code without expiry":      {otp(func(m *courier.Message) { m.ExpiresAt = time.Time{} }), "expires"},
-		"code with text":           {otp(func(m *courier.Message) { m.Text = "x" }), "neither subject nor text"},
-		"code with subject":        {otp(func(m *courier.Message) { m.Subject = "x" }), "neither subject nor text"},
+		"code without expiry":      {otp(func(m *courier.Message) { m.ExpiresAt = time.Time{} }), "expiry time"},
+		"code with text":           {otp(func(m *courier.Message) { m.Text = "x" }), "must not have a subject or text"},
+		"code with subject":        {otp(func(m *courier.Message) { m.Subject = "x" }), "must not have a subject or text"},
 		"kind unknown":             {otp(func(m *courier.Message) { m.Kind = 9 }), "kind 9"},
 		"notice":                   {notice(func(*courier.Message) {}), ""},
 		"notice without subject":   {notice(func(m *courier.Message) { m.Subject = "" }), ""},
@@ -49,8 +49,8 @@ func TestValidate(t *testing.T) {
 		"notice without text":      {notice(func(m *courier.Message) { m.Text = "" }), "text has 0"},
 		"notice with NUL":          {notice(func(m *courier.Message) { m.Text = "a\x00b" }), "text has a control"},
 		"notice not UTF-8":         {notice(func(m *courier.Message) { m.Text = "a\xffb" }), "text is not valid UTF-8"},
-		"notice with code":         {notice(func(m *courier.Message) { m.Code = "1" }), "neither code nor expiry"},
-		"notice with expiry":       {notice(func(m *courier.Message) { m.ExpiresAt = time.Unix(1, 0) }), "neither code nor expiry"},
+		"notice with code":         {notice(func(m *courier.Message) { m.Code = "1" }), "must not have a code or expiry time"},
+		"notice with expiry":       {notice(func(m *courier.Message) { m.ExpiresAt = time.Unix(1, 0) }), "must not have a code or expiry time"},
 		"subject with line break":  {notice(func(m *courier.Message) { m.Subject = "a\nb" }), "subject has a control"},
 		"subject too long":         {notice(func(m *courier.Message) { m.Subject = strings.Repeat("x", 201) }), "subject has 201"},
 		"unknown channel is valid": {otp(func(m *courier.Message) { m.Channel = "pigeon" }), ""},
@@ -61,12 +61,12 @@ func TestValidate(t *testing.T) {
 			err := c.message.Validate()
 			if c.want == "" {
 				if err != nil {
-					t.Fatalf("Validate() = %v, want none", err)
+					t.Fatalf("Validate() = %v, want nil", err)
 				}
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("Validate() = %v, want a sentence with %q", err, c.want)
+				t.Fatalf("Validate() = %v, want a message with %q", err, c.want)
 			}
 			if kind := fault.KindOf(err); kind != fault.Invalid {
 				t.Errorf("kind = %v, want Invalid", kind)

@@ -1,6 +1,6 @@
-// Package recordsource is the port to records that come from outside to be
-// imported: files, folders and other registries. It says what a record brings
-// along; it knows neither how they are written nor which may come in.
+// Package recordsource is the port to the records of an import: from files, folders and other
+// registries. It defines what a record contains, not its file format and not which records are
+// accepted.
 package recordsource
 
 import (
@@ -10,26 +10,22 @@ import (
 
 // Entry is one record of a source, not checked against any rule.
 type Entry struct {
-	// Origin tells people where the record stands, such as
-	// "export.json, record 12". It holds no secret.
+	// Origin says where the record is, such as "export.json, record 12", for messages to people. It
+	// contains no secret.
 	Origin string
-	// Document is the server document as it was written. It is at most 1 MiB,
-	// and the receiver's to keep.
+	// Document is the unchanged server document, at most 1 MiB. The receiver may keep it.
 	Document []byte
-	// Recorded is what the other registry knew of it; the zero value when the
-	// document stood alone.
+	// Recorded is what the other registry recorded of the version; the zero value if the source has
+	// only the document.
 	Recorded Recorded
-	// Unreadable tells, when set, why there is no document: the record is no
-	// JSON, too large, or records something that cannot be. The next record
-	// may be good.
+	// Unreadable, if set, is the reason why there is no document: the record is not JSON, is too
+	// large, or has an impossible value. The next record may be valid.
 	Unreadable error
-	// Broken tells, when set, why a part of the source ends here though it
-	// should not: nothing more can be read from that file.
+	// Broken, if set, is the reason why a file ends here unexpectedly: the rest of it cannot be read.
 	Broken error
 }
 
-// Recorded is what another registry recorded of a version. Each field is empty
-// where it recorded none.
+// Recorded is what another registry recorded of a version. All fields are optional.
 type Recorded struct {
 	Status          string
 	StatusMessage   string
@@ -38,10 +34,9 @@ type Recorded struct {
 	UpdatedAt       time.Time
 }
 
-// Source gives the records one after the other. It is used by one goroutine.
+// Source returns the records one after the other. It is not safe for concurrent use.
 type Source interface {
-	// Next returns the next record, or io.EOF behind the last. Any other error
-	// means that the source is not to be had any more; the context's when that
-	// ended.
+	// Next returns the next record, or io.EOF after the last. After any other error the source cannot
+	// be used any more; it is the context's error if the context ended.
 	Next(ctx context.Context) (Entry, error)
 }

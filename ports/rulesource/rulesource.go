@@ -1,6 +1,5 @@
-// Package rulesource is the port to where the rules of the rate limit service
-// come from: a directory of files, or a management server. It delivers
-// configuration as written; whether it holds together the core decides.
+// Package rulesource is the port to the source of rate limit rules: a directory of files, or a
+// management server. It delivers the configuration as it is written; the core validates it.
 package rulesource
 
 import (
@@ -11,19 +10,16 @@ import (
 
 // Source delivers configuration.
 type Source interface {
-	// Load returns the whole present configuration. What is wrong with the form
-	// of a part of it stands in that part's Faults, also a part that cannot be
-	// read; so all faults can be told at once.
+	// Load returns the whole current configuration. A part that cannot be read or parsed has its
+	// errors in Faults, so that the caller can report all of them together.
 	//
-	// Errors: fault.NotFound while there is no configuration at all, which is
-	// not the same as an empty one. Safe for concurrent use.
+	// It returns fault.NotFound while there is no configuration; an empty configuration is not an
+	// error. It is safe for concurrent use.
 	Load(ctx context.Context) ([]ruleset.Source, error)
-	// Watch calls apply with the whole configuration, first with the present
-	// one if there is one, then after each change, never twice at once. When
-	// apply returns an error the configuration was refused and the one before
-	// stays in force; watching goes on.
+	// Watch calls apply with the whole configuration: first with the current one, if there is one,
+	// then after each change. Calls do not overlap. If apply returns an error, the configuration is
+	// refused, the previous one stays in force, and watching continues.
 	//
-	// Watch returns when ctx is done, with nil, or when it cannot watch any
-	// more, with the reason.
+	// Watch returns nil when ctx is done, or an error when it can no longer watch.
 	Watch(ctx context.Context, apply func([]ruleset.Source) error) error
 }

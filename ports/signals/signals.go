@@ -1,5 +1,5 @@
-// Package signals is the port to what is known of an address: where it is and what reputation it has. What follows from it is
-// scored in core/auth/risk.
+// Package signals is the port to what is known about an address: its location and its reputation.
+// Package core/auth/risk scores them.
 package signals
 
 import (
@@ -9,21 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// Geography tells where addresses are. It is safe for concurrent use and answers from memory.
+// Geography locates addresses. It is safe for concurrent use, and answers from memory.
 type Geography interface {
-	// Locate returns where an address is: risk.NotConfigured where there is no data at all, risk.Unanswered where the data does
-	// not know the address or cannot be read.
+	// Locate returns the location of an address. Its state is risk.NotConfigured if there is no data
+	// source, and risk.Unanswered if the source does not have the address or cannot be read.
 	Locate(ctx context.Context, address netip.Addr) risk.Location
 }
 
-// Reputation tells how addresses are spoken of. It is safe for concurrent use and answers from memory.
+// Reputation rates addresses by lists. It is safe for concurrent use, and answers from memory.
 type Reputation interface {
-	// Rate returns the worst class that an address has in any list, risk.Clean when it is in none; risk.NotConfigured where there
-	// are no lists, risk.Unanswered where they cannot be read.
+	// Rate returns the worst class that an address has in any list, or risk.Clean if no list contains
+	// it. Its state is risk.NotConfigured if there are no lists, and risk.Unanswered if they cannot be
+	// read.
 	Rate(ctx context.Context, address netip.Addr) risk.Reputation
 }
 
-// None answers both ports where nothing is configured.
+// None implements both ports without any data.
 type None struct{}
 
 // Locate returns a location that is not configured.

@@ -1,5 +1,5 @@
-// Package throttle is the port through which the API asks whether a caller may
-// try again. The rate limit hexagon answers it.
+// Package throttle is the port to the API's own limits: it decides whether a caller may try again.
+// The rate limit hexagon implements it.
 package throttle
 
 import (
@@ -26,7 +26,7 @@ type Verdict struct {
 	Local     bool // counted in this process only, while the counter store is away
 	Limit     uint64
 	Remaining uint64
-	ResetAt   time.Time // when the present window ends
+	ResetAt   time.Time // when the current window ends
 }
 
 // RetryAfter returns how long until the window ends, at least one second.
@@ -34,15 +34,13 @@ func (v Verdict) RetryAfter(now time.Time) time.Duration {
 	return max(v.ResetAt.Sub(now), time.Second)
 }
 
-// Throttle counts tries in the counter store, on every instance together. While the store is away, a
-// throttle may count in its own process instead, and marks its verdicts as local.
+// Throttle counts tries in the counter store, for all instances together. While the store is not
+// available, it may count in its own process instead, and then sets Local in its verdicts.
 type Throttle interface {
-	// Try counts one try of a key in a scope and reports whether it is within
-	// the limit. fault.Unavailable when the counter store is away: then the
-	// verdict allows nothing and still tells the limit, with none of it used,
-	// and the end of its window.
+	// Try counts one try of a key in a scope and returns whether it is within the limit. It returns
+	// fault.Unavailable when the counter store is not available; the verdict then allows nothing,
+	// but still has the limit, with no use counted, and the end of its window.
 	Try(ctx context.Context, scope Scope, key string) (Verdict, error)
-	// GiveBack takes back one try that turned out not to count, in the window
-	// of the verdict it got.
+	// GiveBack subtracts one try that must not count, in the window of its verdict.
 	GiveBack(ctx context.Context, scope Scope, key string, v Verdict) error
 }

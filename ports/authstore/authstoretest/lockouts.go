@@ -58,7 +58,7 @@ func lockoutSample() auth.Lockout {
 	}
 }
 
-// failures are so many at one time; nil are none.
+// failures returns n failures at one time, or nil if n is 0.
 func failures(n int) []time.Time { return slices.Repeat([]time.Time{recordtest.Epoch()}, n) }
 
 func lockoutKeepsEveryField(t *testing.T, s Stores) {

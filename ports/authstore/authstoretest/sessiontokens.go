@@ -153,8 +153,7 @@ func deletesExpiredSessions(t *testing.T, s Stores) {
 	}
 }
 
-// keepsDevices wants a device that nobody would miss to stay as long as it has
-// a session.
+// keepsDevices checks that an unused device is kept as long as it has a session.
 func keepsDevices(t *testing.T, s Stores) {
 	session := Session(0, 1)
 	create(t, s, session)

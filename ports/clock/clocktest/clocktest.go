@@ -1,5 +1,5 @@
-// Package clocktest has a clock for tests. It is no suite: what a clock tells is
-// not to be checked.
+// Package clocktest has a clock for tests. It has no contract tests, because a clock makes no
+// promise that they could check.
 package clocktest
 
 import (
@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Manual is a clock that stands still until it is moved. It is safe for
-// concurrent use.
+// Manual is a clock that stops until Advance moves it. It is safe for concurrent use.
 type Manual struct {
 	mu  sync.Mutex
 	now time.Time

@@ -1,5 +1,5 @@
-// Package countertest is the contract suite of the counter port. Every adapter that counts runs it; it tests what they
-// share, not how one of them reaches its store.
+// Package countertest has the contract tests of ports/counter. Every adapter of the port runs them. They
+// test what the port promises, not how an adapter reaches its store.
 package countertest
 
 import (
@@ -16,15 +16,16 @@ import (
 // Subject is a store under test.
 type Subject struct {
 	Store counter.Store
-	// Key returns a key that no other run of the suite has used; the suite's names are short and printable.
+	// Key returns a key that no other run of the suite has used. The names are short and printable.
 	Key func(name string) string
-	// Advance moves the store's clock. It is nil where a store keeps its own time.
+	// Advance moves the store's clock. It is nil if the store has its own clock.
 	Advance func(d time.Duration)
-	// TTL returns how long a counter lives on, and false when there is no such counter. It is nil where that cannot be
-	// seen.
+	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It is
+	// nil if the store does not show it.
 	TTL func(t *testing.T, key string) (time.Duration, bool)
-	// Loose is set for a store that cannot be atomic over several keys, such as a cluster. Beside a counter that a parallel
-	// call fills, it may then count hits too many; it never admits one too many.
+	// Loose is set for a store that cannot be atomic over several keys, such as a cluster. If a
+	// concurrent call reaches the limit of one counter, the store may then count too many hits on the
+	// others; it never admits too many.
 	Loose bool
 }
 

@@ -1,5 +1,5 @@
-// Package couriertest is the contract suite of the courier port: every adapter, and through the SDK every plugin, runs it. It
-// tests what all couriers share, not how a channel words a message.
+// Package couriertest has the contract tests of ports/courier. Every adapter runs them, and through the
+// SDK every plugin. They test what all couriers promise, not the wording of a channel.
 package couriertest
 
 import (
@@ -15,25 +15,25 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// parallel is how many messages the suite has in flight at once.
+// parallel is the number of concurrent messages.
 const parallel = 16
 
 // Subject is a courier under test.
 type Subject struct {
 	Courier courier.Courier
-	// Channels are those that the courier serves; at least one.
+	// Channels are the channels that the courier serves; at least one.
 	Channels []courier.Channel
-	// Delivered lists what was handed over since the courier was opened, in any order. A courier whose deliveries cannot be
-	// observed leaves it nil, and the suite then tests answers only.
+	// Delivered returns what was delivered since the courier was opened, in any order. It is nil if
+	// deliveries cannot be observed; the suite then tests only the results of calls.
 	Delivered func() []Delivery
 }
 
-// Delivery is what an observer at the far end sees of a message.
+// Delivery is a message as it arrives at its recipient.
 type Delivery struct {
 	Channel   courier.Channel
 	Recipient string
 	Code      string // empty for a notice
-	Text      string // of a notice: what the recipient reads; the courier may have put words around the message's
+	Text      string // of a notice: what the recipient reads; the courier may add text around that of the message
 }
 
 // Run runs the suite. open returns a fresh courier with nothing delivered yet, and registers its own cleanup.
@@ -43,7 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("delivers a notice", func(t *testing.T) { deliversNotice(t, open(t)) })
 	t.Run("refuses an invalid message", func(t *testing.T) { refusesInvalid(t, open(t)) })
 	t.Run("refuses a channel it does not serve", func(t *testing.T) { refusesChannel(t, open(t)) })
-	t.Run("heeds a cancelled context", func(t *testing.T) { heedsCancel(t, open(t)) })
+	t.Run("obeys a cancelled context", func(t *testing.T) { obeysCancel(t, open(t)) })
 	t.Run("delivers in parallel", func(t *testing.T) { deliversInParallel(t, open(t)) })
 }
 
@@ -91,7 +91,8 @@ func deliversNotice(t *testing.T, s Subject) {
 	}
 }
 
-// wantText checks that a notice arrived with all its lines, however they end and whatever stands around them.
+// wantText checks that a notice arrived with all its lines, with any line ends and any text around
+// them.
 func wantText(t *testing.T, s Subject, channel courier.Channel, text string) {
 	t.Helper()
 	if s.Delivered == nil {
@@ -148,7 +149,7 @@ func refusesChannel(t *testing.T, s Subject) {
 	wantDelivered(t, s, 0)
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func obeysCancel(t *testing.T, s Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := Code(s.Channels[0], "975310")

@@ -1,5 +1,5 @@
-// Package ownershiptest is the contract suite of the ownership port: every adapter, and through the SDK every plugin, runs it.
-// It tests what all checkers share, not how a package registry is read.
+// Package ownershiptest has the contract tests of ports/ownership. Every adapter runs them, and through
+// the SDK every plugin. They test what all checkers promise, not how they read a package registry.
 package ownershiptest
 
 import (
@@ -15,32 +15,33 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// parallel is how many checks the suite has in flight at once.
+// parallel is the number of concurrent checks.
 const parallel = 8
 
-// Subject is a checker under test, before a package registry whose packages are known.
+// Subject is a checker under test, with a package registry whose packages are known.
 type Subject struct {
 	Checker ownership.Checker
-	// Owned is borne out by the registry.
+	// Owned is a claim that the registry confirms.
 	Owned ownership.Claim
-	// Refused are claims that the registry does not bear out, by the reason: no such package, no such version, not claimed.
+	// Refused are claims that the registry does not confirm, by reason: unknown package, unknown
+	// version, package without the server's name.
 	Refused map[string]ownership.Claim
-	// Transient is a claim for which the registry gives no verdict, such as one that it answers with 503; nil where the
-	// registry cannot be made to.
+	// Transient is a claim that the registry cannot decide at the moment, for example because it
+	// responds with 503. It is nil if the test cannot cause that.
 	Transient *ownership.Claim
-	// RetryAfter is how long the registry asks to wait in its answer to Transient; 0 where it does not say.
+	// RetryAfter is the Retry-After of the registry's response to Transient; 0 without one.
 	RetryAfter time.Duration
 }
 
 // Run runs the suite. open returns a fresh checker and registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("accepts what is owned", func(t *testing.T) { acceptsOwned(t, open(t)) })
-	t.Run("refuses what is not", func(t *testing.T) { refuses(t, open(t)) })
-	t.Run("tells what is transient", func(t *testing.T) { tellsTransient(t, open(t)) })
+	t.Run("accepts an owned package", func(t *testing.T) { acceptsOwned(t, open(t)) })
+	t.Run("refuses unconfirmed claims", func(t *testing.T) { refusesUnconfirmed(t, open(t)) })
+	t.Run("reports a transient failure", func(t *testing.T) { reportsTransient(t, open(t)) })
 	t.Run("refuses an incomplete claim", func(t *testing.T) { refusesIncomplete(t, open(t)) })
-	t.Run("names the types it knows", func(t *testing.T) { namesTypes(t, open(t)) })
-	t.Run("heeds a cancelled context", func(t *testing.T) { heedsCancel(t, open(t)) })
+	t.Run("lists its types", func(t *testing.T) { listsTypes(t, open(t)) })
+	t.Run("obeys a cancelled context", func(t *testing.T) { obeysCancel(t, open(t)) })
 	t.Run("checks in parallel", func(t *testing.T) { checksInParallel(t, open(t)) })
 }
 
@@ -50,7 +51,7 @@ func acceptsOwned(t *testing.T, s Subject) {
 	}
 }
 
-func refuses(t *testing.T, s Subject) {
+func refusesUnconfirmed(t *testing.T, s Subject) {
 	seen := map[string]string{}
 	for reason, claim := range s.Refused {
 		err := s.Checker.Check(t.Context(), claim)
@@ -59,31 +60,31 @@ func refuses(t *testing.T, s Subject) {
 			continue
 		}
 		if other, twice := seen[err.Error()]; twice {
-			t.Errorf("%s and %s have the same sentence %q, want them told apart", reason, other, err)
+			t.Errorf("%s and %s have the same message %q, want different ones", reason, other, err)
 		}
 		seen[err.Error()] = reason
 	}
 }
 
-func tellsTransient(t *testing.T, s Subject) {
+func reportsTransient(t *testing.T, s Subject) {
 	if s.Transient == nil {
-		t.Skip("this registry has no transient failure to show")
+		t.Skip("this registry has no transient failure")
 	}
 	err := s.Checker.Check(t.Context(), *s.Transient)
 	if err == nil || fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}
 	if f, ok := fault.As(err); ok && f.RetryAfter != s.RetryAfter {
-		t.Errorf("Check asks to wait %v, want %v as the registry", f.RetryAfter, s.RetryAfter)
+		t.Errorf("RetryAfter = %v, want %v as from the registry", f.RetryAfter, s.RetryAfter)
 	}
 }
 
 func refusesIncomplete(t *testing.T, s Subject) {
 	for name, change := range map[string]func(*ownership.Claim){
-		"no server name":        func(c *ownership.Claim) { c.ServerName = "" },
-		"no identifier":         func(c *ownership.Claim) { c.Identifier = "" },
-		"identifier with NUL":   func(c *ownership.Claim) { c.Identifier += "\x00" },
-		"version without bound": func(c *ownership.Claim) { c.Version = strings.Repeat("1", ownership.MaxField+1) },
+		"no server name":      func(c *ownership.Claim) { c.ServerName = "" },
+		"no identifier":       func(c *ownership.Claim) { c.Identifier = "" },
+		"identifier with NUL": func(c *ownership.Claim) { c.Identifier += "\x00" },
+		"version too long":    func(c *ownership.Claim) { c.Version = strings.Repeat("1", ownership.MaxField+1) },
 	} {
 		claim := s.Owned
 		change(&claim)
@@ -93,7 +94,7 @@ func refusesIncomplete(t *testing.T, s Subject) {
 	}
 }
 
-func namesTypes(t *testing.T, s Subject) {
+func listsTypes(t *testing.T, s Subject) {
 	if err := s.Checker.Check(t.Context(), s.Owned); err != nil {
 		t.Fatalf("Check(%+v) = %v, want none", s.Owned, err)
 	}
@@ -112,12 +113,12 @@ func namesTypes(t *testing.T, s Subject) {
 	}
 	for _, known := range types {
 		if !strings.Contains(err.Error(), known) {
-			t.Errorf("unknown type: sentence %q does not name %q", err, known)
+			t.Errorf("unknown type: the message %q does not list %q", err, known)
 		}
 	}
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func obeysCancel(t *testing.T, s Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := s.Checker.Check(ctx, s.Owned)

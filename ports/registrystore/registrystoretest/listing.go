@@ -155,7 +155,7 @@ func (o opened) walkVersions(t *testing.T, q registrystore.VersionsQuery) []stri
 	}
 }
 
-// manyVersions wants none of many left out, whatever bounds a page.
+// manyVersions checks that pages contain all of many versions, whatever limits a page.
 func manyVersions(t *testing.T, o opened) {
 	t.Helper()
 	const n = 300

@@ -12,8 +12,7 @@ import (
 
 const address registry.RemoteURL = "https://one.example/mcp"
 
-// refuses checks that the store itself stands against changes, and that none
-// of them is stored.
+// refuses checks that the store returns fault.Conflict for changes and stores nothing.
 func (o opened) refuses(t *testing.T, changes ...registrystore.Change) {
 	t.Helper()
 	before := o.list(t, registrystore.Query{Deleted: true})
@@ -118,7 +117,7 @@ func remoteURLLong(t *testing.T, o opened) {
 
 // remoteURLUniqueLater turns the rule on over two servers that share an
 // address. Nobody else gets it, and neither of the two is kept from changes
-// that do not ask for it.
+// that do not request it.
 func remoteURLUniqueLater(t *testing.T, o opened) {
 	t.Helper()
 	first, other := latest(release(t, "com.example/a", "1.0.0", 0)), latest(release(t, "com.example/b", "1.0.0", 1))

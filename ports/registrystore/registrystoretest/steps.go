@@ -18,7 +18,7 @@ type opened struct{ ServerStores }
 // microseconds, which must not be lost.
 var epoch = time.Date(2026, 3, 4, 5, 6, 7, 123456000, time.UTC)
 
-// hour is n hours and n microseconds behind the epoch.
+// hour returns n hours and n microseconds after the epoch.
 func hour(n int) time.Time {
 	return epoch.Add(time.Duration(n) * (time.Hour + time.Microsecond))
 }
@@ -41,7 +41,7 @@ func version(t *testing.T, s string) registry.Version {
 	return v
 }
 
-// release is an active version, published n hours behind the epoch.
+// release returns an active version that was published n hours after the epoch.
 func release(t *testing.T, server, v string, n int) registry.Release {
 	t.Helper()
 	at := hour(n)

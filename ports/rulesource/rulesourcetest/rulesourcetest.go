@@ -1,5 +1,5 @@
-// Package rulesourcetest is the contract suite of the rule source port. Every adapter that delivers configuration runs it;
-// it tests what they share, not how one of them reaches where its configuration is kept.
+// Package rulesourcetest has the contract tests of ports/rulesource. Every adapter of the port runs
+// them. They test what the port promises, not how an adapter reaches its configuration.
 package rulesourcetest
 
 import (
@@ -18,36 +18,36 @@ import (
 // Subject is a source under test, without any configuration yet.
 type Subject struct {
 	Source rulesource.Source
-	// Offer puts a configuration of these domains in place of the one before, each in a part of its own with one
-	// descriptor "k" of ten requests a minute. None is an empty configuration.
+	// Offer replaces the configuration by one with these domains. Each domain is in a separate part and
+	// has one descriptor "k" of ten requests per minute. Without domains the configuration is empty.
 	Offer func(t *testing.T, domains ...string)
-	// OfferUnreadable is Offer, with a part beside them that cannot be read.
+	// OfferUnreadable is like Offer, with one more part that cannot be read.
 	OfferUnreadable func(t *testing.T, domains ...string)
 }
 
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+// timeout is how long a test waits for a delivery.
+const timeout = 30 * time.Second
 
 // Run runs the suite. open returns a subject and registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"has none before there is one":        hasNone,
-		"delivers the present one first":      deliversPresent,
+		"finds no configuration at first":     findsNoConfiguration,
+		"delivers the current one first":      deliversCurrent,
 		"delivers one that comes later":       deliversLater,
 		"delivers each change whole":          deliversChanges,
 		"delivers an empty one":               deliversEmpty,
-		"goes on after a refusal":             goesOn,
-		"delivers what cannot be read":        deliversUnreadable,
-		"says what was written":               saysWhatWasWritten,
-		"delivers the present one each watch": deliversAgain,
+		"continues after a refusal":           continuesAfterRefusal,
+		"delivers an unreadable part":         deliversUnreadable,
+		"keeps the content and its location":  keepsContent,
+		"delivers the current one each watch": deliversAgain,
 		"ends with its context":               endsWithContext,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-// delivery is one configuration as it came.
+// delivery is one delivered configuration.
 type delivery []ruleset.Source
 
 func (d delivery) domains() []string {
@@ -61,7 +61,7 @@ func (d delivery) domains() []string {
 	return names
 }
 
-// watched is a Watch that runs.
+// watched is a running Watch.
 type watched struct {
 	deliveries chan delivery
 	refusing   atomic.Bool // answer with an error
@@ -71,8 +71,8 @@ type watched struct {
 	ended      chan error
 }
 
-// watch begins to watch, until the test ends or end is called.
-func watch(t *testing.T, s Subject) *watched {
+// startWatch starts a Watch that runs until the test ends or end is called.
+func startWatch(t *testing.T, s Subject) *watched {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	w := &watched{deliveries: make(chan delivery, 1000), end: end, ended: make(chan error, 1)}
@@ -106,13 +106,13 @@ func (w *watched) stop(t *testing.T) {
 			t.Error("apply was called twice at once")
 		}
 		w.ended <- nil // for the cleanup
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("a watch whose context is done does not return")
 	}
 }
 
-// await returns the first delivery of exactly these domains. Before it may come what was there earlier, or was seen while
-// the change was made.
+// await returns the first delivery with exactly these domains. Earlier deliveries may have the
+// previous configuration, or a state in the middle of the change.
 func (w *watched) await(t *testing.T, domains ...string) delivery {
 	t.Helper()
 	return w.awaitThat(t, func(d delivery) bool { return slices.Equal(d.domains(), append([]string{}, domains...)) })
@@ -120,7 +120,7 @@ func (w *watched) await(t *testing.T, domains ...string) delivery {
 
 func (w *watched) awaitThat(t *testing.T, wanted func(delivery) bool) delivery {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	var last delivery
 	for {
 		select {
@@ -132,20 +132,20 @@ func (w *watched) awaitThat(t *testing.T, wanted func(delivery) bool) delivery {
 			w.ended <- err
 			t.Fatalf("the watch ended with %v", err)
 		case <-deadline:
-			t.Fatalf("what is wanted does not come; last delivered %q", last.domains())
+			t.Fatalf("the expected configuration was not delivered; the last one has the domains %q", last.domains())
 		}
 	}
 }
 
-func hasNone(t *testing.T, s Subject) {
+func findsNoConfiguration(t *testing.T, s Subject) {
 	if _, err := s.Source.Load(t.Context()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Load without any configuration: %v, want fault.NotFound", err)
 	}
 }
 
-func deliversPresent(t *testing.T, s Subject) {
+func deliversCurrent(t *testing.T, s Subject) {
 	s.Offer(t, "a", "b")
-	w := watch(t, s)
+	w := startWatch(t, s)
 	w.await(t, "a", "b")
 	got, err := s.Source.Load(t.Context())
 	if err != nil {
@@ -157,14 +157,14 @@ func deliversPresent(t *testing.T, s Subject) {
 }
 
 func deliversLater(t *testing.T, s Subject) {
-	w := watch(t, s)
+	w := startWatch(t, s)
 	s.Offer(t, "late")
 	w.await(t, "late")
 }
 
 func deliversChanges(t *testing.T, s Subject) {
 	s.Offer(t, "a")
-	w := watch(t, s)
+	w := startWatch(t, s)
 	w.await(t, "a")
 	for _, domains := range [][]string{{"a", "b"}, {"b", "c"}, {"c"}, {"a"}} {
 		s.Offer(t, domains...)
@@ -174,7 +174,7 @@ func deliversChanges(t *testing.T, s Subject) {
 
 func deliversEmpty(t *testing.T, s Subject) {
 	s.Offer(t)
-	w := watch(t, s)
+	w := startWatch(t, s)
 	w.await(t)
 	s.Offer(t, "a")
 	w.await(t, "a")
@@ -182,9 +182,9 @@ func deliversEmpty(t *testing.T, s Subject) {
 	w.await(t)
 }
 
-func goesOn(t *testing.T, s Subject) {
+func continuesAfterRefusal(t *testing.T, s Subject) {
 	s.Offer(t, "good")
-	w := watch(t, s)
+	w := startWatch(t, s)
 	w.await(t, "good")
 	w.refusing.Store(true)
 	s.Offer(t, "bad")
@@ -195,7 +195,7 @@ func goesOn(t *testing.T, s Subject) {
 }
 
 func deliversUnreadable(t *testing.T, s Subject) {
-	w := watch(t, s)
+	w := startWatch(t, s)
 	s.OfferUnreadable(t, "a", "b")
 	w.awaitThat(t, func(d delivery) bool {
 		return slices.Equal(d.domains(), []string{"a", "b"}) &&
@@ -203,15 +203,15 @@ func deliversUnreadable(t *testing.T, s Subject) {
 	})
 }
 
-func saysWhatWasWritten(t *testing.T, s Subject) {
+func keepsContent(t *testing.T, s Subject) {
 	s.Offer(t, "a")
-	got := watch(t, s).await(t, "a")
+	got := startWatch(t, s).await(t, "a")
 	d := got[0].Descriptors
 	if len(d) != 1 || d[0].Key.Value != "k" || d[0].Limit == nil || d[0].Limit.Unit == nil || d[0].Limit.Requests.Count != 10 {
 		t.Errorf("delivered %+v", d)
 	}
 	if got[0].At.File == "" || got[0].Domain.At.File == "" {
-		t.Errorf("the source does not say where it is: %+v", got[0])
+		t.Errorf("the source has no location: %+v", got[0])
 	}
 	if _, err := ruleset.Compile(got, ruleset.Options{}); err != nil {
 		t.Errorf("it does not compile: %v", err)
@@ -220,16 +220,16 @@ func saysWhatWasWritten(t *testing.T, s Subject) {
 
 func deliversAgain(t *testing.T, s Subject) {
 	s.Offer(t, "a")
-	first := watch(t, s)
+	first := startWatch(t, s)
 	first.await(t, "a")
 	first.stop(t)
-	watch(t, s).await(t, "a")
+	startWatch(t, s).await(t, "a")
 }
 
 func endsWithContext(t *testing.T, s Subject) {
-	watch(t, s).stop(t) // before there is anything
+	startWatch(t, s).stop(t) // before there is anything
 	s.Offer(t, "a")
-	w := watch(t, s)
+	w := startWatch(t, s)
 	w.await(t, "a")
 	w.stop(t)
 }

@@ -1,5 +1,5 @@
-// Package sessioncachetest is the contract suite of the session cache port. It tests that no copy is served that should
-// not be, and that copies come back whole; how many an adapter keeps is the adapter's own.
+// Package sessioncachetest has the contract tests of ports/sessioncache. They test that outdated copies
+// are not served and that copies are complete. An adapter decides how many copies it keeps.
 package sessioncachetest
 
 import (
@@ -22,7 +22,7 @@ type Subject struct {
 	ID func() auth.SessionID
 	// Now is the cache's clock.
 	Now func() time.Time
-	// Advance moves the cache's clock. It is nil where that cannot be done.
+	// Advance moves the cache's clock. It is nil if the clock cannot be moved.
 	Advance func(d time.Duration)
 }
 
@@ -30,16 +30,16 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"misses what was never put":         missesUnknown,
-		"gives back the whole session":      givesBackWhole,
-		"replaces a copy":                   replaces,
-		"forgets what is dropped":           drops,
-		"forgets many at once":              dropsMany,
-		"keeps what is put after a drop":    putsAfterDrop,
-		"refuses what was read before one":  refusesOutdated,
-		"refuses what came too late":        refusesLate,
-		"serves nothing older than MaxAge":  ages,
-		"never fails on a cancelled caller": heedsCancel,
+		"misses an unknown session":         missesUnknown,
+		"returns the whole session":         returnsWhole,
+		"replaces a copy":                   replacesCopy,
+		"removes a dropped copy":            dropsOne,
+		"removes many copies at once":       dropsMany,
+		"keeps a copy put after a drop":     putsAfterDrop,
+		"ignores a copy read before a drop": ignoresOutdated,
+		"ignores a copy that is too old":    ignoresLate,
+		"serves nothing older than MaxAge":  expiresCopies,
+		"never fails on a cancelled caller": toleratesCancel,
 		"serves in parallel":                servesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -78,9 +78,9 @@ func MustServe(t *testing.T, c sessioncache.Cache, s auth.Session, when string) 
 	}
 }
 
-// served puts a session until the cache serves it: a cache may lose a copy at any time, so a store that is busy for longer
-// than MaxAge is no failure.
-func served(t *testing.T, s Subject, session auth.Session, when string) {
+// putUntilServed puts a session until the cache serves it. A cache may lose a copy at any time, so a
+// store that is busy for longer than MaxAge is not a failure.
+func putUntilServed(t *testing.T, s Subject, session auth.Session, when string) {
 	t.Helper()
 	for range 20 {
 		s.Cache.Put(t.Context(), session, s.Now())
@@ -101,17 +101,17 @@ func missesUnknown(t *testing.T, s Subject) {
 	s.Cache.Drop(t.Context())
 }
 
-func givesBackWhole(t *testing.T, s Subject) {
-	served(t, s, Session(s.ID()), "every field set")
-	served(t, s, auth.Session{ID: s.ID()}, "no field set")
+func returnsWhole(t *testing.T, s Subject) {
+	putUntilServed(t, s, Session(s.ID()), "every field set")
+	putUntilServed(t, s, auth.Session{ID: s.ID()}, "no field set")
 	v4 := Session(s.ID())
 	v4.IPAddress = netip.MustParseAddr("192.0.2.9")
-	served(t, s, v4, "an IPv4 address")
+	putUntilServed(t, s, v4, "an IPv4 address")
 }
 
-func replaces(t *testing.T, s Subject) {
+func replacesCopy(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s, session, "first")
+	putUntilServed(t, s, session, "first")
 	session.TrustLevel = auth.FullTrust
 	session.RiskScore = 0
 	for range 20 { // an older copy must go as soon as Put returns
@@ -127,13 +127,13 @@ func replaces(t *testing.T, s Subject) {
 	t.Error("the cache never serves the new copy")
 }
 
-func drops(t *testing.T, s Subject) {
+func dropsOne(t *testing.T, s Subject) {
 	gone, kept := Session(s.ID()), Session(s.ID())
-	served(t, s, gone, "before")
+	putUntilServed(t, s, gone, "before")
 	s.Cache.Drop(t.Context(), gone.ID)
 	MustMiss(t, s.Cache, gone.ID, "dropped")
 	MustMiss(t, s.Cache, gone.ID, "dropped, asked again")
-	served(t, s, kept, "another")
+	putUntilServed(t, s, kept, "another")
 	MustMiss(t, s.Cache, gone.ID, "dropped, after another was put")
 }
 
@@ -152,18 +152,18 @@ func dropsMany(t *testing.T, s Subject) {
 
 func putsAfterDrop(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s, session, "before")
+	putUntilServed(t, s, session, "before")
 	s.Cache.Drop(t.Context(), session.ID)
 	if s.Advance != nil {
 		s.Advance(time.Millisecond)
 	}
 	session.RiskScore++
-	served(t, s, session, "put after the drop")
+	putUntilServed(t, s, session, "put after the drop")
 }
 
-// refusesOutdated is the race of a request that reads a session with one that
-// ends it: the copy comes after the end.
-func refusesOutdated(t *testing.T, s Subject) {
+// ignoresOutdated tests the race between a request that reads a session and one that ends it: the copy
+// arrives after the end.
+func ignoresOutdated(t *testing.T, s Subject) {
 	session := Session(s.ID())
 	for range 3 {
 		read := s.Now()
@@ -174,29 +174,29 @@ func refusesOutdated(t *testing.T, s Subject) {
 	if s.Advance != nil {
 		s.Advance(time.Millisecond)
 	}
-	served(t, s, session, "read after the drop")
+	putUntilServed(t, s, session, "read after the drop")
 }
 
-// refusesLate wants a copy's age to begin at its reading.
-func refusesLate(t *testing.T, s Subject) {
+// ignoresLate tests that the age of a copy counts from its read.
+func ignoresLate(t *testing.T, s Subject) {
 	session := Session(s.ID())
 	s.Cache.Put(t.Context(), session, s.Now().Add(-sessioncache.MaxAge-time.Nanosecond))
 	MustMiss(t, s.Cache, session.ID, "on its way for longer than MaxAge")
 }
 
-func ages(t *testing.T, s Subject) {
+func expiresCopies(t *testing.T, s Subject) {
 	session := Session(s.ID())
-	served(t, s, session, "young")
+	putUntilServed(t, s, session, "young")
 	if s.Advance == nil {
 		return
 	}
 	s.Advance(sessioncache.MaxAge + time.Nanosecond)
 	MustMiss(t, s.Cache, session.ID, "older than MaxAge")
 	MustMiss(t, s.Cache, session.ID, "older than MaxAge, asked again")
-	served(t, s, session, "put anew")
+	putUntilServed(t, s, session, "put anew")
 }
 
-func heedsCancel(t *testing.T, s Subject) {
+func toleratesCancel(t *testing.T, s Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	session := Session(s.ID())
@@ -222,7 +222,7 @@ func servesInParallel(t *testing.T, s Subject) {
 			for round := range rounds {
 				mine.RiskScore = round
 				s.Cache.Put(t.Context(), mine, s.Now())
-				if err := whole(t.Context(), s.Cache, ids[(worker+round)%workers]); err != nil {
+				if err := checkWhole(t.Context(), s.Cache, ids[(worker+round)%workers]); err != nil {
 					t.Error(err)
 				}
 			}
@@ -233,7 +233,7 @@ func servesInParallel(t *testing.T, s Subject) {
 	all.Wait()
 }
 
-func whole(ctx context.Context, c sessioncache.Cache, id auth.SessionID) error {
+func checkWhole(ctx context.Context, c sessioncache.Cache, id auth.SessionID) error {
 	got, ok := c.Get(ctx, id)
 	wanted := Session(id)
 	wanted.RiskScore = got.RiskScore

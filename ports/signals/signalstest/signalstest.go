@@ -1,6 +1,5 @@
-// Package signalstest is the contract suite of ports/signals. Every
-// adapter that knows addresses runs it on the same few; where its data come from
-// is tested beside it.
+// Package signalstest has the contract tests of ports/signals. Every adapter of the port runs them on
+// the same addresses. How an adapter reads its data is tested in the adapter.
 package signalstest
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// Places are what a geography is to know.
+// Places are the locations that a geography must return.
 type Places map[netip.Prefix]risk.Location
 
 // Geography runs the suite. open returns a geography that knows the places and nothing else.

@@ -1,5 +1,5 @@
-// Package throttletest is the contract suite of the throttle port. It tests what callers of a throttle rely on, not where
-// its counters live.
+// Package throttletest has the contract tests of ports/throttle. They test what callers of a throttle
+// rely on, not where it keeps its counters.
 package throttletest
 
 import (
@@ -21,7 +21,7 @@ type Subject struct {
 	Other  throttle.Scope
 	Limit  uint64
 	Window time.Duration
-	// Now is the throttle's time, Advance moves it.
+	// Now returns the throttle's time, and Advance moves it.
 	Now     func() time.Time
 	Advance func(d time.Duration)
 }
@@ -30,22 +30,22 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"admits up to the limit":              admits,
-		"begins anew with the next window":    beginsAnew,
-		"keeps keys and scopes apart":         keepsApart,
-		"gives back a try":                    givesBack,
-		"gives back in the verdict's window":  givesBackInItsWindow,
-		"never refuses without a limit":       unlimited,
-		"takes any key":                       takesAnyKey,
-		"admits exactly the limit at a time":  admitsExactly,
-		"tells when the window ends":          tellsReset,
-		"gives back no more than was counted": givesBackOnce,
+		"admits up to the limit":               admitsToLimit,
+		"starts again in the next window":      startsAgain,
+		"counts keys and scopes separately":    countsSeparately,
+		"gives back a try":                     givesBack,
+		"gives back in the verdict's window":   givesBackInItsWindow,
+		"never refuses without a limit":        admitsUnlimited,
+		"accepts any key":                      acceptsAnyKey,
+		"admits exactly the limit in parallel": admitsExactly,
+		"returns the end of the window":        returnsReset,
+		"gives back no more than was counted":  givesBackOnce,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-func try(t *testing.T, s Subject, scope throttle.Scope, key string) throttle.Verdict {
+func countTry(t *testing.T, s Subject, scope throttle.Scope, key string) throttle.Verdict {
 	t.Helper()
 	v, err := s.Throttle.Try(t.Context(), scope, key)
 	if err != nil {
@@ -54,10 +54,10 @@ func try(t *testing.T, s Subject, scope throttle.Scope, key string) throttle.Ver
 	return v
 }
 
-func fill(t *testing.T, s Subject, scope throttle.Scope, key string) {
+func useUp(t *testing.T, s Subject, scope throttle.Scope, key string) {
 	t.Helper()
 	for range s.Limit {
-		if v := try(t, s, scope, key); !v.Allowed {
+		if v := countTry(t, s, scope, key); !v.Allowed {
 			t.Fatalf("refused within the limit: %+v", v)
 		}
 	}
@@ -70,88 +70,88 @@ func giveBack(t *testing.T, s Subject, v throttle.Verdict) {
 	}
 }
 
-func admits(t *testing.T, s Subject) {
+func admitsToLimit(t *testing.T, s Subject) {
 	for n := uint64(1); n <= s.Limit; n++ {
-		v := try(t, s, s.Limited, "k")
+		v := countTry(t, s, s.Limited, "k")
 		if !v.Allowed || v.Unlimited || v.Limit != s.Limit || v.Remaining != s.Limit-n {
 			t.Fatalf("try %d of %d: %+v", n, s.Limit, v)
 		}
 	}
 	for range 3 {
-		if v := try(t, s, s.Limited, "k"); v.Allowed || v.Remaining != 0 || v.Limit != s.Limit {
+		if v := countTry(t, s, s.Limited, "k"); v.Allowed || v.Remaining != 0 || v.Limit != s.Limit {
 			t.Errorf("try over the limit: %+v", v)
 		}
 	}
 }
 
-func beginsAnew(t *testing.T, s Subject) {
-	fill(t, s, s.Limited, "k")
-	v := try(t, s, s.Limited, "k")
+func startsAgain(t *testing.T, s Subject) {
+	useUp(t, s, s.Limited, "k")
+	v := countTry(t, s, s.Limited, "k")
 	s.Advance(v.ResetAt.Sub(s.Now()) - time.Nanosecond)
-	if last := try(t, s, s.Limited, "k"); last.Allowed || !last.ResetAt.Equal(v.ResetAt) {
+	if last := countTry(t, s, s.Limited, "k"); last.Allowed || !last.ResetAt.Equal(v.ResetAt) {
 		t.Errorf("at the window's last moment: %+v", last)
 	}
 	s.Advance(time.Nanosecond)
-	if next := try(t, s, s.Limited, "k"); !next.Allowed || next.Remaining != s.Limit-1 || !next.ResetAt.Equal(v.ResetAt.Add(s.Window)) {
+	if next := countTry(t, s, s.Limited, "k"); !next.Allowed || next.Remaining != s.Limit-1 || !next.ResetAt.Equal(v.ResetAt.Add(s.Window)) {
 		t.Errorf("in the next window: %+v", next)
 	}
 }
 
-func tellsReset(t *testing.T, s Subject) {
-	v := try(t, s, s.Limited, "k")
+func returnsReset(t *testing.T, s Subject) {
+	v := countTry(t, s, s.Limited, "k")
 	if left := v.ResetAt.Sub(s.Now()); left <= 0 || left > s.Window {
 		t.Errorf("the window ends in %v, want within %v", left, s.Window)
 	}
 	if v.ResetAt.UnixNano()%int64(s.Window) != 0 {
-		t.Errorf("the window ends at %v, which is no multiple of %v since the epoch", v.ResetAt, s.Window)
+		t.Errorf("the window ends at %v, which is not a multiple of %v since the epoch", v.ResetAt, s.Window)
 	}
 }
 
-func keepsApart(t *testing.T, s Subject) {
-	fill(t, s, s.Limited, "k")
+func countsSeparately(t *testing.T, s Subject) {
+	useUp(t, s, s.Limited, "k")
 	for _, key := range []string{"k2", "K", "", "k|"} {
-		if v := try(t, s, s.Limited, key); v.Remaining != s.Limit-1 {
+		if v := countTry(t, s, s.Limited, key); v.Remaining != s.Limit-1 {
 			t.Errorf("key %q: %+v", key, v)
 		}
 	}
-	if v := try(t, s, s.Other, "k"); !v.Allowed || v.Remaining != v.Limit-1 {
+	if v := countTry(t, s, s.Other, "k"); !v.Allowed || v.Remaining != v.Limit-1 {
 		t.Errorf("another scope: %+v", v)
 	}
 }
 
 func givesBack(t *testing.T, s Subject) {
-	fill(t, s, s.Limited, "k")
-	refused := try(t, s, s.Limited, "k")
+	useUp(t, s, s.Limited, "k")
+	refused := countTry(t, s, s.Limited, "k")
 	giveBack(t, s, refused)
 	giveBack(t, s, refused)
-	if v := try(t, s, s.Limited, "k"); !v.Allowed || v.Remaining != 0 {
+	if v := countTry(t, s, s.Limited, "k"); !v.Allowed || v.Remaining != 0 {
 		t.Errorf("after one was given back: %+v", v)
 	}
 }
 
 func givesBackInItsWindow(t *testing.T, s Subject) {
-	v := try(t, s, s.Limited, "k")
+	v := countTry(t, s, s.Limited, "k")
 	s.Advance(s.Window)
-	try(t, s, s.Limited, "k")
+	countTry(t, s, s.Limited, "k")
 	giveBack(t, s, v)
-	if v := try(t, s, s.Limited, "k"); v.Remaining != s.Limit-2 {
+	if v := countTry(t, s, s.Limited, "k"); v.Remaining != s.Limit-2 {
 		t.Errorf("a try of an earlier window was given back in this one: %+v", v)
 	}
 }
 
 func givesBackOnce(t *testing.T, s Subject) {
-	v := try(t, s, s.Limited, "k")
+	v := countTry(t, s, s.Limited, "k")
 	for range 3 {
 		giveBack(t, s, v)
 	}
-	if v := try(t, s, s.Limited, "k"); v.Remaining != s.Limit-1 {
+	if v := countTry(t, s, s.Limited, "k"); v.Remaining != s.Limit-1 {
 		t.Errorf("more given back than counted: %+v", v)
 	}
 }
 
-func unlimited(t *testing.T, s Subject) {
+func admitsUnlimited(t *testing.T, s Subject) {
 	for _, scope := range []throttle.Scope{s.Unlimited, "no such scope"} {
-		v := try(t, s, scope, "k")
+		v := countTry(t, s, scope, "k")
 		if v != (throttle.Verdict{Allowed: true, Unlimited: true}) {
 			t.Errorf("scope %q: %+v", scope, v)
 		}
@@ -161,11 +161,11 @@ func unlimited(t *testing.T, s Subject) {
 	}
 }
 
-func takesAnyKey(t *testing.T, s Subject) {
+func acceptsAnyKey(t *testing.T, s Subject) {
 	long := strings.Repeat("x", 1000)
 	for _, key := range []string{long, long + "y", "with space", "with\nnewline", "ümlaut", "\x00", "fe80::1%eth0"} {
-		fill(t, s, s.Limited, key)
-		if v := try(t, s, s.Limited, key); v.Allowed {
+		useUp(t, s, s.Limited, key)
+		if v := countTry(t, s, s.Limited, key); v.Allowed {
 			t.Errorf("key %.20q: allowed over the limit", key)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package transactiontest is the contract of ports/transaction: every adapter
-// of that port passes Run.
+// Package transactiontest has the contract tests of ports/transaction. Every adapter of the port runs
+// them.
 package transactiontest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Opened is an empty record store of an adapter: what runs transactions, and
-// a store in which their effect is seen.
+// Opened is an empty database: the runner of its transactions, and a store in which the tests see
+// their effect.
 type Opened struct {
 	Runner transaction.Runner
 	Grants registrystore.Grants
@@ -23,7 +23,7 @@ type Opened struct {
 
 var errRefused = errors.New("refused")
 
-// Run checks an adapter. open is called for every part of the contract.
+// Run runs the suite. It calls open for each test.
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, o Opened){
@@ -31,11 +31,11 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"stores nothing after an error":   storesNothingAfterAnError,
 		"stores nothing after a panic":    storesNothingAfterAPanic,
 		"reads its own changes":           readsItsOwnChanges,
-		"joins what the context carries":  joins,
+		"joins the context's transaction": joinsTransaction,
 		"a failed join fails the whole":   failedJoin,
 		"refuses an ended context":        refusesAnEndedContext,
-		"an end of the context undoes":    contextEndsWithin,
-		"parallel transactions all count": parallel,
+		"rolls back if the context ends":  rollsBackAtContextEnd,
+		"parallel transactions all count": runsInParallel,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })
@@ -50,7 +50,7 @@ func storesWhatSucceeded(t *testing.T, o Opened) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, o, "a", "b")
+	wantHolders(t, o, "a", "b")
 }
 
 func storesNothingAfterAnError(t *testing.T, o Opened) {
@@ -64,7 +64,7 @@ func storesNothingAfterAnError(t *testing.T, o Opened) {
 	if !errors.Is(err, errRefused) {
 		t.Fatalf("got the error %v, want that of the function", err)
 	}
-	holds(t, o)
+	wantHolders(t, o)
 }
 
 func storesNothingAfterAPanic(t *testing.T, o Opened) {
@@ -82,7 +82,7 @@ func storesNothingAfterAPanic(t *testing.T, o Opened) {
 			panic("out")
 		})
 	}()
-	holds(t, o)
+	wantHolders(t, o)
 	storesWhatSucceeded(t, o) // and the store still works
 }
 
@@ -103,7 +103,7 @@ func readsItsOwnChanges(t *testing.T, o Opened) {
 	}
 }
 
-func joins(t *testing.T, o Opened) {
+func joinsTransaction(t *testing.T, o Opened) {
 	t.Helper()
 	err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 		inner := o.Runner.Atomically(ctx, func(ctx context.Context) error { return o.Grants.Add(ctx, grant("a")) })
@@ -115,7 +115,7 @@ func joins(t *testing.T, o Opened) {
 	if !errors.Is(err, errRefused) {
 		t.Fatal(err)
 	}
-	holds(t, o)
+	wantHolders(t, o)
 }
 
 func failedJoin(t *testing.T, o Opened) {
@@ -132,7 +132,7 @@ func failedJoin(t *testing.T, o Opened) {
 	if !errors.Is(err, errRefused) {
 		t.Fatalf("got the error %v, want that of the joined call", err)
 	}
-	holds(t, o)
+	wantHolders(t, o)
 }
 
 func refusesAnEndedContext(t *testing.T, o Opened) {
@@ -143,10 +143,10 @@ func refusesAnEndedContext(t *testing.T, o Opened) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got the error %v, want the context's", err)
 	}
-	holds(t, o)
+	wantHolders(t, o)
 }
 
-func contextEndsWithin(t *testing.T, o Opened) {
+func rollsBackAtContextEnd(t *testing.T, o Opened) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -158,11 +158,11 @@ func contextEndsWithin(t *testing.T, o Opened) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got the error %v, want the context's", err)
 	}
-	holds(t, o)
+	wantHolders(t, o)
 }
 
-// parallel runs many transactions of two changes at once.
-func parallel(t *testing.T, o Opened) {
+// runsInParallel runs many transactions of two changes at once.
+func runsInParallel(t *testing.T, o Opened) {
 	t.Helper()
 	const writers, rounds = 8, 5
 	var all sync.WaitGroup
@@ -193,8 +193,8 @@ func grant(holder string) registry.Grant {
 	return registry.Grant{Holder: registry.Holder(holder), Action: registry.ActionEdit, Pattern: pattern}
 }
 
-// holds checks who holds the grants that are stored.
-func holds(t *testing.T, o Opened, holders ...registry.Holder) {
+// wantHolders checks the holders of the stored grants.
+func wantHolders(t *testing.T, o Opened, holders ...registry.Holder) {
 	t.Helper()
 	got, err := o.Grants.List(t.Context(), registry.Grant{}, 100)
 	if err != nil {
