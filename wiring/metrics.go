@@ -3,81 +3,119 @@ package wiring
 import (
 	"github.com/google/wire"
 	metrics "github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// countedSet counts what becomes of sign-ins, of what the audit log tells, of
-// password hashes, and of changes of the registry.
+// countedSet provides sign-in, audit log, password hashes and changes of the registry with metrics.
 var countedSet = wire.NewSet(
-	newPartMetrics,
-	countedSignIn, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)),
-	countedAudit,
-	countedTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
-	countedAuditLog, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
-	countedHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
-	countedPublisher,
+	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)),
+	newAuditMetrics,
+	countTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
+	countAuditEvents, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
+	measureHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
+	countPublications,
 )
 
-// partMetrics is where the metrics of parts are shown. Those of a part that does
-// not run are shown nowhere: zeros of it would only mislead.
+// uncountedSet provides for operator commands what countedSet provides for the service.
+var uncountedSet = wire.NewSet(
+	newTransactions,
+	relational.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*relational.AuditLog)),
+	argon.New, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
+)
+
+func newTransactions(db *relational.DB) transaction.Runner { return db }
+
+func newRegisterer(r *prometheus.Registry) metrics.Registerer { return r }
+
+// partMetrics are where parts register their metrics. The metrics of a part that does not run are not shown: zeros
+// would only mislead.
 type partMetrics struct {
 	Auth     metrics.Registerer
 	Registry metrics.Registerer
-	Either   metrics.Registerer // of what both use
+	Either   metrics.Registerer // for metrics of both parts
 }
 
-func newPartMetrics(p Parts, r metrics.Registerer) partMetrics {
-	of := func(runs bool) metrics.Registerer {
+func newPartMetrics(p settings.Parts, r metrics.Registerer) partMetrics {
+	shownIf := func(runs bool) metrics.Registerer {
 		if runs {
 			return r
 		}
 		return metrics.NewRegistry()
 	}
-	return partMetrics{Auth: of(p.Auth), Registry: of(p.Registry), Either: of(p.Auth || p.Registry)}
+	return partMetrics{Auth: shownIf(p.Auth), Registry: shownIf(p.Registry), Either: shownIf(p.Auth || p.Registry)}
 }
 
-// uncountedSet gives to operator commands, which end before anybody could ask
-// for metrics, what countedSet gives to the service.
-var uncountedSet = wire.NewSet(
-	transactions,
-	relational.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*relational.AuditLog)),
-	argon.New, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
-)
-
-func transactions(db *relational.DB) transaction.Runner { return db }
-
-func countedSignIn(s *signin.Service, m partMetrics) *prometheus.SignIn {
+func countSignIns(s *signin.Service, m partMetrics) *prometheus.SignIn {
 	return prometheus.NewSignIn(s, m.Auth)
 }
 
-func countedAudit(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }
+func newAuditMetrics(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }
 
-func countedTransactions(db *relational.DB, a *prometheus.Audit) *prometheus.Transactions {
+func countTransactions(db *relational.DB, a *prometheus.Audit) *prometheus.Transactions {
 	return a.Transactions(db)
 }
 
-func countedAuditLog(db *relational.DB, a *prometheus.Audit) *prometheus.AuditLog {
+func countAuditEvents(db *relational.DB, a *prometheus.Audit) *prometheus.AuditLog {
 	return a.Log(relational.NewAuditLog(db))
 }
 
-func countedPublisher(p *publish.Publisher, m partMetrics) *prometheus.Publisher {
+func countPublications(p *publish.Publisher, m partMetrics) *prometheus.Publisher {
 	return prometheus.NewPublisher(p, m.Registry)
 }
 
-func countedHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Hasher, error) {
+func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Hasher, error) {
 	h, err := argon.New(c, e)
 	if err != nil {
 		return nil, err
 	}
 	h.Measure(m.Auth)
 	return h, nil
+}
+
+// newRetentionReporter returns a reporter that counts and logs the removal of old records.
+func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Reporter {
+	return prometheus.NewRetention(eventlog.NewRetention(log), r)
+}
+
+// measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in the process
+// have neither: measuring would cost more than counting.
+func measureCounters(c counters, t otlp.Tracing, r metrics.Registerer) counter.Store {
+	measured := prometheus.NewCounters(c.Store, r)
+	switch {
+	case c.System == "":
+		return c.Store
+	case t.Enabled():
+		return t.Counters(measured, c.System)
+	default:
+		return measured
+	}
+}
+
+// openPlugins finds the plugins. Their calls have metrics, and tracing if it is on.
+func openPlugins(c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+	if t.Enabled() {
+		c.Around = t.PluginCall
+	}
+	host, cleanup, err := pluginhost.Open(c, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	host.Measure(m.Either)
+	return host, cleanup, nil
 }

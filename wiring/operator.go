@@ -4,15 +4,22 @@ import (
 	"context"
 	"errors"
 
+	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/iplists"
+	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
@@ -20,11 +27,25 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// Operator is what operator commands work with: the records of the service,
-// which may run meanwhile.
+// operatorSet is everything that operator commands use: the records, and the use cases of operators. Commands end
+// too soon for metrics and traces.
+var operatorSet = wire.NewSet(
+	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
+	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"),
+	devices.NewOperator, devices.New, audit.New,
+	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
+	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
+	grants.New, wire.Struct(new(grants.Ports), "*"),
+	manage.New, wire.Struct(new(manage.Ports), "*"),
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.RecorderSet,
+	wire.Struct(new(Operator), "*"),
+)
+
+// Operator holds what operator commands work with. The service may use the same records meanwhile.
 type Operator struct {
 	People        *people.Service
 	Devices       *devices.Operator
@@ -103,4 +124,18 @@ func Backup(ctx context.Context, s settings.Settings, file string, replace bool)
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
 	}
 	return sqlite.WriteBackup(ctx, s.SQLite, file, replace)
+}
+
+// NewReplayer returns a Replayer that assesses recorded sign-ins with the weights, bounds and sources of the
+// settings. It opens no records.
+func NewReplayer(s settings.Settings, stepUp replay.Assumption) (*replay.Replayer, error) {
+	geography, err := maxmind.Open(s.Places)
+	if err != nil {
+		return nil, err
+	}
+	reputation, err := iplists.Open(s.IPLists)
+	if err != nil {
+		return nil, err
+	}
+	return replay.New(replay.Config{Assess: s.Auth.SignIn().Assess(), StepUp: stepUp}, geography, reputation), nil
 }

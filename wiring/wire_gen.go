@@ -8,7 +8,6 @@ package wiring
 
 import (
 	"context"
-	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
@@ -16,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
@@ -40,425 +40,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 // Injectors from wire.go:
 
-// injectEmbedded keeps records in a SQLite file and counts in the process.
-func injectEmbedded(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectService builds the service with the parts that run (service.go).
+func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
-	rateLimit := s.RateLimit
-	config2 := decideConfig(rateLimit)
-	options := ruleOptions(rateLimit)
-	rules := eventlog.NewRules(log)
-	reloadRules := reload.New(options, rules)
-	clock := system.Clock{}
-	memoryConfig := s.Memory
-	prometheusRegisterer := registerer(r)
-	wiringProcessCounters := processCounters{
-		Clock:   clock,
-		Config:  memoryConfig,
-		Metrics: prometheusRegisterer,
-		Log:     log,
-	}
-	memoryCounters := limitCounters(wiringProcessCounters)
-	wiringCounters := inProcessCounters(memoryCounters)
-	otlpConfig := s.Tracing
-	tracing, cleanup, err := otlp.Open(ctx, otlpConfig, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
-	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	wiringLimitStores := limitStores{
-		Counters:  store,
-		Local:     memoryCounters,
-		OverLimit: overLimitCache,
-	}
-	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
-	decider, err := decide.New(config2, ports)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
 	prometheusConfig := s.Prometheus
-	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(reloadRules, decider, options2)
-	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	statsdConfig := s.Statsd
-	wiringSinks := sinks{
-		RateLimit:  rateLimit,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-		Statistics: statisticsStatistics,
-		Metrics:    r,
-		Log:        log,
-	}
-	runtimedirConfig := s.RuleFiles
-	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup2, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	wiringLimiter := limiter{
-		Settings:   service,
-		Config:     config,
-		Debug:      debugapiConfig,
-		Decider:    decider,
-		Rules:      reloadRules,
-		Statistics: debugapiStatistics,
-		Metrics:    r,
-		Sinks:      wiringSinks,
-		Source:     wiringRuleSource,
-		Counters:   wiringCounters,
-		Tracing:    tracing,
-		Log:        log,
-	}
-	restConfig := s.REST
-	responsebodyConfig := s.Answers
-	sqliteConfig := s.SQLite
-	db, cleanup3, err := sqliteRecords(ctx, service, sqliteConfig, tracing, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	relationalConfig := s.Servers
-	servers := relational.NewServers(db, relationalConfig)
-	keyring := relational.NewKeyring(db)
-	entropy := system.Entropy{}
-	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	sealer, err := cursorSealer(authRootSecret)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	browser := browse.New(servers, sealer)
-	registry := s.Registry
-	packages := s.Packages
-	config3 := publishConfig(registry, packages)
-	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
-	prometheusAudit := countedAudit(wiringPartMetrics)
-	prometheusTransactions := countedTransactions(db, prometheusAudit)
-	grants := relational.NewGrants(db)
-	jwtConfig := s.Tokens
-	issuer, cleanup4, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	sessions := relational.NewSessions(db)
-	cache := inProcessSessions(memoryConfig, clock, wiringPartMetrics)
-	checker := access.NewChecker(issuer, sessions, cache, clock)
-	auditLog := countedAuditLog(db, prometheusAudit)
-	trail := audit.New(auditLog, clock, entropy)
-	trustLevel := writeTrust(registry)
-	authority := inprocess.NewAuthority(checker, trail, trustLevel)
-	pluginhostConfig := s.Plugins
-	host, cleanup5, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	ownershipChecker := packageChecks(packages, parts, host, prometheusRegisterer)
-	publishPorts := publish.Ports{
-		Transactions: prometheusTransactions,
-		Writer:       servers,
-		Reader:       servers,
-		Grants:       grants,
-		Authority:    authority,
-		Ownership:    ownershipChecker,
-		Clock:        clock,
-	}
-	publisher := publish.New(config3, publishPorts)
-	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
-	registryapiAPI := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
-	auth := s.Auth
-	signinConfig := signInConfig(auth)
-	accounts := relational.NewAccounts(db)
-	relationalDevices := relational.NewDevices(db)
-	deviceTokens := relational.NewDeviceTokens(db)
-	refreshTokens := relational.NewRefreshTokens(db)
-	lockouts := relational.NewLockouts(db)
-	pendingLogins := relational.NewPendingLogins(db)
-	argonConfig := s.Passwords
-	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
-	if err != nil {
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	maxmindConfig := s.Places
-	geography, cleanup6, err := maxmind.OpenWatched(maxmindConfig, log)
-	if err != nil {
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	iplistsConfig := s.IPLists
-	reputation, cleanup7, err := iplists.OpenWatched(iplistsConfig, log)
-	if err != nil {
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	setupBrand := brand(s)
-	couriers, err := chooseCouriers(service, auth, parts, host, log)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	limits := s.Limits
-	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
-	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
-	wiringFallbackSettings := fallbackSettings{
-		RateLimit: rateLimit,
-		Memory:    memoryConfig,
-		Counters:  wiringCounters,
-	}
-	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	wiringNoticePorts := noticePorts{
-		Accounts: accounts,
-		Devices:  relationalDevices,
-		Throttle: throttle,
-		Waiter:   clock,
-		Metrics:  wiringPartMetrics,
-		Log:      log,
-	}
-	notifier := newNotifier(auth, setupBrand, couriers, wiringNoticePorts)
-	signinPorts := signin.Ports{
-		Accounts:      accounts,
-		Devices:       relationalDevices,
-		DeviceTokens:  deviceTokens,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		History:       sessions,
-		Lockouts:      lockouts,
-		Pending:       pendingLogins,
-		Transaction:   prometheusTransactions,
-		Passwords:     hasher,
-		Tokens:        issuer,
-		Root:          authRootSecret,
-		Geography:     geography,
-		Reputation:    reputation,
-		Cache:         cache,
-		Trail:         trail,
-		Notices:       notifier,
-		Clock:         clock,
-		Entropy:       entropy,
-	}
-	signinService, err := signin.New(signinConfig, signinPorts)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	signIn := countedSignIn(signinService, wiringPartMetrics)
-	config4 := credentialsConfig(auth)
-	credentialsPorts := credentials.Ports{
-		Accounts:    accounts,
-		Sessions:    sessions,
-		Pending:     pendingLogins,
-		Lockouts:    lockouts,
-		Transaction: prometheusTransactions,
-		Passwords:   hasher,
-		Cache:       cache,
-		Trail:       trail,
-		Notices:     notifier,
-		Clock:       clock,
-		Entropy:     entropy,
-		Root:        authRootSecret,
-	}
-	credentialsService, err := credentials.New(config4, credentialsPorts)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	stepupConfig := stepUpConfig(auth)
-	challenges := relational.NewChallenges(db)
-	stepupPorts := stepup.Ports{
-		Accounts:     accounts,
-		Sessions:     sessions,
-		Devices:      relationalDevices,
-		DeviceTokens: deviceTokens,
-		Challenges:   challenges,
-		Transaction:  prometheusTransactions,
-		Couriers:     couriers,
-		Throttle:     throttle,
-		Cache:        cache,
-		Trail:        trail,
-		Clock:        clock,
-		Entropy:      entropy,
-		Root:         authRootSecret,
-	}
-	stepupService, err := stepup.New(stepupConfig, stepupPorts)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	devicesPorts := devices.Ports{
-		Devices:      relationalDevices,
-		DeviceTokens: deviceTokens,
-		Sessions:     sessions,
-		Levels:       sessions,
-		Transaction:  prometheusTransactions,
-		Cache:        cache,
-		Trail:        trail,
-		Notices:      notifier,
-		Clock:        clock,
-	}
-	devicesService := devices.New(devicesPorts)
-	useCases := authapi.UseCases{
-		Access:      checker,
-		SignIn:      signIn,
-		Credentials: credentialsService,
-		StepUp:      stepupService,
-		Devices:     devicesService,
-		Trail:       trail,
-		Keys:        issuer,
-	}
-	authapiAPI := authapi.New(useCases)
-	methodsapiConfig := s.Methods
-	methods := relational.NewMethods(db)
-	counter := usageCounter(wiringApiStore, clock, rateLimit)
-	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
-	settingsRetention := s.Retention
-	config5 := retentionConfig(settingsRetention, auth)
-	retentionPorts := retention.Ports{
-		Audit:         auditLog,
-		Sessions:      sessions,
-		RefreshTokens: refreshTokens,
-		Challenges:    challenges,
-		Pending:       pendingLogins,
-		Lockouts:      lockouts,
-		Devices:       relationalDevices,
-	}
-	sweeper := retention.New(config5, retentionPorts, clock)
-	reporter := retentionReporter(log, prometheusRegisterer)
-	runnerPorts := retention.RunnerPorts{
-		Sweeper:  sweeper,
-		Waiter:   clock,
-		Entropy:  entropy,
-		Reporter: reporter,
-	}
-	runner := retention.NewRunner(config5, runnerPorts)
-	wiringApi := api{
-		Config:   restConfig,
-		Registry: registryapiAPI,
-		Auth:     authapiAPI,
-		Methods:  methodsapiAPI,
-		Throttle: throttle,
-		Clock:    clock,
-		Database: db,
-		Counters: store,
-		Limits:   rateLimit,
-		Packages: packages,
-		Plugins:  host,
-		Sweeping: runner,
-		Notices:  notifier,
-		Tracing:  tracing,
-		Metrics:  r,
-	}
-	wiringService, cleanup8, err := newService(ctx, parts, wiringLimiter, wiringApi)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	return wiringService, func() {
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-	}, nil
-}
-
-// injectProduction keeps records and counts where the settings say.
-func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
-	service := s.Service
-	config := s.RateLimitAPI
-	debugapiConfig := s.Debug
 	rateLimit := s.RateLimit
-	config2 := decideConfig(rateLimit)
-	options := ruleOptions(rateLimit)
+	decideConfig := settings.DecideConfig(rateLimit)
+	options := settings.RuleOptions(rateLimit)
 	rules := eventlog.NewRules(log)
 	reloadRules := reload.New(options, rules)
 	valkeyConfig := s.Valkey
@@ -472,14 +67,14 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
-	prometheusRegisterer := registerer(r)
+	registerer := newRegisterer(r)
 	wiringProcessCounters := processCounters{
 		Clock:   clock,
 		Config:  memoryConfig,
-		Metrics: prometheusRegisterer,
+		Metrics: registerer,
 		Log:     log,
 	}
-	memoryCounters := limitCounters(wiringProcessCounters)
+	memoryCounters := newProcessCounters(wiringProcessCounters)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
@@ -490,42 +85,24 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
+	store := measureCounters(wiringCounters, tracing, registerer)
 	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	wiringLimitStores := limitStores{
+	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 	}
-	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
-	decider, err := decide.New(config2, ports)
+	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
+	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
-	}
-	prometheusConfig := s.Prometheus
-	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(reloadRules, decider, options2)
-	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	statsdConfig := s.Statsd
-	wiringSinks := sinks{
-		RateLimit:  rateLimit,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-		Statistics: statisticsStatistics,
-		Metrics:    r,
-		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
@@ -535,16 +112,39 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	wiringLimiter := limiter{
-		Settings:   service,
+	statisticsOptions := settings.StatisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	statsdConfig := s.Statsd
+	wiringSinkSettings := sinkSettings{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+	}
+	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringRateLimitParts := rateLimitParts{
+		Service:    service,
 		Config:     config,
 		Debug:      debugapiConfig,
+		Prometheus: prometheusConfig,
 		Decider:    decider,
 		Rules:      reloadRules,
-		Statistics: debugapiStatistics,
-		Metrics:    r,
-		Sinks:      wiringSinks,
 		Source:     wiringRuleSource,
+		Statistics: debugapiStatistics,
+		Sink:       sink,
+		Metrics:    r,
 		Counters:   wiringCounters,
 		Tracing:    tracing,
 		Log:        log,
@@ -570,7 +170,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	servers := relational.NewServers(db, relationalConfig)
 	keyring := relational.NewKeyring(db)
 	entropy := system.Entropy{}
-	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
+	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -578,7 +178,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	sealer, err := cursorSealer(authRootSecret)
+	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -589,10 +189,10 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	browser := browse.New(servers, sealer)
 	registry := s.Registry
 	packages := s.Packages
-	config3 := publishConfig(registry, packages)
-	wiringPartMetrics := newPartMetrics(parts, prometheusRegisterer)
-	prometheusAudit := countedAudit(wiringPartMetrics)
-	prometheusTransactions := countedTransactions(db, prometheusAudit)
+	publishConfig := settings.PublishConfig(registry, packages)
+	wiringPartMetrics := newPartMetrics(parts, registerer)
+	prometheusAudit := newAuditMetrics(wiringPartMetrics)
+	transactions := countTransactions(db, prometheusAudit)
 	grants := relational.NewGrants(db)
 	jwtConfig := s.Tokens
 	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
@@ -604,11 +204,11 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	sessions := relational.NewSessions(db)
-	wiringSessionCopySettings := sessionCopySettings{
+	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
 	}
-	cache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCopySettings, clock, wiringPartMetrics, log)
+	cache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -618,9 +218,9 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	checker := access.NewChecker(issuer, sessions, cache, clock)
-	auditLog := countedAuditLog(db, prometheusAudit)
+	auditLog := countAuditEvents(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
-	trustLevel := writeTrust(registry)
+	trustLevel := settings.WriteTrust(registry)
 	authority := inprocess.NewAuthority(checker, trail, trustLevel)
 	pluginhostConfig := s.Plugins
 	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
@@ -633,9 +233,9 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	ownershipChecker := packageChecks(packages, parts, host, prometheusRegisterer)
+	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer)
 	publishPorts := publish.Ports{
-		Transactions: prometheusTransactions,
+		Transactions: transactions,
 		Writer:       servers,
 		Reader:       servers,
 		Grants:       grants,
@@ -643,11 +243,11 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Ownership:    ownershipChecker,
 		Clock:        clock,
 	}
-	publisher := publish.New(config3, publishPorts)
-	prometheusPublisher := countedPublisher(publisher, wiringPartMetrics)
-	registryapiAPI := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
+	publisher := publish.New(publishConfig, publishPorts)
+	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
+	api := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
-	signinConfig := signInConfig(auth)
+	signinConfig := settings.SignInConfig(auth)
 	accounts := relational.NewAccounts(db)
 	relationalDevices := relational.NewDevices(db)
 	deviceTokens := relational.NewDeviceTokens(db)
@@ -655,7 +255,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	lockouts := relational.NewLockouts(db)
 	pendingLogins := relational.NewPendingLogins(db)
 	argonConfig := s.Passwords
-	hasher, err := countedHasher(argonConfig, entropy, wiringPartMetrics)
+	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
 		cleanup7()
 		cleanup6()
@@ -691,7 +291,8 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	setupBrand := brand(s)
+	email := s.Email
+	brand := email.Brand
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
 		cleanup9()
@@ -706,14 +307,15 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		return nil, nil, err
 	}
 	limits := s.Limits
-	inprocessThrottleConfig := throttleConfig(limits, rateLimit)
+	throttleConfig := settings.ThrottleConfig(limits, rateLimit)
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
-	wiringFallbackSettings := fallbackSettings{
-		RateLimit: rateLimit,
+	wiringThrottleStores := throttleStores{
+		Store:     wiringApiStore,
+		Shared:    wiringCounters,
 		Memory:    memoryConfig,
-		Counters:  wiringCounters,
+		RateLimit: rateLimit,
 	}
-	throttle, err := newThrottle(inprocessThrottleConfig, wiringApiStore, wiringFallbackSettings, clock, prometheusRegisterer)
+	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
 		cleanup9()
 		cleanup8()
@@ -734,7 +336,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	notifier := newNotifier(auth, setupBrand, couriers, wiringNoticePorts)
+	notifier := chooseNotifier(auth, brand, couriers, wiringNoticePorts)
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
 		Devices:       relationalDevices,
@@ -744,10 +346,10 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		History:       sessions,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
-		Transaction:   prometheusTransactions,
+		Transaction:   transactions,
 		Passwords:     hasher,
 		Tokens:        issuer,
-		Root:          authRootSecret,
+		Root:          rootSecret,
 		Geography:     geography,
 		Reputation:    reputation,
 		Cache:         cache,
@@ -769,23 +371,23 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	signIn := countedSignIn(signinService, wiringPartMetrics)
-	config4 := credentialsConfig(auth)
+	signIn := countSignIns(signinService, wiringPartMetrics)
+	credentialsConfig := settings.CredentialsConfig(auth)
 	credentialsPorts := credentials.Ports{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
-		Transaction: prometheusTransactions,
+		Transaction: transactions,
 		Passwords:   hasher,
 		Cache:       cache,
 		Trail:       trail,
 		Notices:     notifier,
 		Clock:       clock,
 		Entropy:     entropy,
-		Root:        authRootSecret,
+		Root:        rootSecret,
 	}
-	credentialsService, err := credentials.New(config4, credentialsPorts)
+	credentialsService, err := credentials.New(credentialsConfig, credentialsPorts)
 	if err != nil {
 		cleanup9()
 		cleanup8()
@@ -798,7 +400,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	stepupConfig := stepUpConfig(auth)
+	stepupConfig := settings.StepUpConfig(auth)
 	challenges := relational.NewChallenges(db)
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
@@ -806,14 +408,14 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Devices:      relationalDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
-		Transaction:  prometheusTransactions,
+		Transaction:  transactions,
 		Couriers:     couriers,
 		Throttle:     throttle,
 		Cache:        cache,
 		Trail:        trail,
 		Clock:        clock,
 		Entropy:      entropy,
-		Root:         authRootSecret,
+		Root:         rootSecret,
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
@@ -833,7 +435,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
-		Transaction:  prometheusTransactions,
+		Transaction:  transactions,
 		Cache:        cache,
 		Trail:        trail,
 		Notices:      notifier,
@@ -852,10 +454,10 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
 	methods := relational.NewMethods(db)
-	counter := usageCounter(wiringApiStore, clock, rateLimit)
+	counter := newUsageCounter(wiringApiStore, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	settingsRetention := s.Retention
-	config5 := retentionConfig(settingsRetention, auth)
+	retentionConfig := settings.RetentionConfig(settingsRetention, auth)
 	retentionPorts := retention.Ports{
 		Audit:         auditLog,
 		Sessions:      sessions,
@@ -865,33 +467,34 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		Lockouts:      lockouts,
 		Devices:       relationalDevices,
 	}
-	sweeper := retention.New(config5, retentionPorts, clock)
-	reporter := retentionReporter(log, prometheusRegisterer)
+	sweeper := retention.New(retentionConfig, retentionPorts, clock)
+	reporter := newRetentionReporter(log, registerer)
 	runnerPorts := retention.RunnerPorts{
 		Sweeper:  sweeper,
 		Waiter:   clock,
 		Entropy:  entropy,
 		Reporter: reporter,
 	}
-	runner := retention.NewRunner(config5, runnerPorts)
-	wiringApi := api{
-		Config:   restConfig,
-		Registry: registryapiAPI,
-		Auth:     authapiAPI,
-		Methods:  methodsapiAPI,
-		Throttle: throttle,
-		Clock:    clock,
-		Database: db,
-		Counters: store,
-		Limits:   rateLimit,
-		Packages: packages,
-		Plugins:  host,
-		Sweeping: runner,
-		Notices:  notifier,
-		Tracing:  tracing,
-		Metrics:  r,
+	runner := retention.NewRunner(retentionConfig, runnerPorts)
+	wiringApiParts := apiParts{
+		Config:    restConfig,
+		Registry:  api,
+		Auth:      authapiAPI,
+		Methods:   methodsapiAPI,
+		Throttle:  throttle,
+		Clock:     clock,
+		Database:  db,
+		Counters:  store,
+		Limits:    rateLimit,
+		Publish:   publishConfig,
+		Plugins:   host,
+		Retention: runner,
+		Notices:   notifier,
+		Tracing:   tracing,
+		Metrics:   r,
+		Log:       log,
 	}
-	wiringService, cleanup10, err := newService(ctx, parts, wiringLimiter, wiringApi)
+	process, cleanup10, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
 	if err != nil {
 		cleanup9()
 		cleanup8()
@@ -904,7 +507,7 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 		cleanup()
 		return nil, nil, err
 	}
-	return wiringService, func() {
+	return process, func() {
 		cleanup10()
 		cleanup9()
 		cleanup8()
@@ -918,14 +521,15 @@ func injectProduction(ctx context.Context, s settings.Settings, parts Parts, r *
 	}, nil
 }
 
-// injectRateLimit runs rate limit decisions alone.
-func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *prometheus.Registry, log *logrus.Entry) (*Service, func(), error) {
+// injectRateLimit builds the rate limit service alone, without records (ratelimit.go).
+func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
+	prometheusConfig := s.Prometheus
 	rateLimit := s.RateLimit
-	config2 := decideConfig(rateLimit)
-	options := ruleOptions(rateLimit)
+	decideConfig := settings.DecideConfig(rateLimit)
+	options := settings.RuleOptions(rateLimit)
 	rules := eventlog.NewRules(log)
 	reloadRules := reload.New(options, rules)
 	valkeyConfig := s.Valkey
@@ -939,14 +543,14 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *p
 	}
 	clock := system.Clock{}
 	memoryConfig := s.Memory
-	prometheusRegisterer := registerer(r)
+	registerer := newRegisterer(r)
 	wiringProcessCounters := processCounters{
 		Clock:   clock,
 		Config:  memoryConfig,
-		Metrics: prometheusRegisterer,
+		Metrics: registerer,
 		Log:     log,
 	}
-	memoryCounters := limitCounters(wiringProcessCounters)
+	memoryCounters := newProcessCounters(wiringProcessCounters)
 	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
 	if err != nil {
 		return nil, nil, err
@@ -957,42 +561,24 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *p
 		cleanup()
 		return nil, nil, err
 	}
-	store := counterStore(wiringCounters, tracing, prometheusRegisterer)
+	store := measureCounters(wiringCounters, tracing, registerer)
 	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	wiringLimitStores := limitStores{
+	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 	}
-	ports := rateLimitPorts(reloadRules, wiringLimitStores, clock, log)
-	decider, err := decide.New(config2, ports)
+	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
+	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
-	}
-	prometheusConfig := s.Prometheus
-	options2 := statisticsOptions(rateLimit)
-	statisticsStatistics := statistics.New(reloadRules, decider, options2)
-	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
-	if err != nil {
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	statsdConfig := s.Statsd
-	wiringSinks := sinks{
-		RateLimit:  rateLimit,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-		Statistics: statisticsStatistics,
-		Metrics:    r,
-		Log:        log,
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
@@ -1002,28 +588,51 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *p
 		cleanup()
 		return nil, nil, err
 	}
-	wiringLimiter := limiter{
-		Settings:   service,
-		Config:     config,
-		Debug:      debugapiConfig,
-		Decider:    decider,
-		Rules:      reloadRules,
-		Statistics: debugapiStatistics,
-		Metrics:    r,
-		Sinks:      wiringSinks,
-		Source:     wiringRuleSource,
-		Counters:   wiringCounters,
-		Tracing:    tracing,
-		Log:        log,
-	}
-	wiringService, cleanup4, err := newLimiterService(ctx, parts, wiringLimiter)
+	statisticsOptions := settings.StatisticsOptions(rateLimit)
+	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	return wiringService, func() {
+	statsdConfig := s.Statsd
+	wiringSinkSettings := sinkSettings{
+		RateLimit:  rateLimit,
+		Statsd:     statsdConfig,
+		Prometheus: prometheusConfig,
+	}
+	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringRateLimitParts := rateLimitParts{
+		Service:    service,
+		Config:     config,
+		Debug:      debugapiConfig,
+		Prometheus: prometheusConfig,
+		Decider:    decider,
+		Rules:      reloadRules,
+		Source:     wiringRuleSource,
+		Statistics: debugapiStatistics,
+		Sink:       sink,
+		Metrics:    r,
+		Counters:   wiringCounters,
+		Tracing:    tracing,
+		Log:        log,
+	}
+	process, cleanup4, err := newRateLimitService(ctx, parts, wiringRateLimitParts)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	return process, func() {
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -1031,12 +640,12 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts Parts, r *p
 	}, nil
 }
 
-// injectOperator opens the records for operator commands.
+// injectOperator opens the records for operator commands (operator.go).
 func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
 	service := s.Service
 	config := s.Postgres
 	sqliteConfig := s.SQLite
-	tracing := untraced()
+	tracing := _wireTracingValue
 	wiringRecordSettings := recordSettings{
 		Service:  service,
 		Postgres: config,
@@ -1052,7 +661,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	sessions := relational.NewSessions(db)
 	lockouts := relational.NewLockouts(db)
 	pendingLogins := relational.NewPendingLogins(db)
-	runner := transactions(db)
+	runner := newTransactions(db)
 	argonConfig := s.Passwords
 	entropy := system.Entropy{}
 	hasher, err := argon.New(argonConfig, entropy)
@@ -1066,7 +675,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	auditLog := relational.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
 	keyring := relational.NewKeyring(db)
-	authRootSecret, err := rootSecret(ctx, service, keyring, entropy, log)
+	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -1083,7 +692,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Trail:       trail,
 		Clock:       clock,
 		Entropy:     entropy,
-		Root:        authRootSecret,
+		Root:        rootSecret,
 	}
 	peopleService, err := people.New(ports)
 	if err != nil {
@@ -1147,15 +756,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}, nil
 }
 
-// wire.go:
-
-// serviceSet is what all ways of running all parts have in common.
-var serviceSet = wire.NewSet(
-	settingsSet, system.Set, metricsSet, countedSet, recordSet, rootSecret, authSet, registrySet, methodsSet, limitSet, throttleSet, apiSet, wire.Struct(new(limiter), "*"), wire.Struct(new(api), "*"), newService,
-)
-
-// operatorSet is what operator commands need.
-var operatorSet = wire.NewSet(
-	settingsSet, system.Set, uncountedSet, recordSet, rootSecret, operationsSet, untraced,
-	chooseRecords, wire.Struct(new(recordSettings), "*"), valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)), audit.New, devices.New, wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"), devices.NewOperator, wire.Struct(new(Operator), "*"),
+var (
+	_wireTracingValue = otlp.Tracing{}
 )

@@ -1,68 +1,52 @@
-// Package wiring puts the parts of the service together: one Wire injector for
-// each environment and each way of running, and the order in which the parts
-// start and stop. It decides nothing that a caller of the service would see.
+// Package wiring connects the parts of the service. It has one Wire injector for each way of running, and decides
+// nothing that a caller of the service would see. service.go shows what runs in the service, ratelimit.go what the
+// rate limit service is made of, operator.go what operator commands work with, and choose.go what depends on the
+// environment.
 package wiring
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
+	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// Open puts a service together: connects to what it depends on, brings the
-// schema up to date and takes its addresses. The metrics tell of the build. The
-// cleanup gives all of it back.
-func Open(ctx context.Context, s settings.Settings, parts Parts, build prometheus.Build, log *logrus.Entry) (*Service, func(), error) {
+// Open builds the service: it connects to the stores, brings the schema up to date and opens the listeners, which
+// answer from Run on. build is shown in the metrics. The cleanup closes everything again.
+func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build prometheus.Build, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	metrics := prometheus.New(build)
 	prometheus.CountLog(log.Logger, metrics)
 	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
-	switch {
-	case !parts.API():
+	if !parts.API() {
 		return injectRateLimit(ctx, s, parts, metrics, log)
-	case s.Service.Environment == settings.Production:
-		return injectProduction(ctx, s, parts, metrics, log)
-	default:
-		return injectEmbedded(ctx, s, parts, metrics, log)
 	}
+	return injectService(ctx, s, parts, metrics, log)
 }
 
-// CheckRules reads the rate limit rules of a directory as the service would, and
-// returns them with warnings about what is taken, but looks wrong. The error is
-// ruleset.Faults when rules are wrong, and fault.NotFound when there is no rule file.
+// NewLog returns the service's log, written to w.
+func NewLog(s settings.Service, w io.Writer) *logrus.Entry {
+	return eventlog.NewLog(w, s.LogLevel, s.LogFormat)
+}
+
+// CheckRules reads the rate limit rules of a directory as the service would, and returns them with warnings about
+// rules that are accepted, but look wrong. The error is ruleset.Faults if rules are wrong, and fault.NotFound if
+// there is no rule file.
 func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, []string, error) {
 	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
-	sources, warnings, err := runtimedir.New(files, NewLog(s.Service, io.Discard)).Read(ctx) // the log is of Watch alone
+	unused := NewLog(s.Service, io.Discard) // only Watch writes to the log
+	sources, warnings, err := runtimedir.New(files, unused).Read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := ruleset.Compile(sources, ruleOptions(s.RateLimit))
+	set, err := ruleset.Compile(sources, settings.RuleOptions(s.RateLimit))
 	return set, warnings, err
-}
-
-// Plugins starts every plugin once and tells how each stands. A folder that is
-// not there, with which the service does without plugins, is fault.NotFound.
-func Plugins(ctx context.Context, s settings.Settings, log *logrus.Entry) ([]pluginhost.Status, error) {
-	if s.Plugins.Missing() {
-		return nil, fault.Newf(fault.NotFound, "", "the plugin folder %s (PLUGIN_DIR) does not exist", s.Plugins.Dir)
-	}
-	host, cleanup, err := pluginhost.Open(s.Plugins, log)
-	if err != nil {
-		return nil, fmt.Errorf("plugins: %w", err)
-	}
-	defer cleanup()
-	if err := host.StartAll(ctx); err != nil {
-		return nil, fmt.Errorf("plugins: %w", err)
-	}
-	return host.Status(), nil
 }

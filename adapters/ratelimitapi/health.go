@@ -2,6 +2,7 @@ package ratelimitapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,19 @@ func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 		}
 		return set != nil || c.ForceStart
 	}}
+}
+
+// RulesReady returns a readiness check of the loaded rules. It fails while the configuration is
+// unhealthy, so that an instance does not get calls before it has its rules, unless expected returns
+// false: then there are no rules to wait for, and the other parts of the service are of use without.
+func RulesReady(c HealthConfig, rules decide.Rules, expected func() bool) func(context.Context) error {
+	loaded := ConfigurationCheck(c, rules).Healthy
+	return func(context.Context) error {
+		if loaded() || !expected() {
+			return nil
+		}
+		return errors.New("no rate limit configuration is in force")
+	}
 }
 
 // Drain turns the termination component unhealthy, for good.

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newPlugins(p process) *cobra.Command {
@@ -22,7 +21,7 @@ func newPlugins(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := wiring.Plugins(c.Context(), s, operatorLog(s, p))
+		found, err := pluginhost.Inspect(c.Context(), s.Plugins, operatorLog(s, p))
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func newRatelimit(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return serve(c.Context(), p, s, wiring.Parts{RateLimit: true})
+		return serve(c.Context(), p, s, settings.Parts{RateLimit: true})
 	}
 	c.AddCommand(newRatelimitCheck(p))
 	return c

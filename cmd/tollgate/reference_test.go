@@ -121,7 +121,7 @@ func settingReference(t *testing.T) string {
 			t.Errorf("%s belongs to no part: give its group a part in wiring/settings", v.Name)
 		}
 	}
-	for _, part := range settings.Parts() {
+	for _, part := range settings.Sections() {
 		fmt.Fprintf(&b, "## %s\n\n| variable | default | form | meaning |\n|---|---|---|---|\n", part)
 		for _, v := range vars {
 			if v.Part != part {

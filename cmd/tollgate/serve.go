@@ -29,7 +29,7 @@ func newServe(p process) *cobra.Command {
 	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit")
 	completeValues(c, "only", "registry", "auth", "methods", "ratelimit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		parts, err := wiring.ParseParts(only)
+		parts, err := settings.ParseParts(only)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func newServe(p process) *cobra.Command {
 
 // serve runs the service until the context ends, at the first signal. A second signal ends the process
 // at once.
-func serve(ctx context.Context, p process, s settings.Settings, parts wiring.Parts) error {
+func serve(ctx context.Context, p process, s settings.Settings, parts settings.Parts) error {
 	relaxGarbageCollection(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)
 	service, cleanup, err := wiring.Open(ctx, s, parts, buildInfo(), log)

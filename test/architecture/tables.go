@@ -72,7 +72,7 @@ var drivingAdapters = []string{
 }
 
 // sharedParts are what several adapters need of connections, of files and of waiting.
-var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/pause", "adapters/wholefile"}
+var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/lifecycle", "adapters/pause", "adapters/wholefile"}
 
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
-
-// DevelopmentCourier is the plugin that writes codes into the log, for
-// development. It is what the embedded environment falls back on.
-const DevelopmentCourier = "otp-log"
 
 // delivers reports whether one of the channels is set to a plugin by name.
 func (a Auth) delivers(plugin string) bool {
@@ -21,10 +18,10 @@ func (a Auth) delivers(plugin string) bool {
 func (s *Settings) tellCouriers() {
 	told := map[string][]string{}
 	if s.Auth.OTPLogFile != "" {
-		told[DevelopmentCourier] = append(told[DevelopmentCourier], "OTP_LOG_FILE="+s.Auth.OTPLogFile)
+		told[pluginhost.DevelopmentCourier] = append(told[pluginhost.DevelopmentCourier], "OTP_LOG_FILE="+s.Auth.OTPLogFile)
 	}
 	if s.Auth.NoticeLogFile != "" {
-		told[DevelopmentCourier] = append(told[DevelopmentCourier], "NOTICE_LOG_FILE="+s.Auth.NoticeLogFile)
+		told[pluginhost.DevelopmentCourier] = append(told[pluginhost.DevelopmentCourier], "NOTICE_LOG_FILE="+s.Auth.NoticeLogFile)
 	}
 	if s.Auth.delivers(couriersettings.EmailPlugin) {
 		told[couriersettings.EmailPlugin] = s.Email.Environ()

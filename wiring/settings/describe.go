@@ -25,16 +25,16 @@ type Variable struct {
 	readBy []string // parts that must run for it to be read, none for always
 }
 
-// Parts returns the parts of the service that have settings, in the order in
-// which the reference lists them.
-func Parts() []string {
-	var parts []string
+// Sections returns the sections of the reference of settings, in their order. Each is the Part of
+// some variables.
+func Sections() []string {
+	var sections []string
 	for f := range fields(reflect.TypeFor[Settings]()) {
-		if part := f.Tag.Get("part"); part != "" && !slices.Contains(parts, part) {
-			parts = append(parts, part)
+		if part := f.Tag.Get("part"); part != "" && !slices.Contains(sections, part) {
+			sections = append(sections, part)
 		}
 	}
-	return parts
+	return sections
 }
 
 // variables lists the environment variables of the settings, ordered by name.

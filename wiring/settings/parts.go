@@ -1,15 +1,53 @@
 package settings
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// The parts of the service that settings tell apart, by the names that the flag
-// --only takes, and apiPart, which is any part that answers on the API listener.
+// The names of the parts of the service, as the flag --only takes them. The tag readBy also takes apiPart, which
+// is any part on the API listener.
 const (
+	registryPart  = "registry"
+	authPart      = "auth"
+	methodsPart   = "methods"
 	ratelimitPart = "ratelimit"
 	apiPart       = "api"
 )
 
-// readsOf returns whether a variable is read when these parts run; none means all.
+// Parts says which parts of the service run.
+type Parts struct {
+	Registry  bool
+	Auth      bool
+	Methods   bool
+	RateLimit bool
+}
+
+// ParseParts returns the parts with the given names. No names mean all parts.
+func ParseParts(names []string) (Parts, error) {
+	all := []string{registryPart, authPart, methodsPart, ratelimitPart}
+	if len(names) == 0 {
+		names = all
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return Parts{}, fmt.Errorf("--only: unknown part %q; the parts are %s", name, strings.Join(all, ", "))
+		}
+	}
+	return Parts{
+		Registry:  slices.Contains(names, registryPart),
+		Auth:      slices.Contains(names, authPart),
+		Methods:   slices.Contains(names, methodsPart),
+		RateLimit: slices.Contains(names, ratelimitPart),
+	}, nil
+}
+
+// API reports whether any part uses the API listener.
+func (p Parts) API() bool { return p.Registry || p.Auth || p.Methods }
+
+// readsOf returns a function that reports whether a variable is read if the given parts run. No parts mean all
+// parts.
 func readsOf(parts []string) func(Variable) bool {
 	return func(v Variable) bool {
 		if len(parts) == 0 || len(v.readBy) == 0 {

@@ -1,22 +1,21 @@
-package wiring
+package eventlog
 
 import (
 	"io"
 	"time"
 
 	"github.com/sirupsen/logrus"
-
-	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// NewLog returns the service's log, written to w.
-func NewLog(s settings.Service, w io.Writer) *logrus.Entry {
+// NewLog returns the service's log, written to w. level is a name that logrus.ParseLevel takes; any other means
+// info. format is json for JSON lines, any other means text.
+func NewLog(w io.Writer, level, format string) *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(w)
-	if level, err := logrus.ParseLevel(s.LogLevel); err == nil { // settings.Read has refused any other
-		log.SetLevel(level)
+	if parsed, err := logrus.ParseLevel(level); err == nil {
+		log.SetLevel(parsed)
 	}
-	if s.LogFormat == "json" {
+	if format == "json" {
 		log.SetFormatter(&logrus.JSONFormatter{
 			TimestampFormat: time.RFC3339Nano,
 			FieldMap: logrus.FieldMap{
