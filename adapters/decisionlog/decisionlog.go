@@ -1,6 +1,6 @@
-// Package decisionlog writes into the log why rate limit calls are answered as they are, one line for
-// each descriptor. It is for people who look for a mistake in rules or callers, at the level debug;
-// counts of what happens are statistics.
+// Package decisionlog logs why rate limit calls get their answers, with one line of level debug for
+// each descriptor. It helps to find errors in rules or callers. It does not count;
+// core/ratelimit/statistics does.
 package decisionlog
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-// The bounds of what a call may write: values are the callers' own.
+// Limits of the log lines of a call, because callers choose the texts in them.
 const (
-	maxLines = 100 // of one call
+	maxLines = 100 // for each call
 	maxText  = 256 // bytes of a text in a line
 )
 
@@ -29,10 +29,10 @@ type Log struct{ log *logrus.Entry }
 // New returns a Log that writes lines of the level debug.
 func New(log *logrus.Entry) *Log { return &Log{log} }
 
-// Decided writes a line for each descriptor (decide.Observer).
+// Decided implements decide.Observer. It writes a line for each descriptor.
 func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []decide.Finding) {
 	call := l.log.WithContext(ctx).WithFields(logrus.Fields{
-		"domain": bounded(string(r.Domain)), "overall_code": codeText(code), "request_id": requestid.FromContext(ctx),
+		"domain": shortText(string(r.Domain)), "overall_code": codeText(code), "request_id": requestid.FromContext(ctx),
 	})
 	for i := range findings {
 		if i == maxLines {
@@ -52,7 +52,7 @@ func fieldsOf(d *ratelimit.Descriptor, f *decide.Finding) logrus.Fields {
 	}
 	switch f.Source {
 	case decide.FromStore:
-		fields["answered_from"], fields["key"], fields["count"] = "counter", bounded(f.Key), f.Count
+		fields["answered_from"], fields["key"], fields["count"] = "counter", shortText(f.Key), f.Count
 	case decide.FromMemory:
 		fields["answered_from"] = "local cache"
 	case decide.FromFailureMode:
@@ -62,11 +62,11 @@ func fieldsOf(d *ratelimit.Descriptor, f *decide.Finding) logrus.Fields {
 	return fields
 }
 
-// addRule adds the rule, or why there is none.
+// addRule adds the rule, or the reason why no rule applies.
 func addRule(fields logrus.Fields, d *ratelimit.Descriptor, f *decide.Finding) {
 	switch {
 	case f.Rule != nil:
-		fields["rule"] = bounded(f.Rule.Path)
+		fields["rule"] = shortText(f.Rule.Path)
 		if f.Rule.Unlimited {
 			fields["limit"] = "unlimited"
 		}
@@ -77,26 +77,27 @@ func addRule(fields logrus.Fields, d *ratelimit.Descriptor, f *decide.Finding) {
 			fields["quota_mode"] = true
 		}
 		if f.Replaced {
-			fields["limit"] = "replaced by that of another descriptor"
+			fields["limit"] = "replaced by the limit of another descriptor"
 		}
 	case f.Miss.Reason == ruleset.Matched:
-		fields["no_rule"] = "the request brings its own limit"
+		fields["no_rule"] = "the request contains its own limit"
 	default:
 		fields["no_rule"] = missText(d.Entries, f.Miss)
 	}
 }
 
+// missText returns why no rule matches a descriptor.
 func missText(entries []ratelimit.Entry, m ruleset.Miss) string {
 	switch m.Reason {
 	case ruleset.UnknownDomain:
 		return "the domain is not configured"
 	case ruleset.UnknownKey:
-		return "no rule has the key " + quoted(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
+		return "no rule has the key " + quotedText(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
 	case ruleset.UnknownValue:
 		e := entries[m.Level]
-		return "no rule of the key " + quoted(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quoted(e.Value)
+		return "no rule of the key " + quotedText(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quotedText(e.Value)
 	case ruleset.TooDeep:
-		return "the rules end at level " + strconv.Itoa(m.Level) + ", and the descriptor goes on"
+		return "the rules end at level " + strconv.Itoa(m.Level) + ", but the descriptor has more entries"
 	case ruleset.NoLimit:
 		return "the rules have no rate_limit at level " + strconv.Itoa(m.Level)
 	case ruleset.Matched:
@@ -104,22 +105,22 @@ func missText(entries []ratelimit.Entry, m ruleset.Miss) string {
 	return ""
 }
 
-// descriptorText returns a descriptor in the form that ratelimit-client takes.
+// descriptorText returns a descriptor in the syntax of ratelimit-client.
 func descriptorText(entries []ratelimit.Entry) string {
 	var b strings.Builder
 	for i := range entries {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(bounded(entries[i].Key) + "=" + bounded(entries[i].Value))
+		b.WriteString(shortText(entries[i].Key) + "=" + shortText(entries[i].Value))
 		if b.Len() > maxText {
 			break
 		}
 	}
-	return bounded(b.String())
+	return shortText(b.String())
 }
 
-// signedHits returns the hits that a descriptor brought, negative where it gave them back.
+// signedHits returns the hits of a descriptor, negative if the descriptor gave them back.
 func signedHits(d *ratelimit.Descriptor, f *decide.Finding) int64 {
 	n := int64(f.Hits) //nolint:gosec // at most MaxHits
 	if d.GiveBack {
@@ -135,10 +136,10 @@ func codeText(c ratelimit.Code) string {
 	return "OK"
 }
 
-func quoted(s string) string { return `"` + bounded(s) + `"` }
+func quotedText(s string) string { return `"` + shortText(s) + `"` }
 
-// bounded returns a text that is at most maxText bytes long, with an ellipsis for what it leaves out.
-func bounded(s string) string {
+// shortText returns at most maxText bytes of a text, with an ellipsis if it omits some.
+func shortText(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

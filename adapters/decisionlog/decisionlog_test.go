@@ -19,11 +19,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-// fields are those of a line.
+// fields are the fields of a log line.
 type fields map[string]any
 
-// lines has a request logged and returns the fields of each line.
-func lines(t *testing.T, r *ratelimit.Request, code ratelimit.Code, findings ...decide.Finding) []fields {
+// logLines logs a request and returns the fields of each line.
+func logLines(t *testing.T, r *ratelimit.Request, code ratelimit.Code, findings ...decide.Finding) []fields {
 	t.Helper()
 	var out bytes.Buffer
 	log := logrus.New()
@@ -42,17 +42,17 @@ func lines(t *testing.T, r *ratelimit.Request, code ratelimit.Code, findings ...
 	return list
 }
 
-func asked(entries ...ratelimit.Entry) *ratelimit.Request {
+func newRequest(entries ...ratelimit.Entry) *ratelimit.Request {
 	return &ratelimit.Request{Domain: "shop", Descriptors: []ratelimit.Descriptor{{Entries: entries}}}
 }
 
-// common are the fields of every line of asked.
+// common are the fields of every line about a newRequest.
 var common = fields{
 	"level": "debug", "msg": "a rate limit descriptor was decided", "domain": "shop", "request_id": "id-1",
 	"overall_code": "OK", "code": "OK", "hits": 1.0,
 }
 
-func TestLine(t *testing.T) {
+func TestLogLine(t *testing.T) {
 	limit := ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Hour}
 	limited := ratelimit.Status{Code: ratelimit.OK, Limit: limit, Remaining: 7, UntilReset: time.Minute}
 	rule := &ratelimit.Rule{Limit: limit, Path: "customer", Shadow: true, Quota: true}
@@ -71,7 +71,7 @@ func TestLine(t *testing.T) {
 		"override": {
 			decide.Finding{Status: limited, Source: decide.FromMemory},
 			fields{
-				"no_rule": "the request brings its own limit", "limit": "10 per hour", "remaining": 7.0,
+				"no_rule": "the request contains its own limit", "limit": "10 per hour", "remaining": 7.0,
 				"answered_from": "local cache",
 			},
 		},
@@ -85,7 +85,7 @@ func TestLine(t *testing.T) {
 		},
 		"replaced": {
 			decide.Finding{Status: free, Rule: &ratelimit.Rule{Path: "p"}, Replaced: true},
-			fields{"rule": "p", "limit": "replaced by that of another descriptor"},
+			fields{"rule": "p", "limit": "replaced by the limit of another descriptor"},
 		},
 		"unknown domain": {
 			decide.Finding{Status: free, Miss: ruleset.Miss{Reason: ruleset.UnknownDomain}},
@@ -101,7 +101,7 @@ func TestLine(t *testing.T) {
 		},
 		"too deep": {
 			decide.Finding{Status: free, Miss: ruleset.Miss{Reason: ruleset.TooDeep, Level: 1}},
-			fields{"no_rule": "the rules end at level 1, and the descriptor goes on"},
+			fields{"no_rule": "the rules end at level 1, but the descriptor has more entries"},
 		},
 		"no limit": {
 			decide.Finding{Status: free, Miss: ruleset.Miss{Reason: ruleset.NoLimit, Level: 2}},
@@ -111,7 +111,7 @@ func TestLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.finding.Hits = 1
-			got := lines(t, asked(ratelimit.Entry{Key: "customer", Value: "ada"}, ratelimit.Entry{Key: "action", Value: "pay"}), ratelimit.OK, test.finding)
+			got := logLines(t, newRequest(ratelimit.Entry{Key: "customer", Value: "ada"}, ratelimit.Entry{Key: "action", Value: "pay"}), ratelimit.OK, test.finding)
 			want := maps.Clone(common)
 			want["descriptor"] = "customer=ada,action=pay"
 			maps.Copy(want, test.want)
@@ -123,15 +123,15 @@ func TestLine(t *testing.T) {
 }
 
 func TestGivingBackIsNegative(t *testing.T) {
-	r := asked(ratelimit.Entry{Key: "k", Value: "v"})
+	r := newRequest(ratelimit.Entry{Key: "k", Value: "v"})
 	r.Descriptors[0].GiveBack = true
-	if got := lines(t, r, ratelimit.OK, decide.Finding{Hits: 3}); len(got) != 1 || got[0]["hits"] != -3.0 {
+	if got := logLines(t, r, ratelimit.OK, decide.Finding{Hits: 3}); len(got) != 1 || got[0]["hits"] != -3.0 {
 		t.Errorf("got %v", got)
 	}
 }
 
-// TestBounds: what callers send cannot fill the log, nor make lines of its own.
-func TestBounds(t *testing.T) {
+// TestLimits checks that texts of callers cannot fill the log or create lines.
+func TestLimits(t *testing.T) {
 	long := strings.Repeat("ä\n", 1<<20)
 	r := &ratelimit.Request{Domain: ratelimit.Domain(long)}
 	var findings []decide.Finding
@@ -144,7 +144,7 @@ func TestBounds(t *testing.T) {
 			Miss: ruleset.Miss{Reason: ruleset.UnknownValue, Level: 1},
 		})
 	}
-	got := lines(t, r, ratelimit.OverLimit, findings...)
+	got := logLines(t, r, ratelimit.OverLimit, findings...)
 	if len(got) != 101 {
 		t.Fatalf("%d lines, want 101", len(got))
 	}

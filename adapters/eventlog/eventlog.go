@@ -1,5 +1,5 @@
-// Package eventlog writes what happens inside the service to its log: rate limit configurations that are
-// loaded or refused, notices that cannot be delivered, and old records that are removed.
+// Package eventlog writes what happens inside the service to its log: rate limit configurations
+// that are loaded or refused, notices that cannot be delivered, and old records that are removed.
 package eventlog
 
 import (
@@ -11,11 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 )
 
-// manyRules is the number of rules from which on the memory that parsing needed is returned to the system
-// at once, which takes a tenth of a second.
+// manyRules is the number of rules from which on Loaded returns the memory of parsing to the system
+// at once. This takes a tenth of a second.
 const manyRules = 10_000
 
-// Rules logs rate limit configurations. It implements reload.Reporter, which calls it from one goroutine.
+// Rules logs rate limit configurations. It implements reload.Reporter, which calls it from one
+// goroutine.
 type Rules struct {
 	log    *logrus.Entry
 	loaded bool // a configuration is in force

@@ -21,8 +21,8 @@ var (
 	_ retention.Reporter = Retention{}
 )
 
-// logged returns the lines that do writes, with their level, error and fields.
-func logged(t *testing.T, do func(*logrus.Entry)) []string {
+// logLines returns the lines that do writes, with level, error and fields.
+func logLines(t *testing.T, do func(*logrus.Entry)) []string {
 	t.Helper()
 	log, hook := test.NewNullLogger()
 	do(logrus.NewEntry(log))
@@ -38,7 +38,7 @@ func logged(t *testing.T, do func(*logrus.Entry)) []string {
 }
 
 func TestRules(t *testing.T) {
-	got := logged(t, func(log *logrus.Entry) {
+	got := logLines(t, func(log *logrus.Entry) {
 		r := NewRules(log)
 		r.Refused(errors.New("a.yaml:1: bad"))
 		r.Loaded(1, manyRules)
@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	got := logged(t, func(log *logrus.Entry) {
+	got := logLines(t, func(log *logrus.Entry) {
 		n := NewNotices(log)
 		n.Sent(notices.Replay)
 		n.Withheld(notices.Replay)
@@ -72,7 +72,7 @@ func TestNotices(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	got := logged(t, func(log *logrus.Entry) {
+	got := logLines(t, func(log *logrus.Entry) {
 		r := NewRetention(log)
 		r.Removed(nil)
 		r.Removed([]retention.Removed{{Kind: retention.Devices, Count: 2}, {Kind: retention.Sessions, Count: 3}})

@@ -13,24 +13,24 @@ type Config struct {
 	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with one address or CIDR per line, # starts a comment, in the form listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a path without a class is listed; reloaded on change"`
 }
 
-// list is one file and the class of what stands in it.
-type list struct {
+// listFile is a file and the class of the addresses in it.
+type listFile struct {
 	class risk.AddressClass
 	path  string
 }
 
-// className is what stands before the = of a list: no path looks like that.
+// className matches the text before the = of a list. Text that does not match is part of a path.
 var className = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 // Validate returns an error that names what is wrong with the setting. It reads no file.
 func (c Config) Validate() error {
-	_, err := c.lists()
+	_, err := c.parseLists()
 	return err
 }
 
 // Files returns the paths of the lists.
 func (c Config) Files() []string {
-	lists, _ := c.lists() // Validate has refused any other
+	lists, _ := c.parseLists() // Validate has reported the error
 	files := make([]string, len(lists))
 	for i := range lists {
 		files[i] = lists[i].path
@@ -38,10 +38,11 @@ func (c Config) Files() []string {
 	return files
 }
 
-func (c Config) lists() ([]list, error) {
-	lists := make([]list, 0, len(c.Lists))
+// parseLists parses the setting.
+func (c Config) parseLists() ([]listFile, error) {
+	lists := make([]listFile, 0, len(c.Lists))
 	for _, entry := range c.Lists {
-		l := list{class: risk.Listed, path: strings.TrimSpace(entry)}
+		l := listFile{class: risk.Listed, path: strings.TrimSpace(entry)}
 		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
 			if l.class, ok = risk.ParseAddressClass(name); !ok || l.class == risk.Clean {
 				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is not listed, tor, proxy or hosting", name)

@@ -1,5 +1,5 @@
-// Package iplists tells how addresses are spoken of from list files. It answers ports/signals.Reputation; when files have
-// changed, somebody else tells it.
+// Package iplists rates IP addresses by list files. It implements ports/signals.Reputation. It does
+// not watch the files: the caller calls Reload after a change.
 package iplists
 
 import (
@@ -13,15 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// Reputation answers ports/signals.Reputation. It is safe for concurrent use; Reload is called by one goroutine at a time.
+// Reputation implements ports/signals.Reputation. It is safe for concurrent use, but only one
+// goroutine at a time may call Reload.
 type Reputation struct {
-	lists  []list
+	lists  []listFile
 	tables []atomic.Pointer[bart.Lite] // of each list
 }
 
-// Open reads the lists. One that cannot be read, or has a wrong line, is an error that names the setting, the file and the line.
+// Open reads the lists. If a list cannot be read or has an invalid line, the error names the
+// setting, the file and the line.
 func Open(c Config) (*Reputation, error) {
-	lists, err := c.lists()
+	lists, err := c.parseLists()
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +36,9 @@ func Open(c Config) (*Reputation, error) {
 	return r, nil
 }
 
-// Reload reads a file of the settings again. When it fails, what was read before stays in force.
+// Reload reads a list again. If it fails, the previous content stays in force.
 func (r *Reputation) Reload(file string) error {
-	table, err := read(file)
+	table, err := readTable(file)
 	if err != nil {
 		return fmt.Errorf("IP_REPUTATION_LISTS: %w", err)
 	}
@@ -48,8 +50,8 @@ func (r *Reputation) Reload(file string) error {
 	return nil
 }
 
-// Rate answers ports/signals.Reputation. Every list is asked: a wide network in a bad list weighs more than a narrow one in a
-// better list.
+// Rate implements ports/signals.Reputation. It searches every list and returns the worst class,
+// even if a list of a better class has a narrower network.
 func (r *Reputation) Rate(_ context.Context, address netip.Addr) risk.Reputation {
 	switch {
 	case len(r.lists) == 0:

@@ -19,21 +19,23 @@ const (
 	maxLines = 5_000_000 // addresses and networks of a list
 )
 
-func read(path string) (*bart.Lite, error) {
+// readTable reads the list at a path.
+func readTable(path string) (*bart.Lite, error) {
 	f, err := boundedfile.Open(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	table, err := parse(f)
+	table, err := parseList(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s%w", path, err)
 	}
 	return table, nil
 }
 
-// parse reads a list. Its errors begin with the number of the line, to stand behind the name of the file.
-func parse(in io.Reader) (*bart.Lite, error) {
+// parseList parses a list. Its errors begin with a colon and the number of the line, so that the
+// caller can put the name of the file in front.
+func parseList(in io.Reader) (*bart.Lite, error) {
 	table := new(bart.Lite)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -49,7 +51,7 @@ func parse(in io.Reader) (*bart.Lite, error) {
 			continue
 		}
 		if entries++; entries > maxLines {
-			return nil, fmt.Errorf(":%d: more than %d addresses and networks are too many", n, maxLines)
+			return nil, fmt.Errorf(":%d: the list has more than %d addresses and networks", n, maxLines)
 		}
 		p, err := parseEntry(string(text))
 		if err != nil {
@@ -66,13 +68,13 @@ func parse(in io.Reader) (*bart.Lite, error) {
 	return table, nil
 }
 
-// maxShown is how much of a wrong line is shown.
+// maxShown is the maximum number of bytes of an invalid line in an error.
 const maxShown = 60
 
 // mappedBits is the length of the prefix of IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
 const mappedBits = 96
 
-// parseEntry reads an address or a network. IPv4-mapped ones become IPv4.
+// parseEntry parses an address or a network. It converts IPv4-mapped addresses to IPv4.
 func parseEntry(s string) (netip.Prefix, error) {
 	wrong := fmt.Errorf("%q is neither an address nor a network (for example 203.0.113.0/24)", s[:min(len(s), maxShown)])
 	if a, err := netip.ParseAddr(s); err == nil {

@@ -1,6 +1,6 @@
 package maxmind
 
-// Config names the databases (contract A-30). A database that is not named is not used.
+// Config names the databases (contract A-30). Each database is optional.
 type Config struct {
 	CityDB string `env:"GEOIP_CITY_DB" desc:"MaxMind DB file with country and coordinates of addresses, for example GeoLite2-City.mmdb; reloaded on change"`
 	ASNDB  string `env:"GEOIP_ASN_DB" desc:"MaxMind DB file with the networks of addresses, for example GeoLite2-ASN.mmdb; used only in the audit log"`

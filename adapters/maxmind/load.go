@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	// maxFile bounds a database in bytes; the largest that are sold have some hundred MiB.
+	// maxFile is the maximum size of a database in bytes. The largest commercial ones have some
+	// hundred MiB.
 	maxFile = 1 << 30
-	// sample is how many records are looked at before a database is taken.
-	sample = 10_000
+	// sampleSize is the number of records that checkRecords reads.
+	sampleSize = 10_000
 )
 
-// load reads a database and puts it in force, if it tells what it is there for. It is held in memory, not mapped: a file that is
-// overwritten in place would otherwise end the process.
-func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxminddb.Result) (bool, error)) error {
+// loadDatabase reads a database, checks it and stores it in into. hasData reports whether a record
+// has the data that the database is used for. The database is kept in memory and not mapped,
+// because overwriting a mapped file would crash the process.
+func loadDatabase(into *atomic.Pointer[maxminddb.Reader], path string, hasData func(maxminddb.Result) (bool, error)) error {
 	content, err := boundedfile.Read(path, maxFile)
 	if err != nil {
 		return err
@@ -27,28 +29,29 @@ func load(into *atomic.Pointer[maxminddb.Reader], path string, tells func(maxmin
 	if err != nil {
 		return fmt.Errorf("%s is not a MaxMind DB: %w", path, err)
 	}
-	if err := check(db, tells); err != nil {
+	if err := checkRecords(db, hasData); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	into.Store(db)
 	return nil
 }
 
-// check looks at the first records: all must be readable, and one at least must tell what is asked for.
-func check(db *maxminddb.Reader, tells func(maxminddb.Result) (bool, error)) error {
+// checkRecords reads the first records. All of them must be readable, and at least one must have
+// data.
+func checkRecords(db *maxminddb.Reader, hasData func(maxminddb.Result) (bool, error)) error {
 	n, useful := 0, false
 	for r := range db.Networks() {
-		told, err := tells(r)
+		found, err := hasData(r)
 		if err != nil {
 			return err
 		}
-		useful = useful || told
-		if n++; n == sample {
+		useful = useful || found
+		if n++; n == sampleSize {
 			break
 		}
 	}
 	if !useful {
-		return errOther
+		return errWrongKind
 	}
 	return nil
 }

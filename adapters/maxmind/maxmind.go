@@ -1,5 +1,5 @@
-// Package maxmind tells where addresses are from MaxMind DB files. It answers ports/signals.Geography; when files have changed,
-// somebody else tells it.
+// Package maxmind locates IP addresses by MaxMind DB files. It implements ports/signals.Geography.
+// It does not watch the files: the caller calls Reload after a change.
 package maxmind
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// Geography answers ports/signals.Geography. It is safe for concurrent use.
+// Geography implements ports/signals.Geography. It is safe for concurrent use.
 type Geography struct {
 	config Config
-	city   atomic.Pointer[maxminddb.Reader] // nil where none is configured
-	asn    atomic.Pointer[maxminddb.Reader] // likewise
+	city   atomic.Pointer[maxminddb.Reader] // nil if not configured
+	asn    atomic.Pointer[maxminddb.Reader] // nil if not configured
 }
 
-// Open reads the databases into memory. One that cannot be read, or holds something else, is an error that begins with the name
-// of its setting.
+// Open reads the databases into memory. If a database cannot be read or is of another kind, the
+// error begins with the name of its setting.
 func Open(c Config) (*Geography, error) {
 	g := &Geography{config: c}
 	for _, file := range c.Files() {
@@ -34,36 +34,36 @@ func Open(c Config) (*Geography, error) {
 	return g, nil
 }
 
-// Reload reads a database of the settings again. When it fails, what was read before stays in force.
+// Reload reads a database again. If it fails, the previous content stays in force.
 func (g *Geography) Reload(file string) error {
 	if file == g.config.CityDB {
-		if err := load(&g.city, file, tellsPlace); err != nil {
+		if err := loadDatabase(&g.city, file, hasPlace); err != nil {
 			return fmt.Errorf("GEOIP_CITY_DB: %w", err)
 		}
 	}
 	if file == g.config.ASNDB {
-		if err := load(&g.asn, file, tellsNetwork); err != nil {
+		if err := loadDatabase(&g.asn, file, hasNetwork); err != nil {
 			return fmt.Errorf("GEOIP_ASN_DB: %w", err)
 		}
 	}
 	return nil
 }
 
-// Locate answers ports/signals.Geography.
+// Locate implements ports/signals.Geography.
 func (g *Geography) Locate(_ context.Context, address netip.Addr) risk.Location {
 	address = address.Unmap().WithZone("")
 	var l risk.Location
 	if db := g.city.Load(); db != nil {
-		l = locate(db, address)
+		l = lookupPlace(db, address)
 	}
 	if db := g.asn.Load(); db != nil {
-		l.Network = networkOf(db, address)
+		l.Network = lookupNetwork(db, address)
 	}
 	return l
 }
 
-// place is what is read of a City or Country database.
-type place struct {
+// placeRecord has the fields that are read from a City or Country database.
+type placeRecord struct {
 	Country struct {
 		Code string `maxminddb:"iso_code"`
 	} `maxminddb:"country"`
@@ -73,20 +73,20 @@ type place struct {
 	} `maxminddb:"location"`
 }
 
-func locate(db *maxminddb.Reader, address netip.Addr) risk.Location {
-	var p place
-	if !address.IsValid() || db.Lookup(address).Decode(&p) != nil { // what cannot be read is not known
+func lookupPlace(db *maxminddb.Reader, address netip.Addr) risk.Location {
+	var p placeRecord
+	if !address.IsValid() || db.Lookup(address).Decode(&p) != nil { // a record that cannot be decoded is no answer
 		return risk.Location{State: risk.Unanswered}
 	}
-	l := risk.Location{State: risk.Known, Country: p.country(), Coordinates: p.coordinates()}
+	l := risk.Location{State: risk.Known, Country: p.countryCode(), Coordinates: p.validCoordinates()}
 	if l.Country == "" && l.Coordinates == nil {
 		l.State = risk.Unanswered
 	}
 	return l
 }
 
-// country returns the code, or nothing where what stands there is none.
-func (p *place) country() string {
+// countryCode returns the code of the country, or an empty string if the record has no valid code.
+func (p *placeRecord) countryCode() string {
 	code := strings.ToUpper(p.Country.Code)
 	if !risk.IsCountry(code) {
 		return ""
@@ -94,7 +94,7 @@ func (p *place) country() string {
 	return code
 }
 
-func (p *place) coordinates() *risk.Coordinates {
+func (p *placeRecord) validCoordinates() *risk.Coordinates {
 	north, east := p.Location.Latitude, p.Location.Longitude
 	if north == nil || east == nil || !(*north >= -90 && *north <= 90 && *east >= -180 && *east <= 180) {
 		return nil
@@ -102,44 +102,46 @@ func (p *place) coordinates() *risk.Coordinates {
 	return &risk.Coordinates{Latitude: *north, Longitude: *east}
 }
 
-// network is what is read of an ASN database.
-type network struct {
+// networkRecord has the fields that are read from an ASN database.
+type networkRecord struct {
 	Number       uint32 `maxminddb:"autonomous_system_number"`
 	Organisation string `maxminddb:"autonomous_system_organization"`
 }
 
-// maxOrganisation bounds the name of an organisation, in bytes.
+// maxOrganisation is the maximum length of an organisation's name in bytes.
 const maxOrganisation = 200
 
-func networkOf(db *maxminddb.Reader, address netip.Addr) risk.Network {
-	var n network
-	if !address.IsValid() || db.Lookup(address).Decode(&n) != nil { // what cannot be read is not known
+func lookupNetwork(db *maxminddb.Reader, address netip.Addr) risk.Network {
+	var n networkRecord
+	if !address.IsValid() || db.Lookup(address).Decode(&n) != nil { // a record that cannot be decoded is no answer
 		return risk.Network{}
 	}
 	name := n.Organisation[:min(len(n.Organisation), maxOrganisation)]
 	return risk.Network{ASN: n.Number, Organisation: strings.ToValidUTF8(name, "")}
 }
 
-// tellsPlace reports whether a record that decodes says where it is.
-func tellsPlace(r maxminddb.Result) (bool, error) {
-	var p place
+// hasPlace reports whether a record has a country or coordinates. It returns an error if the record
+// cannot be decoded.
+func hasPlace(r maxminddb.Result) (bool, error) {
+	var p placeRecord
 	if err := r.Decode(&p); err != nil {
-		return false, errRecord(r, err)
+		return false, unreadableRecord(r, err)
 	}
-	return p.country() != "" || p.coordinates() != nil, nil
+	return p.countryCode() != "" || p.validCoordinates() != nil, nil
 }
 
-// tellsNetwork reports whether a record that decodes says whose it is.
-func tellsNetwork(r maxminddb.Result) (bool, error) {
-	var n network
+// hasNetwork reports whether a record has the number of a network. It returns an error if the
+// record cannot be decoded.
+func hasNetwork(r maxminddb.Result) (bool, error) {
+	var n networkRecord
 	if err := r.Decode(&n); err != nil {
-		return false, errRecord(r, err)
+		return false, unreadableRecord(r, err)
 	}
 	return n.Number != 0, nil
 }
 
-func errRecord(r maxminddb.Result, cause error) error {
+func unreadableRecord(r maxminddb.Result, cause error) error {
 	return fmt.Errorf("the record of %s cannot be read: %w", r.Prefix(), cause)
 }
 
-var errOther = errors.New("its first records do not contain the required data: is it another kind of database?")
+var errWrongKind = errors.New("its first records do not contain the required data: is it another kind of database?")

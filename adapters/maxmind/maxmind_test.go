@@ -19,14 +19,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 )
 
-// database returns the bytes of a database that holds the records.
-func database(t *testing.T, records map[netip.Prefix]mmdbtype.Map) []byte {
+// buildDatabase returns the bytes of a database with the records.
+func buildDatabase(t *testing.T, records map[netip.Prefix]mmdbtype.Map) []byte {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test", IncludeReservedNetworks: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for bits := 0; bits <= 128; bits++ { // the wide ones first, so that the narrow ones stay
+	for bits := 0; bits <= 128; bits++ { // wide networks first, because a later one overwrites
 		for p, r := range records {
 			if p.Bits() != bits {
 				continue
@@ -44,7 +44,7 @@ func database(t *testing.T, records map[netip.Prefix]mmdbtype.Map) []byte {
 	return b.Bytes()
 }
 
-func city(t *testing.T, places signalstest.Places) []byte {
+func cityDatabase(t *testing.T, places signalstest.Places) []byte {
 	t.Helper()
 	records := map[netip.Prefix]mmdbtype.Map{}
 	for p, l := range places {
@@ -57,10 +57,10 @@ func city(t *testing.T, places signalstest.Places) []byte {
 		}
 		records[p] = record
 	}
-	return database(t, records)
+	return buildDatabase(t, records)
 }
 
-func file(t *testing.T, content []byte) string {
+func writeDatabase(t *testing.T, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.mmdb")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -69,7 +69,7 @@ func file(t *testing.T, content []byte) string {
 	return path
 }
 
-func open(t *testing.T, c maxmind.Config) *maxmind.Geography {
+func openDatabases(t *testing.T, c maxmind.Config) *maxmind.Geography {
 	t.Helper()
 	g, err := maxmind.Open(c)
 	if err != nil {
@@ -80,108 +80,108 @@ func open(t *testing.T, c maxmind.Config) *maxmind.Geography {
 
 func TestContract(t *testing.T) {
 	signalstest.Geography(t, func(t *testing.T, p signalstest.Places) signals.Geography {
-		return open(t, maxmind.Config{CityDB: file(t, city(t, p))})
+		return openDatabases(t, maxmind.Config{CityDB: writeDatabase(t, cityDatabase(t, p))})
 	})
 }
 
 var (
-	everyone = netip.MustParsePrefix("203.0.113.0/24")
-	somebody = netip.MustParseAddr("203.0.113.7")
+	testNetwork = netip.MustParsePrefix("203.0.113.0/24")
+	testAddress = netip.MustParseAddr("203.0.113.7")
 )
 
-func country(code string) signalstest.Places {
-	return signalstest.Places{everyone: {Country: code}}
+func onePlace(code string) signalstest.Places {
+	return signalstest.Places{testNetwork: {Country: code}}
 }
 
-func networks(t *testing.T) []byte {
-	return database(t, map[netip.Prefix]mmdbtype.Map{everyone: {
+func asnDatabase(t *testing.T) []byte {
+	return buildDatabase(t, map[netip.Prefix]mmdbtype.Map{testNetwork: {
 		"autonomous_system_number":       mmdbtype.Uint32(64500),
 		"autonomous_system_organization": mmdbtype.String(strings.Repeat("Ä", 150)),
 	}})
 }
 
-func TestRecords(t *testing.T) {
+func TestLocateRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		record mmdbtype.Map
 		want   risk.Location
 	}{
-		"lower case": {mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("de")}}, risk.Location{State: risk.Known, Country: "DE"}},
-		"no country code": {
+		"a country code in lower case": {mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("de")}}, risk.Location{State: risk.Known, Country: "DE"}},
+		"a country name instead of a code": {
 			mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("Germany")}}, risk.Location{State: risk.Unanswered},
 		},
-		"half a place": {mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(1)}}, risk.Location{State: risk.Unanswered}},
-		"no place on earth": {
+		"a latitude without a longitude": {mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(1)}}, risk.Location{State: risk.Unanswered}},
+		"a latitude out of range": {
 			mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(91), "longitude": mmdbtype.Float64(0)}},
 			risk.Location{State: risk.Unanswered},
 		},
-		"empty": {mmdbtype.Map{}, risk.Location{State: risk.Unanswered}},
+		"an empty record": {mmdbtype.Map{}, risk.Location{State: risk.Unanswered}},
 	} {
 		useful := mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("FR")}}
-		content := database(t, map[netip.Prefix]mmdbtype.Map{everyone: c.record, netip.MustParsePrefix("198.51.100.0/24"): useful})
-		if got := open(t, maxmind.Config{CityDB: file(t, content)}).Locate(context.Background(), somebody); got != c.want {
+		content := buildDatabase(t, map[netip.Prefix]mmdbtype.Map{testNetwork: c.record, netip.MustParsePrefix("198.51.100.0/24"): useful})
+		if got := openDatabases(t, maxmind.Config{CityDB: writeDatabase(t, content)}).Locate(context.Background(), testAddress); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }
 
-func TestNetworks(t *testing.T) {
-	asn := file(t, networks(t))
+func TestLocateNetworks(t *testing.T) {
+	asn := writeDatabase(t, asnDatabase(t))
 	want := risk.Network{ASN: 64500, Organisation: strings.Repeat("Ä", 100)}
-	got := open(t, maxmind.Config{ASNDB: asn}).Locate(context.Background(), somebody)
+	got := openDatabases(t, maxmind.Config{ASNDB: asn}).Locate(context.Background(), testAddress)
 	if got != (risk.Location{Network: want}) {
-		t.Errorf("networks alone: %+v, want a location that is not configured in %+v", got, want)
+		t.Errorf("with an ASN database only: %+v, want only the network %+v", got, want)
 	}
-	g := open(t, maxmind.Config{ASNDB: asn, CityDB: file(t, city(t, country("DE")))})
-	if got := g.Locate(context.Background(), somebody); got != (risk.Location{State: risk.Known, Country: "DE", Network: want}) {
-		t.Errorf("both: %+v", got)
+	g := openDatabases(t, maxmind.Config{ASNDB: asn, CityDB: writeDatabase(t, cityDatabase(t, onePlace("DE")))})
+	if got := g.Locate(context.Background(), testAddress); got != (risk.Location{State: risk.Known, Country: "DE", Network: want}) {
+		t.Errorf("with both databases: %+v", got)
 	}
 	if got := g.Locate(context.Background(), netip.MustParseAddr("198.51.100.1")); got != (risk.Location{State: risk.Unanswered}) {
-		t.Errorf("in neither: %+v", got)
+		t.Errorf("an address in no database: %+v", got)
 	}
-	if got := open(t, maxmind.Config{}).Locate(context.Background(), somebody); got != (risk.Location{}) {
-		t.Errorf("nothing configured: %+v", got)
+	if got := openDatabases(t, maxmind.Config{}).Locate(context.Background(), testAddress); got != (risk.Location{}) {
+		t.Errorf("without databases: %+v", got)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
-	whole := city(t, country("DE"))
+	whole := cityDatabase(t, onePlace("DE"))
 	for name, c := range map[string]struct {
 		config maxmind.Config
-		says   string
+		text   string
 	}{
-		"no such file":     {maxmind.Config{CityDB: filepath.Join(t.TempDir(), "none.mmdb")}, "no such file"},
+		"no such file":     {maxmind.Config{CityDB: filepath.Join(t.TempDir(), "missing.mmdb")}, "no such file"},
 		"a folder":         {maxmind.Config{CityDB: t.TempDir()}, "is not a file"},
-		"empty":            {maxmind.Config{CityDB: file(t, nil)}, "is not a MaxMind DB"},
-		"a text":           {maxmind.Config{CityDB: file(t, []byte("203.0.113.0/24"))}, "is not a MaxMind DB"},
-		"cut short":        {maxmind.Config{CityDB: file(t, whole[:len(whole)/2])}, "is not a MaxMind DB"},
-		"no records":       {maxmind.Config{CityDB: file(t, database(t, nil))}, "another kind"},
-		"networks as city": {maxmind.Config{CityDB: file(t, networks(t))}, "another kind"},
-		"city as networks": {maxmind.Config{ASNDB: file(t, whole)}, "another kind"},
+		"empty":            {maxmind.Config{CityDB: writeDatabase(t, nil)}, "is not a MaxMind DB"},
+		"a text":           {maxmind.Config{CityDB: writeDatabase(t, []byte("203.0.113.0/24"))}, "is not a MaxMind DB"},
+		"cut short":        {maxmind.Config{CityDB: writeDatabase(t, whole[:len(whole)/2])}, "is not a MaxMind DB"},
+		"no records":       {maxmind.Config{CityDB: writeDatabase(t, buildDatabase(t, nil))}, "another kind"},
+		"networks as city": {maxmind.Config{CityDB: writeDatabase(t, asnDatabase(t))}, "another kind"},
+		"city as networks": {maxmind.Config{ASNDB: writeDatabase(t, whole)}, "another kind"},
 	} {
 		_, err := maxmind.Open(c.config)
 		variable := "GEOIP_CITY_DB: "
 		if c.config.ASNDB != "" {
 			variable = "GEOIP_ASN_DB: "
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), variable) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want an error that begins with %s and says %q", name, err, variable, c.says)
+		if err == nil || !strings.HasPrefix(err.Error(), variable) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want an error that begins with %s and contains %q", name, err, variable, c.text)
 		}
 	}
 }
 
 func TestReload(t *testing.T) {
-	path := file(t, city(t, country("DE")))
-	g := open(t, maxmind.Config{CityDB: path})
+	path := writeDatabase(t, cityDatabase(t, onePlace("DE")))
+	g := openDatabases(t, maxmind.Config{CityDB: path})
 	replace := func(content []byte) error {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return g.Reload(path)
 	}
-	if err := replace([]byte("broken")); err == nil || g.Locate(context.Background(), somebody).Country != "DE" {
-		t.Errorf("a broken database: %v, %+v", err, g.Locate(context.Background(), somebody))
+	if err := replace([]byte("broken")); err == nil || g.Locate(context.Background(), testAddress).Country != "DE" {
+		t.Errorf("Reload of a broken database: error %v, location %+v", err, g.Locate(context.Background(), testAddress))
 	}
-	if err := replace(city(t, country("FR"))); err != nil || g.Locate(context.Background(), somebody).Country != "FR" {
-		t.Errorf("a new database: %v, %+v", err, g.Locate(context.Background(), somebody))
+	if err := replace(cityDatabase(t, onePlace("FR"))); err != nil || g.Locate(context.Background(), testAddress).Country != "FR" {
+		t.Errorf("Reload of a changed database: error %v, location %+v", err, g.Locate(context.Background(), testAddress))
 	}
 }

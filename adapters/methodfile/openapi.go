@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// document is what methods need of an OpenAPI document.
-type document struct {
+// openAPIDocument has the fields of an OpenAPI document that describe methods.
+type openAPIDocument struct {
 	OpenAPI string `yaml:"openapi"`
 	Swagger string `yaml:"swagger"`
 	Tags    []struct {
@@ -18,8 +18,8 @@ type document struct {
 	Paths yaml.Node `yaml:"paths"`
 }
 
-// service returns the id of the service that a tag stands for; 0 for none.
-func (d *document) service(tag string) int {
+// serviceOfTag returns the service id of a tag, or 0 if it has none.
+func (d *openAPIDocument) serviceOfTag(tag string) int {
 	for _, t := range d.Tags {
 		if t.Name == tag {
 			return t.ServiceID
@@ -28,16 +28,16 @@ func (d *document) service(tag string) int {
 	return 0
 }
 
-// facts are what a path or an operation says of the method.
-type facts struct {
+// methodFields are the fields of a path or an operation that describe the method.
+type methodFields struct {
 	ID          int      `yaml:"x-method-id"`
 	ServiceID   int      `yaml:"x-service-id"`
 	ServiceName string   `yaml:"x-service-name"`
 	Tags        []string `yaml:"tags"`
 }
 
-// or fills what is not said with what another one says.
-func (f facts) or(other facts) facts {
+// withDefaults fills empty fields with those of other.
+func (f methodFields) withDefaults(other methodFields) methodFields {
 	if f.ID == 0 {
 		f.ID = other.ID
 	}
@@ -53,7 +53,7 @@ func (f facts) or(other facts) facts {
 	return f
 }
 
-// isVerb reports whether a member of a Path Item Object holds an operation.
+// isVerb reports whether a member of a Path Item Object is an operation.
 func isVerb(member string) bool {
 	switch member {
 	case "get", "put", "post", "delete", "options", "head", "patch", "trace", "query":
@@ -62,24 +62,24 @@ func isVerb(member string) bool {
 	return false
 }
 
-// described reads an OpenAPI document, each path of which is a method.
-func described(file *yaml.Node, defaults Defaults) ([]entry, error) {
-	var d document
+// parseOpenAPI parses an OpenAPI document. Each path is a method.
+func parseOpenAPI(file *yaml.Node, defaults Defaults) ([]entry, error) {
+	var d openAPIDocument
 	if err := file.Decode(&d); err != nil {
-		return nil, wrong("OpenAPI document", err)
+		return nil, invalidEntry("OpenAPI document", err)
 	}
 	if d.OpenAPI == "" && d.Swagger == "" || d.Paths.Kind != yaml.MappingNode {
-		return nil, fault.New(fault.Invalid, "", "the file is an object, but no OpenAPI document with paths")
+		return nil, fault.New(fault.Invalid, "", "the file is an object, but not an OpenAPI document with paths")
 	}
 	next := defaults.FirstID
 	var entries []entry
-	for path, item := range members(&d.Paths) {
+	for path, item := range mappingMembers(&d.Paths) {
 		where := "path " + path
-		f, err := factsOf(item)
+		f, err := parsePathItem(item)
 		if err != nil {
-			return nil, wrong(where, err)
+			return nil, invalidEntry(where, err)
 		}
-		m := d.method(path, f, defaults)
+		m := d.newMethod(path, f, defaults)
 		if m.ID == 0 && next != 0 {
 			m.ID = next
 			next++
@@ -92,38 +92,39 @@ func described(file *yaml.Node, defaults Defaults) ([]entry, error) {
 	return entries, nil
 }
 
-// factsOf gathers what a path item says, itself before its operations.
-func factsOf(item *yaml.Node) (facts, error) {
-	var f facts
+// parsePathItem collects the fields of a path. Its own fields take precedence over those of its
+// operations.
+func parsePathItem(item *yaml.Node) (methodFields, error) {
+	var f methodFields
 	if err := item.Decode(&f); err != nil {
-		return facts{}, err //nolint:wrapcheck // the caller says where
+		return methodFields{}, err //nolint:wrapcheck // the caller adds the place
 	}
-	for member, n := range members(item) {
+	for member, n := range mappingMembers(item) {
 		if !isVerb(member) {
 			continue
 		}
-		var operation facts
+		var operation methodFields
 		if err := n.Decode(&operation); err != nil {
-			return facts{}, err //nolint:wrapcheck // the caller says where
+			return methodFields{}, err //nolint:wrapcheck // the caller adds the place
 		}
-		f = f.or(operation)
+		f = f.withDefaults(operation)
 	}
 	return f, nil
 }
 
-func (d *document) method(path string, f facts, defaults Defaults) catalogue.Method {
+func (d *openAPIDocument) newMethod(path string, f methodFields, defaults Defaults) catalogue.Method {
 	if f.ServiceName == "" && len(f.Tags) > 0 {
-		f = f.or(facts{ServiceName: f.Tags[0], ServiceID: d.service(f.Tags[0])})
+		f = f.withDefaults(methodFields{ServiceName: f.Tags[0], ServiceID: d.serviceOfTag(f.Tags[0])})
 	}
-	f = f.or(facts{ServiceName: defaults.ServiceName, ServiceID: int(defaults.ServiceID)})
+	f = f.withDefaults(methodFields{ServiceName: defaults.ServiceName, ServiceID: int(defaults.ServiceID)})
 	return catalogue.Method{
 		ID: catalogue.MethodID(f.ID), Path: path,
 		ServiceID: catalogue.ServiceID(f.ServiceID), ServiceName: f.ServiceName,
 	}
 }
 
-// members goes through the members of a mapping in their order.
-func members(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
+// mappingMembers iterates over the members of a mapping in their order.
+func mappingMembers(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if !yield(n.Content[i].Value, n.Content[i+1]) {

@@ -12,19 +12,19 @@ import (
 )
 
 // BenchmarkLoad reads and compiles 100,000 rules in one file and in a hundred, and
-// tells how much memory the set keeps: at most 150 MiB, in at most 2 s.
+// reports how much memory the set keeps. The limits are 150 MiB and 2 s.
 func BenchmarkLoad(b *testing.B) {
 	const rules = 100_000
 	for _, files := range []int{1, 100} {
 		b.Run(fmt.Sprint(rules, " rules in ", files, " files"), func(b *testing.B) {
 			root := b.TempDir()
 			for i := range files {
-				put(b, filepath.Join(root, fmt.Sprint(i, ".yaml")), ruleFile(i, rules/files))
+				writeBenchFile(b, filepath.Join(root, fmt.Sprint(i, ".yaml")), ruleFile(i, rules/files))
 			}
-			before := heap()
+			before := heapBytes()
 			var set *ruleset.Set
 			for b.Loop() {
-				sources, err := New(Config{Root: root}, unheard()).Load(b.Context())
+				sources, err := New(Config{Root: root}, discardLog()).Load(b.Context())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -35,14 +35,14 @@ func BenchmarkLoad(b *testing.B) {
 			if set.RuleCount() != rules {
 				b.Fatalf("%d rules", set.RuleCount())
 			}
-			b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+			b.ReportMetric(float64(heapBytes()-before)/(1<<20), "MiB")
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/load")
 			runtime.KeepAlive(set)
 		})
 	}
 }
 
-// ruleFile writes a domain of tenants with nested rules.
+// ruleFile returns a domain of tenants with nested rules.
 func ruleFile(n, rules int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "domain: domain%d\ndescriptors:\n", n)
@@ -53,17 +53,17 @@ func ruleFile(n, rules int) string {
 	return s.String()
 }
 
-func put(b *testing.B, path, content string) {
+func writeBenchFile(b *testing.B, path, content string) {
 	b.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func heap() int64 {
+func heapBytes() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what finalizers held
+	runtime.GC() // the second run frees objects with finalizers
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // memory ends far below 2^63
+	return int64(m.HeapAlloc) //nolint:gosec // a heap is far smaller than 2^63
 }

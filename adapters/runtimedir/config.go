@@ -14,7 +14,7 @@ type Config struct {
 	WatchRoot      bool   `env:"RUNTIME_WATCH_ROOT" envDefault:"true" desc:"watch for a replaced RUNTIME_ROOT, in addition to changed files; false = watch only the files"`
 }
 
-// Validate tells which setting is wrong.
+// Validate returns an error that names the setting that is wrong.
 func (c Config) Validate() error {
 	if c.Root == "" {
 		return errors.New("RUNTIME_ROOT must not be empty")
@@ -22,7 +22,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Path returns the folder with the files.
+// Path returns the folder of the rule files.
 func (c Config) Path() string {
 	return filepath.Join(c.Root, c.Subdirectory, c.AppDirectory)
 }

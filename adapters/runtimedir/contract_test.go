@@ -11,8 +11,8 @@ import (
 
 const tenAMinute = "\ndescriptors: [{key: k, rate_limit: {unit: minute, requests_per_unit: 10}}]"
 
-// TestContract offers each configuration as a folder of its own that the root,
-// a link, is swapped to.
+// TestContract offers each configuration in a folder of its own, and then replaces the root, which
+// is a link, so that it leads to that folder.
 func TestContract(t *testing.T) {
 	rulesourcetest.Run(t, func(t *testing.T) rulesourcetest.Subject {
 		dir := t.TempDir()
@@ -25,16 +25,16 @@ func TestContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, domain := range domains {
-				write(t, filepath.Join(dir, release, "config", domain+".yaml"), "domain: "+domain+tenAMinute)
+				writeFile(t, filepath.Join(dir, release, "config", domain+".yaml"), "domain: "+domain+tenAMinute)
 			}
-			link(t, release, filepath.Join(dir, "current"))
+			swapLink(t, release, filepath.Join(dir, "current"))
 		}
 		return rulesourcetest.Subject{
-			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}, unheard()),
+			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}, discardLog()),
 			Offer:  offer,
 			OfferUnreadable: func(t *testing.T, domains ...string) {
 				offer(t, domains...)
-				link(t, "nowhere", filepath.Join(dir, "current", "config", "unreadable.yaml"))
+				swapLink(t, "nowhere", filepath.Join(dir, "current", "config", "unreadable.yaml"))
 			},
 		}
 	})

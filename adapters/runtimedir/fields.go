@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// block is a kind of mapping in a file.
+// block is a kind of mapping in a rule file.
 type block string
 
 const (
@@ -21,8 +21,8 @@ const (
 	inReplaces   block = "replaces"
 )
 
-// known returns the keys of a block (contract L-36).
-func (b block) known() []string {
+// knownKeys returns the keys that a block may have (contract L-36).
+func (b block) knownKeys() []string {
 	switch b {
 	case inFile:
 		return []string{"domain", "descriptors"}
@@ -39,58 +39,60 @@ func (b block) known() []string {
 	return nil
 }
 
-// ignores reports whether a key is taken without a meaning: the name of a file,
-// which Envoy Gateway writes next to its domain.
-func (b block) ignores(key *yaml.Node) bool {
+// ignoresKey reports whether a key is accepted and ignored. This is the name of a file, which Envoy
+// Gateway writes next to its domain.
+func (b block) ignoresKey(key *yaml.Node) bool {
 	return b == inFile && key.Kind == yaml.ScalarNode && key.Value == "name"
 }
 
-// fields calls visit for each known key of a mapping, and reports the others. It
-// calls visit again for a key that is there twice, and warns of it. What is merged
-// in with << comes after what the mapping says itself.
-func (p *parser) fields(n *yaml.Node, in block, visit func(name string, value *yaml.Node)) {
+// visitFields calls visit for each known key of a mapping, and adds a fault for each unknown key.
+// For a duplicate key it calls visit again and adds a warning. Keys merged with << are visited
+// after the mapping's own keys.
+func (p *parser) visitFields(n *yaml.Node, in block, visit func(name string, value *yaml.Node)) {
 	seen := map[string]bool{}
-	p.own(resolve(n), in, seen, visit)
+	p.visitOwnFields(resolveAlias(n), in, seen, visit)
 }
 
-func (p *parser) own(n *yaml.Node, in block, seen map[string]bool, visit func(string, *yaml.Node)) {
-	for key, value := range pairs(n) {
+// visitOwnFields visits the keys of the mapping itself, then the merged ones.
+func (p *parser) visitOwnFields(n *yaml.Node, in block, seen map[string]bool, visit func(string, *yaml.Node)) {
+	for key, value := range mappingPairs(n) {
 		name := key.Value
 		switch {
 		case key.Tag == "!!merge":
-		case in.ignores(key):
-		case key.Kind != yaml.ScalarNode || !slices.Contains(in.known(), name):
-			p.unknown(key, in)
+		case in.ignoresKey(key):
+		case key.Kind != yaml.ScalarNode || !slices.Contains(in.knownKeys(), name):
+			p.addUnknownKey(key, in)
 		default:
 			if seen[name] {
-				p.warn(key, fmt.Sprintf("key %q is there twice, and the last one counts", name))
+				p.addWarning(key, fmt.Sprintf("duplicate key %q: the last value applies", name))
 			}
 			seen[name] = true
 			visit(name, value)
 		}
 	}
-	for key, value := range pairs(n) {
+	for key, value := range mappingPairs(n) {
 		if key.Tag == "!!merge" {
-			p.merge(value, in, seen, visit)
+			p.visitMergedFields(value, in, seen, visit)
 		}
 	}
 }
 
-func (p *parser) merge(n *yaml.Node, in block, seen map[string]bool, visit func(string, *yaml.Node)) {
+// visitMergedFields visits the keys of merged mappings that were not visited before.
+func (p *parser) visitMergedFields(n *yaml.Node, in block, seen map[string]bool, visit func(string, *yaml.Node)) {
 	merged := []*yaml.Node{n}
-	if resolve(n).Kind == yaml.SequenceNode {
-		merged = resolve(n).Content
+	if resolveAlias(n).Kind == yaml.SequenceNode {
+		merged = resolveAlias(n).Content
 	}
 	for _, m := range merged {
-		if resolve(m).Kind != yaml.MappingNode {
-			p.fault(m, "<< must name a mapping or a list of them")
+		if resolveAlias(m).Kind != yaml.MappingNode {
+			p.addFault(m, "<< must name a mapping or a list of them")
 			continue
 		}
-		for key, value := range pairs(resolve(m)) {
+		for key, value := range mappingPairs(resolveAlias(m)) {
 			switch {
-			case seen[key.Value], in.ignores(key):
-			case !slices.Contains(in.known(), key.Value):
-				p.unknown(key, in)
+			case seen[key.Value], in.ignoresKey(key):
+			case !slices.Contains(in.knownKeys(), key.Value):
+				p.addUnknownKey(key, in)
 			default:
 				seen[key.Value] = true
 				visit(key.Value, value)
@@ -99,19 +101,20 @@ func (p *parser) merge(n *yaml.Node, in block, seen map[string]bool, visit func(
 	}
 }
 
-// unknown reports a key that has no place in the block, and where it has one.
-func (p *parser) unknown(key *yaml.Node, in block) {
+// addUnknownKey adds a fault for a key that the block may not have. The fault names the block that
+// the key belongs in, if there is one.
+func (p *parser) addUnknownKey(key *yaml.Node, in block) {
 	for _, other := range []block{inFile, inDescriptor, inLimit} {
-		if slices.Contains(other.known(), key.Value) {
-			p.fault(key, "misplaced key %q: it belongs in %s, not in %s", key.Value, other, in)
+		if slices.Contains(other.knownKeys(), key.Value) {
+			p.addFault(key, "misplaced key %q: it belongs in %s, not in %s", key.Value, other, in)
 			return
 		}
 	}
-	p.fault(key, "unknown key %q in %s, which has %s", key.Value, in, strings.Join(in.known(), ", "))
+	p.addFault(key, "unknown key %q in %s, which has %s", key.Value, in, strings.Join(in.knownKeys(), ", "))
 }
 
-// pairs goes through keys and values of a mapping.
-func pairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+// mappingPairs iterates over the keys and values of a mapping.
+func mappingPairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if !yield(n.Content[i], n.Content[i+1]) {
@@ -121,53 +124,54 @@ func pairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// text reads a scalar as it is written: numbers and booleans are words too.
-func (p *parser) text(name string, n *yaml.Node) ruleset.Text {
-	t := ruleset.Text{At: p.at(n)}
-	switch n = resolve(n); {
+// parseText returns a scalar as it is written. Numbers and booleans are accepted as text.
+func (p *parser) parseText(name string, n *yaml.Node) ruleset.Text {
+	t := ruleset.Text{At: p.position(n)}
+	switch n = resolveAlias(n); {
 	case n.Kind != yaml.ScalarNode:
-		p.fault(n, "%s must be a string", name)
-		t.Value = "?" // so that it is not reported as empty as well
+		p.addFault(n, "%s must be a string", name)
+		t.Value = "?" // prevents a second fault for an empty value
 	case !isNull(n):
 		t.Value = n.Value
 	}
 	return t
 }
 
-// flag reads a boolean; nil for none.
-func (p *parser) flag(name string, n *yaml.Node) *bool {
-	n = resolve(n)
+// parseFlag parses a boolean, which is nil if the value is null.
+func (p *parser) parseFlag(name string, n *yaml.Node) *bool {
+	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
 	var b bool
 	if n.Kind != yaml.ScalarNode || n.Decode(&b) != nil {
-		p.fault(n, "%s must be true or false", name)
+		p.addFault(n, "%s must be true or false", name)
 	}
 	return &b
 }
 
-func (p *parser) isSet(name string, n *yaml.Node) bool {
-	b := p.flag(name, n)
+// parseSwitch parses a boolean, which is false if the value is null.
+func (p *parser) parseSwitch(name string, n *yaml.Node) bool {
+	b := p.parseFlag(name, n)
 	return b != nil && *b
 }
 
-// count reads an unsigned number of 32 bits; nil for none.
-func (p *parser) count(name string, n *yaml.Node) *ruleset.Requests {
-	at := p.at(n)
-	n = resolve(n)
+// parseCount parses an unsigned number of 32 bits, which is nil if the value is null.
+func (p *parser) parseCount(name string, n *yaml.Node) *ruleset.Requests {
+	at := p.position(n)
+	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
 	var count uint32
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&count) != nil {
-		p.fault(n, "%s must be a whole number from 0 to %s", name, strconv.FormatUint(1<<32-1, 10))
+		p.addFault(n, "%s must be a whole number from 0 to %s", name, strconv.FormatUint(1<<32-1, 10))
 	}
 	return &ruleset.Requests{Count: count, At: at}
 }
 
-// resolve returns what an alias stands for.
-func resolve(n *yaml.Node) *yaml.Node {
+// resolveAlias returns the node that an alias refers to, or n if it is not an alias.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// The shapes of rule files that gateways write or document.
+// Rule files in the forms that gateways write or document.
 const (
-	// envoyGateway dumps every field, in the order of their names, and names the file.
+	// Envoy Gateway writes every field, ordered by name, and a name for the file.
 	envoyGateway = `descriptors:
 - descriptors:
   - descriptors:
@@ -37,7 +37,7 @@ const (
 domain: team/gateway/http
 name: team/gateway/http
 `
-	// istio has its rules in a key of a ConfigMap.
+	// Istio has its rules in a key of a ConfigMap.
 	istio = `domain: mesh-ratelimit
 descriptors:
   - key: PATH
@@ -50,7 +50,7 @@ descriptors:
       unit: minute
       requests_per_unit: 100
 `
-	// contour counts by addresses and by keys that routes set.
+	// Contour counts by addresses and by keys that routes set.
 	contour = `---
 domain: contour
 descriptors:
@@ -88,7 +88,7 @@ func TestFilesOfGateways(t *testing.T) {
 			ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Hour},
 		},
 	} {
-		source, warnings := parse("config.yaml", []byte(test.content))
+		source, warnings := parseFile("config.yaml", []byte(test.content))
 		set, err := ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
 		if err != nil || len(warnings) != 0 {
 			t.Errorf("%s: %v, warnings %q", name, err, warnings)

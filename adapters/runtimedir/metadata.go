@@ -8,65 +8,65 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// maxValues bounds the values of all metadata of a file, aliases counted as often
-// as they are used.
+// maxValues is the maximum number of metadata values in a file. Each use of an alias counts.
 const maxValues = 1_000_000
 
-// metadata reads what a descriptor tells callers: any mapping that JSON can write.
-func (p *parser) metadata(n *yaml.Node) ratelimit.Metadata {
-	n = resolve(n)
+// parseMetadata parses the metadata that a descriptor passes to callers: any mapping that JSON can
+// represent.
+func (p *parser) parseMetadata(n *yaml.Node) ratelimit.Metadata {
+	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.fault(n, "metadata must be a mapping")
+		p.addFault(n, "metadata must be a mapping")
 		return nil
 	}
-	m, _ := p.value(n, 1).(map[string]any)
+	m, _ := p.parseValue(n, 1).(map[string]any)
 	return m
 }
 
-// value returns a node's value in the types of JSON; nil with a fault where it has
-// none.
-func (p *parser) value(n *yaml.Node, depth int) any {
-	n = resolve(n)
+// parseValue returns the value of a node in the types of JSON. If JSON cannot represent it,
+// parseValue adds a fault and returns nil.
+func (p *parser) parseValue(n *yaml.Node, depth int) any {
+	n = resolveAlias(n)
 	if p.values++; p.values > maxValues || depth > maxDepth {
 		if p.values <= maxValues+1 {
-			p.fault(n, "metadata must not be nested deeper than %d levels, nor have more than %d values in a file", maxDepth, maxValues)
+			p.addFault(n, "metadata must not be nested deeper than %d levels, nor have more than %d values in a file", maxDepth, maxValues)
 		}
-		p.values = maxValues + 1 // one fault is enough
+		p.values = maxValues + 1 // report it once
 		return nil
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		return p.object(n, depth)
+		return p.parseObject(n, depth)
 	case yaml.SequenceNode:
 		list := make([]any, 0, len(n.Content))
 		for _, item := range n.Content {
-			list = append(list, p.value(item, depth+1))
+			list = append(list, p.parseValue(item, depth+1))
 		}
 		return list
 	default:
-		return p.scalar(n)
+		return p.parseScalar(n)
 	}
 }
 
-func (p *parser) object(n *yaml.Node, depth int) map[string]any {
+func (p *parser) parseObject(n *yaml.Node, depth int) map[string]any {
 	m := make(map[string]any, len(n.Content)/2)
-	for key, value := range pairs(n) {
+	for key, value := range mappingPairs(n) {
 		switch _, twice := m[key.Value]; {
 		case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
-			p.fault(key, "a key in metadata must be a string")
+			p.addFault(key, "a key in metadata must be a string")
 		case twice:
-			p.fault(key, "key %q is there twice", key.Value)
+			p.addFault(key, "duplicate key %q", key.Value)
 		default:
-			m[key.Value] = p.value(value, depth+1)
+			m[key.Value] = p.parseValue(value, depth+1)
 		}
 	}
 	return m
 }
 
-func (p *parser) scalar(n *yaml.Node) any {
+func (p *parser) parseScalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil
@@ -80,7 +80,7 @@ func (p *parser) scalar(n *yaml.Node) any {
 		if n.Decode(&f) == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
 			return f
 		}
-		p.fault(n, "%s in metadata is not a number that JSON can write", n.Value)
+		p.addFault(n, "%s in metadata is not a number that JSON can represent", n.Value)
 		return nil
 	}
 	return n.Value

@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// TestFilesOfOtherNames warns of files that are not read because of their names,
-// and refuses a directory that has no others.
+// TestFilesOfOtherNames checks the warning about files that are ignored because of their names, and
+// the error for a directory without rule files.
 func TestFilesOfOtherNames(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"config", "rules.conf", "more.YAML", ".hidden"} {
-		write(t, filepath.Join(root, name), "domain: "+name)
+		writeFile(t, filepath.Join(root, name), "domain: "+name)
 	}
-	_, _, err := New(Config{Root: root}, unheard()).Read(t.Context())
+	_, _, err := New(Config{Root: root}, discardLog()).Read(t.Context())
 	if !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "rules.conf") {
-		t.Errorf("a directory without rule files: %v", err)
+		t.Errorf("Read of a directory without rule files returned %v", err)
 	}
-	write(t, filepath.Join(root, "rules.yaml"), "domain: shop")
-	sources, warnings, err := New(Config{Root: root}, unheard()).Read(t.Context())
+	writeFile(t, filepath.Join(root, "rules.yaml"), "domain: shop")
+	sources, warnings, err := New(Config{Root: root}, discardLog()).Read(t.Context())
 	if err != nil || len(sources) != 1 {
 		t.Fatalf("sources %v, %v", sources, err)
 	}
@@ -39,14 +39,13 @@ func TestFilesOfOtherNames(t *testing.T) {
 
 func TestManyFilesOfOtherNamesAreCounted(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, maxListed+3)
-	if got := listed(names); !strings.HasSuffix(got, "a and 3 more") {
+	if got := joinPaths(names); !strings.HasSuffix(got, "a and 3 more") {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestTakenAsTheEnvoyServiceTakesIt reads files that the Envoy rate limit service
-// reads too.
-func TestTakenAsTheEnvoyServiceTakesIt(t *testing.T) {
+// TestAcceptsFilesOfTheEnvoyService checks files that the Envoy rate limit service accepts.
+func TestAcceptsFilesOfTheEnvoyService(t *testing.T) {
 	const rule = "descriptors: [{key: k, rate_limit: {unit: hour, requests_per_unit: 7}}]\n"
 	for name, test := range map[string]struct {
 		content  string
@@ -58,7 +57,7 @@ func TestTakenAsTheEnvoyServiceTakesIt(t *testing.T) {
 		"a domain twice":                 {"domain: other\ndomain: shop\n" + rule, 1},
 		"a limit twice, the last counts": {"domain: shop\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1, unit: hour, requests_per_unit: 7}}]\n", 2},
 	} {
-		source, warnings := parse("f.yaml", []byte(test.content))
+		source, warnings := parseFile("f.yaml", []byte(test.content))
 		set, err := ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -76,8 +75,8 @@ func TestTakenAsTheEnvoyServiceTakesIt(t *testing.T) {
 		"a second document":      "domain: shop\n---\ndomain: other\n",
 		"a name in a descriptor": "domain: shop\ndescriptors: [{key: k, name: n}]\n",
 	} {
-		if source, _ := parse("f.yaml", []byte(content)); len(source.Faults) == 0 {
-			t.Errorf("%s is taken", name)
+		if source, _ := parseFile("f.yaml", []byte(content)); len(source.Faults) == 0 {
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

@@ -14,25 +14,24 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Bounds of one file, so that a short text with aliases of aliases cannot grow
-// without end.
+// Limits of one file. They prevent that a short file with aliases of aliases grows without bound.
 const (
 	maxDepth       = 64
 	maxDescriptors = 1_000_000
 	maxWarnings    = 20
 )
 
-// parse reads one file. The faults of the source are what is wrong with its form;
-// the warnings are about what is taken, but looks wrong.
-func parse(file string, content []byte) (source ruleset.Source, warnings []string) {
+// parseFile parses one file. The faults of the source are errors in its form. The warnings are
+// about content that is accepted but probably wrong.
+func parseFile(file string, content []byte) (source ruleset.Source, warnings []string) {
 	p := parser{file: file}
-	if n := p.document(content); n != nil {
-		p.root(n)
+	if n := p.parseDocument(content); n != nil {
+		p.parseRoot(n)
 	}
 	return p.source, p.warnings
 }
 
-// parser turns nodes into a source.
+// parser converts the YAML nodes of a file to a ruleset.Source.
 type parser struct {
 	file        string
 	source      ruleset.Source
@@ -41,37 +40,37 @@ type parser struct {
 	values      int // of metadata
 }
 
-func (p *parser) at(n *yaml.Node) ruleset.Position {
+func (p *parser) position(n *yaml.Node) ruleset.Position {
 	return ruleset.Position{File: p.file, Line: n.Line, Column: n.Column}
 }
 
-func (p *parser) fault(n *yaml.Node, format string, args ...any) {
-	p.faultAt(p.at(n), fmt.Sprintf(format, args...))
+func (p *parser) addFault(n *yaml.Node, format string, args ...any) {
+	p.addFaultAt(p.position(n), fmt.Sprintf(format, args...))
 }
 
-// warn keeps as many warnings as a person reads.
-func (p *parser) warn(n *yaml.Node, warning string) {
+// addWarning adds a warning, up to maxWarnings.
+func (p *parser) addWarning(n *yaml.Node, warning string) {
 	if len(p.warnings) < maxWarnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s:%d:%d: %s", p.file, n.Line, n.Column, warning))
 	}
 }
 
-func (p *parser) faultAt(at ruleset.Position, rule string) {
+func (p *parser) addFaultAt(at ruleset.Position, rule string) {
 	p.source.Faults = append(p.source.Faults, ruleset.Fault{At: at, Rule: rule})
 }
 
-// document returns the one document of a file, or nil after saying why there is none to read. A file without any is one
-// without a domain.
-func (p *parser) document(content []byte) *yaml.Node {
+// parseDocument returns the content of the only document in a file, or nil after it has added a
+// fault. An empty file results in an empty node, so that the missing domain is reported.
+func (p *parser) parseDocument(content []byte) *yaml.Node {
 	p.source.At = ruleset.Position{File: p.file, Line: 1, Column: 1}
 	loader, err := yaml.NewLoader(bytes.NewReader(content))
 	if err != nil {
-		p.syntax(content, err)
+		p.addSyntaxFault(content, err)
 		return nil
 	}
 	var first yaml.Node
 	if err := loader.Load(&first); err != nil {
-		p.syntax(content, err)
+		p.addSyntaxFault(content, err)
 		return nil
 	}
 	for {
@@ -79,42 +78,43 @@ func (p *parser) document(content []byte) *yaml.Node {
 		err := loader.Load(&next)
 		switch {
 		case errors.Is(err, io.EOF):
-			return inner(&first)
+			return documentContent(&first)
 		case err != nil:
-			p.syntax(content, err)
+			p.addSyntaxFault(content, err)
 			return nil
-		case !isNull(inner(&next)): // an empty one comes from --- at the end
+		case !isNull(documentContent(&next)): // a file that ends with --- has an empty second document
 			p.source.Unread = true
-			p.fault(inner(&next), "a file must be one document, and here is a second")
+			p.addFault(documentContent(&next), "a file must contain one YAML document, but a second one begins here")
 			return nil
 		}
 	}
 }
 
-// inner returns what a document holds.
-func inner(document *yaml.Node) *yaml.Node {
+// documentContent returns the node inside a document node.
+func documentContent(document *yaml.Node) *yaml.Node {
 	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
 		return document.Content[0]
 	}
 	return document
 }
 
-// syntax reports what the YAML reader could not read; the end of the file is no fault.
-func (p *parser) syntax(content []byte, err error) {
+// addSyntaxFault adds a fault for an error of the YAML reader. The end of the file is not a fault.
+func (p *parser) addSyntaxFault(content []byte, err error) {
 	var one *yaml.LoadError
 	switch {
 	case errors.Is(err, io.EOF):
 	case errors.As(err, &one):
 		p.source.Unread = true
-		p.faultAt(p.where(content, one), "not YAML: "+strings.TrimPrefix(one.Message, "yaml: "))
+		p.addFaultAt(p.errorPosition(content, one), "not YAML: "+strings.TrimPrefix(one.Message, "yaml: "))
 	default:
 		p.source.Unread = true
-		p.faultAt(p.source.At, "not YAML: "+err.Error())
+		p.addFaultAt(p.source.At, "not YAML: "+err.Error())
 	}
 }
 
-// where is the place of an error. That of a character that YAML does not have is told in bytes from the beginning.
-func (p *parser) where(content []byte, e *yaml.LoadError) ruleset.Position {
+// errorPosition returns the position of a syntax error. For an invalid character, the YAML reader
+// gives only the offset in bytes.
+func (p *parser) errorPosition(content []byte, e *yaml.LoadError) ruleset.Position {
 	if e.Mark.Line > 0 {
 		return ruleset.Position{File: p.file, Line: e.Mark.Line, Column: e.Mark.Column}
 	}
@@ -123,137 +123,137 @@ func (p *parser) where(content []byte, e *yaml.LoadError) ruleset.Position {
 	return ruleset.Position{File: p.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 }
 
-func (p *parser) root(n *yaml.Node) {
-	if resolve(n).Kind != yaml.MappingNode {
+func (p *parser) parseRoot(n *yaml.Node) {
+	if resolveAlias(n).Kind != yaml.MappingNode {
 		p.source.Unread = true
-		p.fault(n, "a file must be a mapping with domain and descriptors")
+		p.addFault(n, "a file must be a mapping with domain and descriptors")
 		return
 	}
-	p.fields(n, inFile, func(name string, value *yaml.Node) {
+	p.visitFields(n, inFile, func(name string, value *yaml.Node) {
 		switch name {
 		case "domain":
-			p.source.Domain = p.text(name, value)
+			p.source.Domain = p.parseText(name, value)
 		case "descriptors":
-			p.source.Descriptors = p.list(value, 1)
+			p.source.Descriptors = p.parseDescriptors(value, 1)
 		}
 	})
 	if p.source.Domain.At.Line == 0 {
-		p.source.At = p.at(n)
+		p.source.At = p.position(n)
 	}
 }
 
-func (p *parser) list(n *yaml.Node, depth int) []ruleset.Descriptor {
-	n = resolve(n)
+func (p *parser) parseDescriptors(n *yaml.Node, depth int) []ruleset.Descriptor {
+	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		p.fault(n, "descriptors must be a list")
+		p.addFault(n, "descriptors must be a list")
 		return nil
 	}
 	if depth > maxDepth {
-		p.fault(n, "descriptors must not be nested deeper than %d levels", maxDepth)
+		p.addFault(n, "descriptors must not be nested deeper than %d levels", maxDepth)
 		return nil
 	}
 	list := make([]ruleset.Descriptor, 0, len(n.Content))
 	for _, item := range n.Content {
 		if p.descriptors++; p.descriptors > maxDescriptors {
-			p.tooMany(item)
+			p.addTooManyDescriptors(item)
 			return list
 		}
-		list = append(list, p.descriptor(item, depth))
+		list = append(list, p.parseDescriptor(item, depth))
 	}
 	return list
 }
 
-// tooMany reports the first descriptor over the bound only.
-func (p *parser) tooMany(n *yaml.Node) {
+// addTooManyDescriptors adds a fault for the first descriptor above the limit only.
+func (p *parser) addTooManyDescriptors(n *yaml.Node) {
 	if p.descriptors == maxDescriptors+1 {
-		p.fault(n, "a file must not have more than %d descriptors", maxDescriptors)
+		p.addFault(n, "a file must not have more than %d descriptors", maxDescriptors)
 	}
 }
 
-func (p *parser) descriptor(n *yaml.Node, depth int) ruleset.Descriptor {
-	d := ruleset.Descriptor{At: p.at(n)}
-	if resolve(n).Kind != yaml.MappingNode {
-		p.fault(n, "a descriptor must be a mapping with a key")
-		d.Key.Value = "?" // so that its key is not reported as missing as well
+func (p *parser) parseDescriptor(n *yaml.Node, depth int) ruleset.Descriptor {
+	d := ruleset.Descriptor{At: p.position(n)}
+	if resolveAlias(n).Kind != yaml.MappingNode {
+		p.addFault(n, "a descriptor must be a mapping with a key")
+		d.Key.Value = "?" // prevents a second fault for a missing key
 		return d
 	}
-	p.fields(n, inDescriptor, func(name string, value *yaml.Node) {
+	p.visitFields(n, inDescriptor, func(name string, value *yaml.Node) {
 		switch name {
 		case "key":
-			d.Key = p.text(name, value)
+			d.Key = p.parseText(name, value)
 		case "value":
-			d.Value = p.text(name, value)
+			d.Value = p.parseText(name, value)
 		case "rate_limit":
-			d.Limit = p.limit(value)
+			d.Limit = p.parseLimit(value)
 		case "descriptors":
-			d.Descriptors = p.list(value, depth+1)
+			d.Descriptors = p.parseDescriptors(value, depth+1)
 		case "shadow_mode":
-			d.Shadow = p.flag(name, value)
+			d.Shadow = p.parseFlag(name, value)
 		case "detailed_metric":
-			d.DetailedMetric = p.isSet(name, value)
+			d.DetailedMetric = p.parseSwitch(name, value)
 		case "value_to_metric":
-			d.ValueToMetric = p.isSet(name, value)
+			d.ValueToMetric = p.parseSwitch(name, value)
 		case "share_threshold":
-			d.ShareThreshold = p.isSet(name, value)
+			d.ShareThreshold = p.parseSwitch(name, value)
 		case "quota_mode":
-			d.QuotaMode = p.isSet(name, value)
+			d.QuotaMode = p.parseSwitch(name, value)
 		case "metadata":
-			d.Metadata = p.metadata(value)
+			d.Metadata = p.parseMetadata(value)
 		}
 	})
 	return d
 }
 
-func (p *parser) limit(n *yaml.Node) *ruleset.Limit {
-	if isNull(resolve(n)) {
+func (p *parser) parseLimit(n *yaml.Node) *ruleset.Limit {
+	if isNull(resolveAlias(n)) {
 		return nil
 	}
-	l := &ruleset.Limit{At: p.at(n)}
-	if resolve(n).Kind != yaml.MappingNode {
-		p.fault(n, "rate_limit must be a mapping")
-		l.Unlimited = true // so that unit and count are not reported as missing as well
+	l := &ruleset.Limit{At: p.position(n)}
+	if resolveAlias(n).Kind != yaml.MappingNode {
+		p.addFault(n, "rate_limit must be a mapping")
+		l.Unlimited = true // prevents more faults for a missing unit and count
 		return l
 	}
-	p.fields(n, inLimit, func(name string, value *yaml.Node) {
+	p.visitFields(n, inLimit, func(name string, value *yaml.Node) {
 		switch name {
 		case "unit":
-			unit := p.text(name, value)
+			unit := p.parseText(name, value)
 			l.Unit = &unit
 		case "requests_per_unit":
-			l.Requests = p.count(name, value)
+			l.Requests = p.parseCount(name, value)
 		case "unlimited":
-			l.Unlimited = p.isSet(name, value)
+			l.Unlimited = p.parseSwitch(name, value)
 		case "name":
-			l.Name = ratelimit.Name(p.text(name, value).Value)
+			l.Name = ratelimit.Name(p.parseText(name, value).Value)
 		case "replaces":
-			l.Replaces = p.replaces(value)
+			l.Replaces = p.parseReplaces(value)
 		case "shadow_mode":
-			l.Shadow = p.flag(name, value)
+			l.Shadow = p.parseFlag(name, value)
 		}
 	})
 	return l
 }
 
-func (p *parser) replaces(n *yaml.Node) []ruleset.Text {
-	n = resolve(n)
+func (p *parser) parseReplaces(n *yaml.Node) []ruleset.Text {
+	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		p.fault(n, "replaces must be a list of mappings with a name")
+		p.addFault(n, "replaces must be a list of mappings with a name")
 		return nil
 	}
 	var names []ruleset.Text
 	for _, item := range n.Content {
-		if resolve(item).Kind != yaml.MappingNode {
-			p.fault(item, "an entry of replaces must be a mapping with a name")
+		if resolveAlias(item).Kind != yaml.MappingNode {
+			p.addFault(item, "an entry of replaces must be a mapping with a name")
 			continue
 		}
-		name := ruleset.Text{At: p.at(item)}
-		p.fields(item, inReplaces, func(field string, value *yaml.Node) { name = p.text(field, value) })
+		name := ruleset.Text{At: p.position(item)}
+		p.visitFields(item, inReplaces, func(field string, value *yaml.Node) { name = p.parseText(field, value) })
 		names = append(names, name)
 	}
 	return names

@@ -17,12 +17,12 @@ import (
 
 var _ rulesource.Source = (*Directory)(nil)
 
-// TestBadFiles reads files named after their defect; their first lines say
-// which faults are wanted, in any order.
+// TestBadFiles reads files that are named after their defect. Their comments list the wanted
+// faults, in any order.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("testdata/bad has no files", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -30,11 +30,11 @@ func TestBadFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			source, _ := parse("f", content)
+			source, _ := parseFile("f", content)
 			_, err = ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
 			var faults ruleset.Faults
 			if !errors.As(err, &faults) {
-				t.Fatal("accepted")
+				t.Fatal("the file is accepted")
 			}
 			var wanted []string
 			for line := range strings.Lines(string(content)) {
@@ -42,12 +42,12 @@ func TestBadFiles(t *testing.T) {
 					wanted = append(wanted, "f:"+want)
 				}
 			}
-			checkFaults(t, faults, wanted)
+			wantFaults(t, faults, wanted)
 		})
 	}
 }
 
-func checkFaults(t *testing.T, faults ruleset.Faults, wanted []string) {
+func wantFaults(t *testing.T, faults ruleset.Faults, wanted []string) {
 	t.Helper()
 	if len(faults) != len(wanted) {
 		t.Errorf("%d faults, want %d", len(faults), len(wanted))
@@ -59,7 +59,7 @@ func checkFaults(t *testing.T, faults ruleset.Faults, wanted []string) {
 	}
 }
 
-func domains(t *testing.T, sources []ruleset.Source) []string {
+func domainNames(t *testing.T, sources []ruleset.Source) []string {
 	t.Helper()
 	var names []string
 	for _, s := range sources {
@@ -71,23 +71,23 @@ func domains(t *testing.T, sources []ruleset.Source) []string {
 	return names
 }
 
-func TestGoodFiles(t *testing.T) {
+func TestValidFiles(t *testing.T) {
 	tests := map[string]struct {
 		config Config
 		want   []string
 	}{
-		"all":              {Config{Root: "testdata", AppDirectory: "good"}, []string{"dotted", "shop", "nested"}},
-		"without dots":     {Config{Root: "testdata", AppDirectory: "good", IgnoreDotFiles: true}, []string{"shop", "nested"}},
-		"a subdirectory":   {Config{Root: "testdata", Subdirectory: "good", AppDirectory: "nested"}, []string{"nested"}},
-		"everything at it": {Config{Root: "testdata/good/nested"}, []string{"nested"}},
+		"all files":         {Config{Root: "testdata", AppDirectory: "good"}, []string{"dotted", "shop", "nested"}},
+		"without dot files": {Config{Root: "testdata", AppDirectory: "good", IgnoreDotFiles: true}, []string{"shop", "nested"}},
+		"a subdirectory":    {Config{Root: "testdata", Subdirectory: "good", AppDirectory: "nested"}, []string{"nested"}},
+		"one folder":        {Config{Root: "testdata/good/nested"}, []string{"nested"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sources, err := New(test.config, unheard()).Load(t.Context())
+			sources, err := New(test.config, discardLog()).Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := domains(t, sources); !slices.Equal(got, test.want) {
+			if got := domainNames(t, sources); !slices.Equal(got, test.want) {
 				t.Errorf("domains %q, want %q", got, test.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestGoodFiles(t *testing.T) {
 }
 
 func TestEverythingIsRead(t *testing.T) {
-	sources, err := New(Config{Root: "testdata/good", IgnoreDotFiles: true}, unheard()).Load(t.Context())
+	sources, err := New(Config{Root: "testdata/good", IgnoreDotFiles: true}, discardLog()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,47 +128,47 @@ func TestEverythingIsRead(t *testing.T) {
 
 func TestMissingAndEmptyDirectory(t *testing.T) {
 	root := t.TempDir()
-	if _, err := New(Config{Root: root, AppDirectory: "config"}, unheard()).Load(t.Context()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("missing: %v", err)
+	if _, err := New(Config{Root: root, AppDirectory: "config"}, discardLog()).Load(t.Context()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Load of a missing directory returned %v", err)
 	}
-	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
+	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())
 	if err != nil || len(sources) != 0 {
-		t.Errorf("empty: %v, %v", sources, err)
+		t.Errorf("Load of an empty directory returned %v, %v", sources, err)
 	}
 }
 
-// kubernetes lays out a mounted config map: files are links into ..data, which
-// is a link to a folder with a date.
-func kubernetes(t *testing.T, root, domain string) {
+// mountConfigMap creates the files of a mounted config map: they are links into ..data, which is a
+// link to a folder with a date.
+func mountConfigMap(t *testing.T, root, domain string) {
 	t.Helper()
 	data := filepath.Join(root, "..2026_"+domain)
-	write(t, filepath.Join(data, "rules.yaml"), "domain: "+domain)
-	link(t, filepath.Base(data), filepath.Join(root, "..data"))
-	link(t, filepath.Join("..data", "rules.yaml"), filepath.Join(root, "rules.yaml"))
+	writeFile(t, filepath.Join(data, "rules.yaml"), "domain: "+domain)
+	swapLink(t, filepath.Base(data), filepath.Join(root, "..data"))
+	swapLink(t, filepath.Join("..data", "rules.yaml"), filepath.Join(root, "rules.yaml"))
 }
 
 func TestLinksAreFollowedOnce(t *testing.T) {
 	root := t.TempDir()
-	kubernetes(t, root, "mounted")
-	write(t, filepath.Join(root, "a", "own.yaml"), "domain: own")
-	link(t, "a", filepath.Join(root, "b"))
-	link(t, root, filepath.Join(root, "a", "loop"))
-	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
+	mountConfigMap(t, root, "mounted")
+	writeFile(t, filepath.Join(root, "a", "own.yaml"), "domain: own")
+	swapLink(t, "a", filepath.Join(root, "b"))
+	swapLink(t, root, filepath.Join(root, "a", "loop"))
+	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := domains(t, sources)
+	got := domainNames(t, sources)
 	slices.Sort(got)
 	if !slices.Equal(slices.Compact(got), []string{"mounted", "own"}) || len(sources) != 2 {
 		t.Errorf("domains %q", got)
 	}
 }
 
-func TestUnreadableFileIsAFault(t *testing.T) {
+func TestUnreadableFileHasAFault(t *testing.T) {
 	root := t.TempDir()
-	link(t, "nowhere", filepath.Join(root, "broken.yaml"))
-	write(t, filepath.Join(root, "large.yaml"), "#"+strings.Repeat(" ", maxFileSize))
-	sources, err := New(Config{Root: root}, unheard()).Load(t.Context())
+	swapLink(t, "nowhere", filepath.Join(root, "broken.yaml"))
+	writeFile(t, filepath.Join(root, "large.yaml"), "#"+strings.Repeat(" ", maxFileSize))
+	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +182,9 @@ func TestUnreadableFileIsAFault(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestConfigPath(t *testing.T) {
 	if (Config{}).Validate() == nil || (Config{Root: "x"}).Validate() != nil {
-		t.Error("the root is not checked")
+		t.Error("Validate does not check the root")
 	}
 	if got := (Config{Root: "/a", Subdirectory: "b", AppDirectory: "c"}).Path(); got != "/a/b/c" {
 		t.Errorf("path %q", got)
@@ -206,18 +206,18 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		s, _ := parse("f", content)
+		s, _ := parseFile("f", content)
 		set, err := ruleset.Compile([]ruleset.Source{s}, ruleset.Options{})
 		switch {
 		case err == nil && len(s.Faults) > 0:
-			t.Error("faults are accepted")
+			t.Error("a source with faults is accepted")
 		case err == nil && !set.HasDomain(ratelimit.Domain(s.Domain.Value)):
-			t.Error("the domain is lost")
+			t.Error("the compiled rules do not have the domain of the file")
 		}
 	})
 }
 
-func write(t *testing.T, path, content string) {
+func writeFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		t.Fatal(err)
@@ -227,8 +227,8 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// link makes or swaps a symbolic link.
-func link(t *testing.T, target, path string) {
+// swapLink creates or replaces a symbolic link.
+func swapLink(t *testing.T, target, path string) {
 	t.Helper()
 	if err := os.Symlink(target, path+".new"); err != nil {
 		t.Fatal(err)

@@ -17,38 +17,36 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Changes are gathered until nothing has changed for quiet (contract L-33), but no longer than
-// patience.
+// Watch collects changes until nothing has changed for quietTime (contract L-33), but at most for
+// maxGathering.
 const (
-	quiet    = 100 * time.Millisecond
-	patience = 2 * time.Second
+	quietTime    = 100 * time.Millisecond
+	maxGathering = 2 * time.Second
 )
 
-// How long Watch waits before it reads again what could not be read or watched,
-// although nothing has changed: the time doubles from the first wait to the
-// longest one.
+// If files could not be read or watched, Watch retries although nothing has changed. The wait
+// between retries doubles from firstRetry to longestRetry.
 const (
 	firstRetry   = 250 * time.Millisecond
 	longestRetry = 5 * time.Second
 )
 
-// Watch implements rulesource.Source. It waits for a directory that is not
-// there, and keeps what was loaded from one that goes away; both are logged
-// once. While files cannot be read, or changes cannot be watched, for want of
-// descriptors, of inotify watches or of anything else that may come back, it
-// reads the directory again and again.
+// Watch implements rulesource.Source. It waits for a directory that does not exist, and keeps the
+// loaded rules if the directory is removed; it logs both once. If files cannot be read or changes
+// cannot be watched for a reason that may pass, such as too few file descriptors or inotify
+// watches, Watch reads the directory again at intervals.
 func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) error) error {
-	r := reader{directory: d, apply: apply}
+	r := watchState{directory: d, apply: apply}
 	for {
-		// What changes while this round reads is seen by this round's watch.
-		w, err := d.open()
-		r.noteWatch(err)
-		again, loadErr := r.read(ctx)
+		// The watch starts before the files are read, so that no change is missed.
+		w, err := d.openWatch()
+		r.logWatchError(err)
+		temporary, loadErr := r.loadAndApply(ctx)
 		if loadErr != nil {
 			return errors.Join(unlessDone(ctx, loadErr), w.Close())
 		}
-		r.changed = w.wait(ctx, r.retryAfter(again || err != nil))
-		_ = w.Close() // it is not used again, and nothing was written
+		r.changed = w.waitForChangeOrRetry(ctx, r.nextRetry(temporary || err != nil))
+		_ = w.Close() // the next round opens a new watch
 		select {
 		case <-ctx.Done():
 			return nil
@@ -57,33 +55,33 @@ func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) erro
 	}
 }
 
-// reader is the state of Watch between its rounds.
-type reader struct {
+// watchState is the state that Watch keeps between its rounds.
+type watchState struct {
 	directory *Directory
 	apply     func([]ruleset.Source) error
 
-	changed   bool             // a change began this round, not the time for a retry
-	missing   bool             // the directory is not there, which was logged
-	unwatched bool             // changes cannot be watched, which was logged
+	changed   bool             // a change started this round, not a retry
+	missing   bool             // the directory does not exist, and this was logged
+	unwatched bool             // changes cannot be watched, and this was logged
 	retry     time.Duration    // the wait before the next retry; 0 for none
-	applied   []ruleset.Source // what a retry is compared with; nil while none is due
+	applied   []ruleset.Source // the result of the last round, to compare a retry with; nil if no retry is due
 	warned    []string         // the warnings of the last round
 }
 
-// read loads the directory and applies what it finds. A retry that finds the
-// same as before applies nothing, so that each refused configuration is reported
-// once. It reports whether something may become readable by itself.
-func (r *reader) read(ctx context.Context) (again bool, err error) {
+// loadAndApply loads the directory and applies the result. If a retry loads the same as before, it
+// is not applied, so that each refused configuration is reported once. temporary reports whether a
+// later attempt to read may succeed without a change.
+func (r *watchState) loadAndApply(ctx context.Context) (temporary bool, err error) {
 	found, err := r.directory.readDirectory(ctx)
 	switch {
 	case err == nil:
 		r.missing = false
-		r.warn(found.warnings())
+		r.logNewWarnings(found.listWarnings())
 		if r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied) {
-			_ = r.apply(found.sources) // the caller reports what it refuses
+			_ = r.apply(found.sources) // the caller reports an error
 		}
 		r.applied = found.sources
-		return found.again, nil
+		return found.temporary, nil
 	case !fault.Is(err, fault.NotFound):
 		return false, err
 	case !r.missing:
@@ -94,8 +92,8 @@ func (r *reader) read(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// warn logs the warnings that are not among those of the last round.
-func (r *reader) warn(warnings []string) {
+// logNewWarnings logs the warnings that the last round did not have.
+func (r *watchState) logNewWarnings(warnings []string) {
 	for _, w := range warnings {
 		if !slices.Contains(r.warned, w) {
 			r.directory.log.Warn(w)
@@ -104,9 +102,8 @@ func (r *reader) warn(warnings []string) {
 	r.warned = warnings
 }
 
-// noteWatch logs once that changes cannot be watched, and once that they can
-// again.
-func (r *reader) noteWatch(err error) {
+// logWatchError logs once that changes cannot be watched, and once that they can be watched again.
+func (r *watchState) logWatchError(err error) {
 	line := r.directory.log.WithField("directory", r.directory.config.Path())
 	switch {
 	case err != nil && !r.unwatched:
@@ -117,18 +114,17 @@ func (r *reader) noteWatch(err error) {
 	r.unwatched = err != nil
 }
 
-// retryAfter returns how long to wait for a change before the next retry, 0 for
-// ever.
-func (r *reader) retryAfter(needed bool) time.Duration {
+// nextRetry returns the wait before the next retry, or 0 if no retry is needed.
+func (r *watchState) nextRetry(needed bool) time.Duration {
 	if !needed {
-		r.retry, r.applied = 0, nil // which may be large
+		r.retry, r.applied = 0, nil // release the memory
 		return 0
 	}
 	r.retry = min(max(2*r.retry, firstRetry), longestRetry)
 	return r.retry
 }
 
-// unlessDone returns no error once watching has been ended.
+// unlessDone returns err, or nil if the context has ended.
 func unlessDone(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -138,48 +134,51 @@ func unlessDone(ctx context.Context, err error) error {
 	}
 }
 
-// watch is a watch over all that can change what Load returns. A nil watch sees
-// no change.
-type watch struct {
+// changeWatch watches all paths whose changes can affect the result of Load. A nil changeWatch
+// reports no change.
+type changeWatch struct {
 	*fsnotify.Watcher
-	contents map[string]bool // folders of which every change counts
-	links    map[string]bool // paths of which only a change of themselves counts
+	contents map[string]bool // folders in which every change is relevant
+	links    map[string]bool // paths of which only a change of the path itself is relevant
 }
 
-func (d *Directory) open() (*watch, error) {
+// openWatch starts to watch the directory.
+func (d *Directory) openWatch() (*changeWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", d.config.Path(), err)
 	}
-	w := &watch{Watcher: watcher, contents: map[string]bool{}, links: map[string]bool{}}
-	if err := w.cover(d); err != nil {
+	w := &changeWatch{Watcher: watcher, contents: map[string]bool{}, links: map[string]bool{}}
+	if err := w.addAll(d); err != nil {
 		return nil, errors.Join(err, watcher.Close())
 	}
 	return w, nil
 }
 
-func (w *watch) cover(d *Directory) error {
+// addAll watches the folders of the directory, the targets of links in it, and the parent folders
+// if they are configured or needed.
+func (w *changeWatch) addAll(d *Directory) error {
 	path := d.config.Path()
 	if _, err := os.Stat(path); err != nil || d.config.WatchRoot {
-		if err := w.coverWay(path); err != nil {
+		if err := w.addParents(path); err != nil {
 			return err
 		}
 	}
-	found := d.walk(path)
-	if found.again {
+	found := d.walkFiles(path)
+	if found.temporary {
 		return errors.New("watch " + path + ": not all folders can be read")
 	}
 	for _, folder := range found.folders {
 		w.contents[folder] = true
-		if err := w.add(folder); err != nil {
+		if err := w.addFolder(folder); err != nil {
 			return err
 		}
 	}
-	return w.coverTargets(found.files)
+	return w.addLinkTargets(found.files)
 }
 
-// coverTargets watches the files that links lead to, where they are.
-func (w *watch) coverTargets(files []string) error {
+// addLinkTargets watches the files that links lead to, in their own folders.
+func (w *changeWatch) addLinkTargets(files []string) error {
 	for _, file := range files {
 		target, err := filepath.EvalSymlinks(file)
 		if err != nil || target == file {
@@ -187,7 +186,7 @@ func (w *watch) coverTargets(files []string) error {
 		}
 		w.links[target] = true
 		if folder := filepath.Dir(target); !w.contents[folder] {
-			if err := w.add(folder); err != nil {
+			if err := w.addFolder(folder); err != nil {
 				return err
 			}
 		}
@@ -195,25 +194,25 @@ func (w *watch) coverTargets(files []string) error {
 	return nil
 }
 
-// coverWay watches each folder on the way to the path for the next part of the
-// way: it may be a link that is swapped, or not be there yet.
-func (w *watch) coverWay(path string) error {
+// addParents watches each parent folder of the path for the next element of the path, which may be
+// a link that is replaced, or may be created later.
+func (w *changeWatch) addParents(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return fmt.Errorf("watch the way to %s: %w", path, err)
+		return fmt.Errorf("watch the parent folders of %s: %w", path, err)
 	}
 	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
 		w.links[path] = true
-		if err := w.add(parent); err != nil {
+		if err := w.addFolder(parent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add leaves out what is not there, or may not be read: the folder above tells
-// when that changes.
-func (w *watch) add(folder string) error {
+// addFolder watches a folder. It ignores a folder that does not exist or cannot be read, because
+// the watch of its parent reports when that changes.
+func (w *changeWatch) addFolder(folder string) error {
 	err := w.Add(folder)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -222,16 +221,16 @@ func (w *watch) add(folder string) error {
 }
 
 // Close ends the watch.
-func (w *watch) Close() error {
+func (w *changeWatch) Close() error {
 	if w == nil {
 		return nil
 	}
-	return w.Watcher.Close() //nolint:wrapcheck // this is the watcher's own method
+	return w.Watcher.Close() //nolint:wrapcheck // this method replaces the embedded one
 }
 
-// wait returns true once something has changed and it is quiet again, false
-// when ctx is done or the time for a retry has come; 0 is never.
-func (w *watch) wait(ctx context.Context, retry time.Duration) bool {
+// waitForChangeOrRetry waits for a change and returns true after the changes have stopped. It
+// returns false if ctx ends or the retry is due; a retry of 0 is never due.
+func (w *changeWatch) waitForChangeOrRetry(ctx context.Context, retry time.Duration) bool {
 	var due <-chan time.Time
 	if retry > 0 {
 		due = time.After(retry)
@@ -246,7 +245,7 @@ func (w *watch) wait(ctx context.Context, retry time.Duration) bool {
 	return w.waitForChange(ctx, due)
 }
 
-func (w *watch) waitForChange(ctx context.Context, due <-chan time.Time) bool {
+func (w *changeWatch) waitForChange(ctx context.Context, due <-chan time.Time) bool {
 	var calm, enough <-chan time.Time
 	for {
 		select {
@@ -255,18 +254,18 @@ func (w *watch) waitForChange(ctx context.Context, due <-chan time.Time) bool {
 		case <-due:
 			return calm != nil
 		case e := <-w.Events:
-			if !w.counts(e) {
+			if !w.isRelevant(e) {
 				continue
 			}
-			calm = time.After(quiet)
+			calm = time.After(quietTime)
 			if enough == nil {
-				enough = time.After(patience)
+				enough = time.After(maxGathering)
 			}
 		case _, ok := <-w.Errors: // events may have been lost
 			if !ok {
 				return true
 			}
-			calm = time.After(quiet)
+			calm = time.After(quietTime)
 		case <-calm:
 			return true
 		case <-enough:
@@ -275,6 +274,7 @@ func (w *watch) waitForChange(ctx context.Context, due <-chan time.Time) bool {
 	}
 }
 
-func (w *watch) counts(e fsnotify.Event) bool {
+// isRelevant reports whether an event can affect the result of Load.
+func (w *changeWatch) isRelevant(e fsnotify.Event) bool {
 	return w.links[e.Name] || w.contents[filepath.Dir(e.Name)] || w.contents[e.Name]
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// unheard is a log that nobody reads.
-func unheard() *logrus.Entry {
+// discardLog returns a log that is discarded.
+func discardLog() *logrus.Entry {
 	log, _ := logtest.NewNullLogger()
 	return logrus.NewEntry(log)
 }
 
-// follow watches until the test ends and tells the domains of each load.
-func follow(t *testing.T, c Config) <-chan []string {
+// startWatch watches until the test ends, and sends the domains of each load.
+func startWatch(t *testing.T, c Config) <-chan []string {
 	t.Helper()
-	return followWith(t, c, unheard())
+	return startWatchWithLog(t, c, discardLog())
 }
 
-// followWith is follow with a log.
-func followWith(t *testing.T, c Config, log *logrus.Entry) <-chan []string {
+// startWatchWithLog is startWatch with a log.
+func startWatchWithLog(t *testing.T, c Config, log *logrus.Entry) <-chan []string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	loads := make(chan []string, 100)
@@ -46,14 +46,14 @@ func followWith(t *testing.T, c Config, log *logrus.Entry) <-chan []string {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the watch ended with %v", err)
+			t.Errorf("Watch returned %v", err)
 		}
 	})
 	return loads
 }
 
-// await waits for a load with exactly these domains; others may come before it.
-func await(t *testing.T, loads <-chan []string, want ...string) {
+// waitForLoad waits for a load with exactly these domains. Other loads may precede it.
+func waitForLoad(t *testing.T, loads <-chan []string, want ...string) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	var got []string
@@ -64,7 +64,7 @@ func await(t *testing.T, loads <-chan []string, want ...string) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("last loaded %q, want %q", got, want)
+			t.Fatalf("the last load has domains %q, want %q", got, want)
 		}
 	}
 }
@@ -72,98 +72,98 @@ func await(t *testing.T, loads <-chan []string, want ...string) {
 func TestWatchFollowsFiles(t *testing.T) {
 	for _, watchRoot := range []bool{true, false} {
 		root := t.TempDir()
-		write(t, filepath.Join(root, "a.yaml"), "domain: a")
-		loads := follow(t, Config{Root: root, WatchRoot: watchRoot})
-		await(t, loads, "a")
-		write(t, filepath.Join(root, "a.yaml"), "domain: b")
-		await(t, loads, "b")
-		write(t, filepath.Join(root, "new", "deep", "c.yaml"), "domain: c")
-		await(t, loads, "b", "c")
-		write(t, filepath.Join(root, "new", "deep", "d.yaml"), "domain: d")
-		await(t, loads, "b", "c", "d")
+		writeFile(t, filepath.Join(root, "a.yaml"), "domain: a")
+		loads := startWatch(t, Config{Root: root, WatchRoot: watchRoot})
+		waitForLoad(t, loads, "a")
+		writeFile(t, filepath.Join(root, "a.yaml"), "domain: b")
+		waitForLoad(t, loads, "b")
+		writeFile(t, filepath.Join(root, "new", "deep", "c.yaml"), "domain: c")
+		waitForLoad(t, loads, "b", "c")
+		writeFile(t, filepath.Join(root, "new", "deep", "d.yaml"), "domain: d")
+		waitForLoad(t, loads, "b", "c", "d")
 		if err := os.Remove(filepath.Join(root, "a.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		await(t, loads, "c", "d")
+		waitForLoad(t, loads, "c", "d")
 		if err := os.Chmod(filepath.Join(root, "new", "deep", "d.yaml"), 0o640); err != nil {
 			t.Fatal(err)
 		}
-		await(t, loads, "c", "d")
+		waitForLoad(t, loads, "c", "d")
 	}
 }
 
-func TestWatchAwaitsADirectory(t *testing.T) {
+func TestWatchWaitsForTheDirectory(t *testing.T) {
 	for _, watchRoot := range []bool{true, false} {
 		root := t.TempDir()
-		loads := follow(t, Config{Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: watchRoot})
-		write(t, filepath.Join(root, "current", "config", "a.yaml"), "domain: a")
-		await(t, loads, "a")
+		loads := startWatch(t, Config{Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: watchRoot})
+		writeFile(t, filepath.Join(root, "current", "config", "a.yaml"), "domain: a")
+		waitForLoad(t, loads, "a")
 	}
 }
 
-func TestWatchFollowsASwapOfTheRoot(t *testing.T) {
+func TestWatchFollowsAReplacedRoot(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		write(t, filepath.Join(root, name, "config", "r.yaml"), "domain: "+name)
+		writeFile(t, filepath.Join(root, name, "config", "r.yaml"), "domain: "+name)
 	}
-	link(t, "one", filepath.Join(root, "current"))
-	loads := follow(t, Config{Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: true})
-	await(t, loads, "one")
-	link(t, "two", filepath.Join(root, "current"))
-	await(t, loads, "two")
-	write(t, filepath.Join(root, "two", "config", "r.yaml"), "domain: three")
-	await(t, loads, "three")
+	swapLink(t, "one", filepath.Join(root, "current"))
+	loads := startWatch(t, Config{Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: true})
+	waitForLoad(t, loads, "one")
+	swapLink(t, "two", filepath.Join(root, "current"))
+	waitForLoad(t, loads, "two")
+	writeFile(t, filepath.Join(root, "two", "config", "r.yaml"), "domain: three")
+	waitForLoad(t, loads, "three")
 }
 
 func TestWatchFollowsKubernetes(t *testing.T) {
 	root := t.TempDir()
-	kubernetes(t, root, "one")
-	loads := follow(t, Config{Root: root})
-	await(t, loads, "one")
-	kubernetes(t, root, "two")
-	await(t, loads, "two")
+	mountConfigMap(t, root, "one")
+	loads := startWatch(t, Config{Root: root})
+	waitForLoad(t, loads, "one")
+	mountConfigMap(t, root, "two")
+	waitForLoad(t, loads, "two")
 }
 
-func TestWatchKeepsWhatWasLoadedWhenTheDirectoryGoes(t *testing.T) {
+func TestWatchKeepsTheRulesOfARemovedDirectory(t *testing.T) {
 	root := t.TempDir()
-	write(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
-	loads := follow(t, Config{Root: root, AppDirectory: "config", WatchRoot: true})
-	await(t, loads, "a")
+	writeFile(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
+	loads := startWatch(t, Config{Root: root, AppDirectory: "config", WatchRoot: true})
+	waitForLoad(t, loads, "a")
 	if err := os.Rename(filepath.Join(root, "config"), filepath.Join(root, "away")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(root, "away", "a.yaml"), "domain: b")
+	writeFile(t, filepath.Join(root, "away", "a.yaml"), "domain: b")
 	if err := os.Rename(filepath.Join(root, "away"), filepath.Join(root, "config")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, loads, "b")
+	waitForLoad(t, loads, "b")
 }
 
-func TestMissingDirectoryIsToldOnce(t *testing.T) {
+func TestMissingDirectoryIsLoggedOnce(t *testing.T) {
 	root := t.TempDir()
-	log, heard := logtest.NewNullLogger()
-	loads := followWith(t, Config{Root: root, AppDirectory: "config", WatchRoot: true}, logrus.NewEntry(log))
-	warned(t, heard, 1)
-	write(t, filepath.Join(root, "other"), "") // a look at the way that finds nothing
-	write(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
-	await(t, loads, "a")
-	warned(t, heard, 1)
+	log, hook := logtest.NewNullLogger()
+	loads := startWatchWithLog(t, Config{Root: root, AppDirectory: "config", WatchRoot: true}, logrus.NewEntry(log))
+	waitForWarnings(t, hook, 1)
+	writeFile(t, filepath.Join(root, "other"), "") // causes a round that does not find the directory
+	writeFile(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
+	waitForLoad(t, loads, "a")
+	waitForWarnings(t, hook, 1)
 	if err := os.RemoveAll(filepath.Join(root, "config")); err != nil {
 		t.Fatal(err)
 	}
-	warned(t, heard, 2)
+	waitForWarnings(t, hook, 2)
 }
 
-// warned waits for so many warnings that the directory is not there.
-func warned(t *testing.T, heard *logtest.Hook, want int) {
+// waitForWarnings waits for a number of warnings that the directory does not exist.
+func waitForWarnings(t *testing.T, hook *logtest.Hook, want int) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for got := 0; ; time.Sleep(10 * time.Millisecond) {
-		if got = len(heard.AllEntries()); got == want {
+		if got = len(hook.AllEntries()); got == want {
 			return
 		}
 		if got > want || time.Now().After(deadline) {
-			t.Fatalf("told %d times, want %d", got, want)
+			t.Fatalf("logged %d times, want %d", got, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Config holds how to reach the management server, and what to send it (contract L-38).
+// Config contains the address of the management server and what to send to it (contract L-38).
 type Config struct {
 	Server        string        `env:"CONFIG_GRPC_XDS_SERVER_URL" envDefault:"localhost:18000" desc:"the management server, host:port; used with CONFIG_TYPE=GRPC_XDS_SOTW"`
 	RetryInterval time.Duration `env:"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL" envDefault:"3s" desc:"wait between attempts to connect to the management server"`
@@ -24,14 +24,14 @@ type Config struct {
 	Backoff       BackoffConfig
 }
 
-// NodeConfig is who the service says it is.
+// NodeConfig is the identity that the service sends to the management server.
 type NodeConfig struct {
 	ID       string `env:"CONFIG_GRPC_XDS_NODE_ID" envDefault:"default" desc:"node id under which the management server knows this service"`
 	Metadata string `env:"CONFIG_GRPC_XDS_NODE_METADATA" desc:"node metadata for the management server: key=value, comma separated, or a JSON object"`
 }
 
-// TLSConfig is TLS towards the management server. The files are read for each
-// connection, so that renewed ones are taken.
+// TLSConfig configures TLS to the management server. The files are read for each connection, so
+// that renewed files take effect.
 type TLSConfig struct {
 	Enabled bool   `env:"CONFIG_GRPC_XDS_SERVER_USE_TLS" envDefault:"false" desc:"use TLS to the management server"`
 	Cert    string `env:"CONFIG_GRPC_XDS_CLIENT_TLS_CERT" desc:"file of the client certificate for the management server"`
@@ -40,8 +40,8 @@ type TLSConfig struct {
 	SAN     string `env:"CONFIG_GRPC_XDS_SERVER_TLS_SAN" desc:"name that the management server's certificate must contain, instead of its host"`
 }
 
-// BackoffConfig is how long to wait after a stream of the management server has
-// ended, longer each time until it delivers again.
+// BackoffConfig configures the wait after a stream has ended. The wait grows until the management
+// server delivers a configuration again.
 type BackoffConfig struct {
 	Initial      time.Duration `env:"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL" envDefault:"10s" desc:"first wait after the management server ended the stream"`
 	Max          time.Duration `env:"XDS_CLIENT_BACKOFF_MAX_INTERVAL" envDefault:"60s" desc:"longest wait after the management server ended the stream, before jitter"`
@@ -49,7 +49,7 @@ type BackoffConfig struct {
 	Jitter       bool          `env:"XDS_CLIENT_BACKOFF_JITTER" envDefault:"true" desc:"vary the waits randomly"`
 }
 
-// Bounds of the settings.
+// Limits of the settings.
 const (
 	MinWait           = 10 * time.Millisecond
 	MaxWait           = 24 * time.Hour
@@ -57,25 +57,25 @@ const (
 	defaultMaxMessage = 16 << 20
 )
 
-// Validate tells which setting is malformed or out of range.
+// Validate returns an error that names each setting that is malformed or out of range.
 func (c Config) Validate() error {
-	_, headers := c.headers()
-	_, described := c.Node.metadata()
+	_, headers := c.parseHeaders()
+	_, described := c.Node.parseMetadata()
 	return errors.Join(
-		c.addressed(),
-		wait("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", c.RetryInterval),
-		wait("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", c.Backoff.Initial),
-		wait("XDS_CLIENT_BACKOFF_MAX_INTERVAL", c.Backoff.Max),
+		c.validateServer(),
+		validateWait("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", c.RetryInterval),
+		validateWait("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", c.Backoff.Initial),
+		validateWait("XDS_CLIENT_BACKOFF_MAX_INTERVAL", c.Backoff.Max),
 		headers,
-		c.Node.validate(), described,
-		c.bounded(),
-		c.TLS.validate(),
+		c.Node.validateID(), described,
+		c.validateBounds(),
+		c.TLS.validateKeyPair(),
 	)
 }
 
-func (c Config) addressed() error {
+func (c Config) validateServer() error {
 	if strings.HasPrefix(c.Server, "unix:") || strings.Contains(c.Server, "://") {
-		return nil // a target of gRPC's own form
+		return nil // a target in the syntax of gRPC
 	}
 	if _, port, err := net.SplitHostPort(c.Server); err != nil || port == "" {
 		return fmt.Errorf("CONFIG_GRPC_XDS_SERVER_URL: %q is not host:port", c.Server)
@@ -83,14 +83,15 @@ func (c Config) addressed() error {
 	return nil
 }
 
-func (c NodeConfig) validate() error {
+func (c NodeConfig) validateID() error {
 	if c.ID == "" {
 		return errors.New("CONFIG_GRPC_XDS_NODE_ID must not be empty")
 	}
 	return nil
 }
 
-func (c Config) bounded() error {
+// validateBounds checks the settings that are numbers.
+func (c Config) validateBounds() error {
 	if c.MaxMessage < 0 || c.MaxMessage > MaxMessageSize {
 		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not 0 to %d", c.MaxMessage, MaxMessageSize)
 	}
@@ -100,37 +101,41 @@ func (c Config) bounded() error {
 	return nil
 }
 
-func wait(variable string, d time.Duration) error {
+// validateWait checks that a duration is from MinWait to MaxWait.
+func validateWait(variable string, d time.Duration) error {
 	if d < MinWait || d > MaxWait {
 		return fmt.Errorf("%s: %v is not %v to %v", variable, d, MinWait, MaxWait)
 	}
 	return nil
 }
 
-func (c TLSConfig) validate() error {
+// validateKeyPair checks that a certificate and its key are set together.
+func (c TLSConfig) validateKeyPair() error {
 	if (c.Cert == "") != (c.Key == "") {
 		return errors.New("CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY must be set together")
 	}
 	return nil
 }
 
-// factor is the part of a wait that may be added or taken away.
-func (c BackoffConfig) factor() float64 {
+// jitterFactor returns the maximum fraction of a wait that jitter adds or removes.
+func (c BackoffConfig) jitterFactor() float64 {
 	if !c.Jitter {
 		return 0
 	}
 	return c.RandomFactor
 }
 
-func (c Config) maxMessage() int {
+// maxMessageSize returns the maximum size of a message in bytes.
+func (c Config) maxMessageSize() int {
 	if c.MaxMessage == 0 {
 		return defaultMaxMessage
 	}
 	return c.MaxMessage
 }
 
-// headers reads <k1:v1>,<k2:v2>. Errors repeat no value, which may be a secret.
-func (c Config) headers() (metadata.MD, error) {
+// parseHeaders parses key:value pairs, separated by commas. Errors contain no value, because a
+// value may be secret.
+func (c Config) parseHeaders() (metadata.MD, error) {
 	md := metadata.MD{}
 	if c.Headers == "" {
 		return md, nil
@@ -142,8 +147,8 @@ func (c Config) headers() (metadata.MD, error) {
 		case !ok:
 			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header %d has no colon", i+1)
 		case !httpguts.ValidHeaderFieldName(key) || strings.HasPrefix(key, "grpc-"):
-			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header %d has no name that may be sent", i+1)
-		case !printable(value):
+			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header %d has an invalid name", i+1)
+		case !isPrintable(value):
 			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value of header %d is not printable ASCII", i+1)
 		}
 		md.Append(key, value)
@@ -151,7 +156,8 @@ func (c Config) headers() (metadata.MD, error) {
 	return md, nil
 }
 
-func printable(s string) bool {
+// isPrintable reports whether a string is printable ASCII.
+func isPrintable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -160,9 +166,9 @@ func printable(s string) bool {
 	return true
 }
 
-// metadata reads a JSON object, or key=value pairs as the Envoy service has
-// them, also with a colon, as its description shows them.
-func (c NodeConfig) metadata() (*structpb.Struct, error) {
+// parseMetadata parses a JSON object, or key=value pairs as the Envoy rate limit service does. It
+// also accepts key:value, which that service's description shows.
+func (c NodeConfig) parseMetadata() (*structpb.Struct, error) {
 	s := &structpb.Struct{}
 	text := strings.TrimSpace(c.Metadata)
 	if strings.HasPrefix(text, "{") {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestConfigRefuses(t *testing.T) {
-	if err := settings("localhost:1").Validate(); err != nil {
+	if err := testConfig("localhost:1").Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for variable, change := range map[string]func(*Config){
@@ -26,7 +26,7 @@ func TestConfigRefuses(t *testing.T) {
 		"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES":                func(c *Config) { c.MaxMessage = -1 },
 		"CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC": func(c *Config) { c.TLS.Cert = "x" },
 	} {
-		c := settings("localhost:1")
+		c := testConfig("localhost:1")
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%s: error is %v", variable, err)
@@ -34,19 +34,19 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-func TestHeaders(t *testing.T) {
+func TestParseHeaders(t *testing.T) {
 	for _, wrong := range []string{"plain", "a:b,plain", "a:b,", ":v", "a b:v", "grpc-timeout:1S", ":path:x", "a:v\x01", "a:ü"} {
-		c := settings("localhost:1")
+		c := testConfig("localhost:1")
 		c.Headers = wrong
 		err := c.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS") {
 			t.Errorf("%q: error is %v", wrong, err)
 		} else if strings.Contains(err.Error(), wrong) {
-			t.Errorf("%q: the error %q shows it", wrong, err)
+			t.Errorf("%q: the error %q contains the setting, which may be secret", wrong, err)
 		}
 	}
 	c := Config{Headers: "K1:v1, k2 : v:2,k1:v3,empty:"}
-	md, err := c.headers()
+	md, err := c.parseHeaders()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +64,15 @@ func TestNodeMetadata(t *testing.T) {
 		`{}`:                        `map[]`,
 		`{"a": {"b": [1, true]}}`:   `map[a:map[b:[1 true]]]`,
 		`key1=val1, key2 = v=2`:     `map[key1:val1 key2:v=2]`,
-		`key1:val1,key2=val2,k:a=b`: `map[k:a:b key1:val1 key2:val2]`, // as the Envoy service reads the last
+		`key1:val1,key2=val2,k:a=b`: `map[k:a:b key1:val1 key2:val2]`, // the Envoy service parses the last line in the same way
 	} {
-		s, err := (NodeConfig{Metadata: text}).metadata()
+		s, err := (NodeConfig{Metadata: text}).parseMetadata()
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
 		if got := fmt.Sprint(s.AsMap()); got != want {
-			t.Errorf("%s is %s, want %s", text, got, want)
+			t.Errorf("%s is parsed as %s, want %s", text, got, want)
 		}
 	}
 	for _, wrong := range []string{`{`, `{"a": }`, `plain`, `a=b,`, `=v`, `{} x`} {
@@ -82,8 +82,7 @@ func TestNodeMetadata(t *testing.T) {
 	}
 }
 
-// TestOpenNamesTheSetting wants files that cannot be read, and addresses that
-// are none, refused at start.
+// TestOpenNamesTheSetting checks that Open refuses files that cannot be read and invalid addresses.
 func TestOpenNamesTheSetting(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.crt")
@@ -100,7 +99,7 @@ func TestOpenNamesTheSetting(t *testing.T) {
 		"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS": func(c *Config) { c.Headers = "plain" },
 		"CONFIG_GRPC_XDS_NODE_METADATA":             func(c *Config) { c.Node.Metadata = "plain" },
 	} {
-		c := settings("localhost:1")
+		c := testConfig("localhost:1")
 		change(&c)
 		if _, _, err := Open(c, logrus.NewEntry(log)); err == nil || !strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%s: error is %v", variable, err)
@@ -108,12 +107,12 @@ func TestOpenNamesTheSetting(t *testing.T) {
 	}
 }
 
-func TestServers(t *testing.T) {
+func TestServerAddresses(t *testing.T) {
 	for server, good := range map[string]bool{
 		"localhost:18000": true, "[::1]:1": true, "unix:/run/x.sock": true, "dns:///control:1": true,
 		"": false, "host": false, "host:": false, "a:b:c": false,
 	} {
-		if err := settings(server).Validate(); (err == nil) != good {
+		if err := testConfig(server).Validate(); (err == nil) != good {
 			t.Errorf("%q: error is %v", server, err)
 		}
 	}

@@ -14,97 +14,98 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Bounds of one set, so that a short message cannot grow without end.
+// Limits of one set. They prevent that a short message grows without bound.
 const (
 	maxDepth       = 64
 	maxDescriptors = 1_000_000
 )
 
-// decoder turns the resources of one response into sources. What is wrong with
-// the form of a resource stands in its source's faults.
+// decoder converts the resources of one response to sources. Errors in the form of a resource
+// become faults of its source.
 type decoder struct {
-	source      *ruleset.Source // the one at hand
+	source      *ruleset.Source // of the resource that is being decoded
 	descriptors int
-	unknown     []string // where fields are that this version does not know
+	unknown     []string // places with fields unknown to this version
 }
 
-// decode returns a source for each resource, ordered by name: servers send them
-// in any order, and where domains are merged the order counts.
-func (d *decoder) decode(resources []*anypb.Any) []ruleset.Source {
+// decodeSet returns a source for each resource, ordered by name. The order matters where domains
+// are merged, and servers may send the resources in any order.
+func (d *decoder) decodeSet(resources []*anypb.Any) []ruleset.Source {
 	list := make([]ruleset.Source, len(resources))
 	for i, r := range resources {
 		d.source = &list[i]
-		d.resource(r, "resource "+strconv.Itoa(i+1))
+		d.decodeResource(r, "resource "+strconv.Itoa(i+1))
 	}
 	slices.SortStableFunc(list, func(a, b ruleset.Source) int { return cmp.Compare(a.At.File, b.At.File) })
 	return list
 }
 
-func (d *decoder) resource(r *anypb.Any, name string) {
+// decodeResource decodes a resource into the current source.
+func (d *decoder) decodeResource(r *anypb.Any, name string) {
 	d.source.At.File = name
 	var config configpb.RateLimitConfig
 	if err := r.UnmarshalTo(&config); err != nil {
 		d.source.Unread = true
-		d.fault(d.source.At, "cannot be decoded: "+err.Error())
+		d.addFault(d.source.At, "cannot be decoded: "+err.Error())
 		return
 	}
 	if config.GetName() != "" {
 		d.source.At.File = config.GetName()
 	}
-	d.look(&config, d.source.At)
+	d.noteUnknownFields(&config, d.source.At)
 	d.source.Domain = ruleset.Text{Value: config.GetDomain(), At: d.source.At}
-	d.source.Descriptors = d.list(config.GetDescriptors(), d.source.At.File+": ", 1)
+	d.source.Descriptors = d.decodeDescriptors(config.GetDescriptors(), d.source.At.File+": ", 1)
 }
 
-func (d *decoder) fault(at ruleset.Position, rule string) {
+func (d *decoder) addFault(at ruleset.Position, rule string) {
 	d.source.Faults = append(d.source.Faults, ruleset.Fault{At: at, Rule: rule})
 }
 
-// look notes where a message has fields that this version does not know.
-func (d *decoder) look(m proto.Message, at ruleset.Position) {
+// noteUnknownFields notes the place of a message that has fields unknown to this version.
+func (d *decoder) noteUnknownFields(m proto.Message, at ruleset.Position) {
 	if len(m.ProtoReflect().GetUnknown()) > 0 {
 		d.unknown = append(d.unknown, at.File)
 	}
 }
 
-// list decodes the descriptors of one level. above ends with what separates it
-// from a descriptor's own place, such as "shop: descriptors[2].".
-func (d *decoder) list(list []*configpb.RateLimitDescriptor, above string, depth int) []ruleset.Descriptor {
+// decodeDescriptors decodes the descriptors of one level. above is the prefix of their places, such
+// as "shop: descriptors[2].".
+func (d *decoder) decodeDescriptors(list []*configpb.RateLimitDescriptor, above string, depth int) []ruleset.Descriptor {
 	if len(list) == 0 {
 		return nil
 	}
 	if depth > maxDepth {
-		d.fault(d.source.At, fmt.Sprintf("descriptors must not be nested deeper than %d levels", maxDepth))
+		d.addFault(d.source.At, fmt.Sprintf("descriptors must not be nested deeper than %d levels", maxDepth))
 		return nil
 	}
 	if d.descriptors += len(list); d.descriptors > maxDescriptors {
-		d.tooMany(d.descriptors - len(list))
+		d.addTooManyDescriptors(d.descriptors - len(list))
 		return nil
 	}
 	decoded := make([]ruleset.Descriptor, len(list))
 	for i, one := range list {
 		place := above + "descriptors[" + strconv.Itoa(i) + "]"
-		decoded[i] = d.descriptor(one, ruleset.Position{File: place}, depth)
+		decoded[i] = d.decodeDescriptor(one, ruleset.Position{File: place}, depth)
 	}
 	return decoded
 }
 
-// tooMany reports the first list that goes over the bound only.
-func (d *decoder) tooMany(before int) {
+// addTooManyDescriptors adds a fault for the first list that exceeds the limit only.
+func (d *decoder) addTooManyDescriptors(before int) {
 	if before <= maxDescriptors {
-		d.fault(d.source.At, fmt.Sprintf("a configuration must not have more than %d descriptors", maxDescriptors))
+		d.addFault(d.source.At, fmt.Sprintf("a configuration must not have more than %d descriptors", maxDescriptors))
 	}
 }
 
-func (d *decoder) descriptor(from *configpb.RateLimitDescriptor, at ruleset.Position, depth int) ruleset.Descriptor {
-	d.look(from, at)
+func (d *decoder) decodeDescriptor(from *configpb.RateLimitDescriptor, at ruleset.Position, depth int) ruleset.Descriptor {
+	d.noteUnknownFields(from, at)
 	decoded := ruleset.Descriptor{
 		At:             at,
 		Key:            ruleset.Text{Value: from.GetKey(), At: at},
 		Value:          ruleset.Text{Value: from.GetValue(), At: at},
-		Limit:          d.limit(from.GetRateLimit(), at),
+		Limit:          d.decodeLimit(from.GetRateLimit(), at),
 		DetailedMetric: from.GetDetailedMetric(),
-		Descriptors:    d.list(from.GetDescriptors(), at.File+".", depth+1),
+		Descriptors:    d.decodeDescriptors(from.GetDescriptors(), at.File+".", depth+1),
 	}
 	if shadow := from.GetShadowMode(); shadow {
 		decoded.Shadow = &shadow
@@ -112,13 +113,14 @@ func (d *decoder) descriptor(from *configpb.RateLimitDescriptor, at ruleset.Posi
 	return decoded
 }
 
-// limit decodes a policy. A zero on the wire is the same as nothing: next to unlimited it counts as
-// nothing, otherwise as the count zero, which blocks everything (contract L-38).
-func (d *decoder) limit(from *configpb.RateLimitPolicy, at ruleset.Position) *ruleset.Limit {
+// decodeLimit decodes a policy. Protocol buffers do not distinguish zero from absent. A zero count
+// next to unlimited is therefore ignored; otherwise it is the count zero, which blocks every
+// request (contract L-38).
+func (d *decoder) decodeLimit(from *configpb.RateLimitPolicy, at ruleset.Position) *ruleset.Limit {
 	if from == nil {
 		return nil
 	}
-	d.look(from, at)
+	d.noteUnknownFields(from, at)
 	decoded := &ruleset.Limit{At: at, Unlimited: from.GetUnlimited(), Name: ratelimit.Name(from.GetName())}
 	if unit := from.GetUnit(); unit != configpb.RateLimitUnit_UNKNOWN {
 		decoded.Unit = &ruleset.Text{Value: unit.String(), At: at}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-func decoded(t *testing.T, configs ...*configpb.RateLimitConfig) ([]ruleset.Source, *decoder) {
+func decodeResources(t *testing.T, configs ...*configpb.RateLimitConfig) ([]ruleset.Source, *decoder) {
 	t.Helper()
 	list := make([]*anypb.Any, len(configs))
 	for i, c := range configs {
@@ -23,20 +23,20 @@ func decoded(t *testing.T, configs ...*configpb.RateLimitConfig) ([]ruleset.Sour
 		}
 	}
 	var d decoder
-	return d.decode(list), &d
+	return d.decodeSet(list), &d
 }
 
-// TestEveryFieldIsRead sets every field of the type, and fails when a newer one
-// has fields that nothing here reads.
+// TestEveryFieldIsRead sets every field of the type. It fails if a newer version of the type has
+// fields that the decoder does not read.
 func TestEveryFieldIsRead(t *testing.T) {
 	for message, fields := range map[proto.Message]int{
 		&configpb.RateLimitConfig{}: 3, &configpb.RateLimitDescriptor{}: 6, &configpb.RateLimitPolicy{}: 5, &configpb.RateLimitReplace{}: 1,
 	} {
 		if got := message.ProtoReflect().Descriptor().Fields().Len(); got != fields {
-			t.Errorf("%T has %d fields; the decoder knows %d", message, got, fields)
+			t.Errorf("%T has %d fields; the decoder reads %d", message, got, fields)
 		}
 	}
-	sources, _ := decoded(t, &configpb.RateLimitConfig{Name: "resource", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{{
+	sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "resource", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{{
 		Key: "user", Value: "gold", ShadowMode: true, DetailedMetric: true,
 		RateLimit: &configpb.RateLimitPolicy{
 			Unit: configpb.RateLimitUnit_HOUR, RequestsPerUnit: 7, Name: "own",
@@ -72,7 +72,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 
 func TestEveryUnitIsKnown(t *testing.T) {
 	for unit := range configpb.RateLimitUnit_name {
-		sources, _ := decoded(t, &configpb.RateLimitConfig{Name: "r", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{
+		sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "r", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{
 			{Key: "k", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(unit)}},
 		}})
 		_, err := ruleset.Compile(sources, ruleset.Options{})
@@ -83,40 +83,40 @@ func TestEveryUnitIsKnown(t *testing.T) {
 }
 
 func TestOrderedByName(t *testing.T) {
-	sources, _ := decoded(t, domain("c"), &configpb.RateLimitConfig{Domain: "nameless"}, domain("a"))
+	sources, _ := decodeResources(t, domainResource("c"), &configpb.RateLimitConfig{Domain: "nameless"}, domainResource("a"))
 	var names []string
 	for _, s := range sources {
 		names = append(names, s.At.File)
 	}
 	if got := strings.Join(names, ","); got != "a,c,resource 2" {
-		t.Errorf("order is %s", got)
+		t.Errorf("the order is %s, want a,c,resource 2", got)
 	}
 }
 
 func TestUnknownFieldsAreNoted(t *testing.T) {
-	c := domain("shop")
+	c := domainResource("shop")
 	c.Descriptors[0].ProtoReflect().SetUnknown([]byte{0x7a, 0x01, 'x'})
-	sources, d := decoded(t, c)
+	sources, d := decodeResources(t, c)
 	if len(d.unknown) != 1 || d.unknown[0] != "shop: descriptors[0]" {
-		t.Errorf("noted %q", d.unknown)
+		t.Errorf("the places with unknown fields are %q", d.unknown)
 	}
 	if _, err := ruleset.Compile(sources, ruleset.Options{}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestBoundsOfASet(t *testing.T) {
+func TestLimitsOfASet(t *testing.T) {
 	deep := &configpb.RateLimitDescriptor{Key: "k"}
 	for range maxDepth {
 		deep = &configpb.RateLimitDescriptor{Key: "k", Descriptors: []*configpb.RateLimitDescriptor{deep}}
 	}
-	sources, _ := decoded(t, &configpb.RateLimitConfig{Name: "deep", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{deep}})
+	sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "deep", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{deep}})
 	if f := sources[0].Faults; len(f) != 1 || !strings.Contains(f[0].String(), "deep: descriptors must not be nested deeper") {
 		t.Errorf("faults %v", f)
 	}
 	d := decoder{descriptors: maxDescriptors, source: &ruleset.Source{}}
 	for range 3 {
-		d.list([]*configpb.RateLimitDescriptor{{Key: "k"}}, "", 1)
+		d.decodeDescriptors([]*configpb.RateLimitDescriptor{{Key: "k"}}, "", 1)
 	}
 	if f := d.source.Faults; len(f) != 1 || !strings.Contains(f[0].String(), "more than 1000000 descriptors") {
 		t.Errorf("faults %v", f)
@@ -124,7 +124,7 @@ func TestBoundsOfASet(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, c := range []*configpb.RateLimitConfig{domain("a"), large(3), {Name: "x"}, pair(0)} {
+	for _, c := range []*configpb.RateLimitConfig{domainResource("a"), largeResource(3), {Name: "x"}, pairResource(0)} {
 		value, err := proto.Marshal(c)
 		if err != nil {
 			f.Fatal(err)
@@ -133,18 +133,18 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		var d decoder
-		sources := d.decode([]*anypb.Any{{TypeUrl: typeURL, Value: value}, {TypeUrl: typeURL, Value: value}})
+		sources := d.decodeSet([]*anypb.Any{{TypeUrl: typeURL, Value: value}, {TypeUrl: typeURL, Value: value}})
 		if len(sources) != 2 {
 			t.Fatalf("%d sources", len(sources))
 		}
 		set, err := ruleset.Compile(sources[:1], ruleset.Options{})
 		switch s := sources[0]; {
 		case err == nil && len(s.Faults) > 0:
-			t.Error("faults are accepted")
+			t.Error("a source with faults is accepted")
 		case s.Unread && len(s.Faults) == 0:
-			t.Error("what cannot be read has no fault")
+			t.Error("a source that cannot be read has no fault")
 		case err == nil && !set.HasDomain(ratelimit.Domain(s.Domain.Value)):
-			t.Error("the domain is lost")
+			t.Error("the compiled rules do not have the domain of the resource")
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// manager is a management server: go-control-plane's own, over real gRPC.
+// manager is a management server. It uses the implementation of go-control-plane and real gRPC.
 type manager struct {
 	t       *testing.T
 	cache   cache.SnapshotCache
@@ -30,7 +30,7 @@ type manager struct {
 	mu       sync.Mutex
 	headers  []metadata.MD // of each stream
 	requests []*discoverypb.DiscoveryRequest
-	changed  chan struct{} // closed and made anew with each request
+	changed  chan struct{} // closed and replaced at each request
 }
 
 func newManager(t *testing.T, options ...grpc.ServerOption) *manager {
@@ -40,7 +40,7 @@ func newManager(t *testing.T, options ...grpc.ServerOption) *manager {
 	return m
 }
 
-// start serves until stop, at the latest until the test ends.
+// start starts the server. It runs until stop is called, or until the test ends.
 func (m *manager) start(address string, options ...grpc.ServerOption) {
 	m.t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -51,7 +51,7 @@ func (m *manager) start(address string, options ...grpc.ServerOption) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := grpc.NewServer(options...)
 	discoverypb.RegisterAggregatedDiscoveryServiceServer(g, server.NewServer(ctx, m.cache, server.CallbackFuncs{
-		StreamOpenFunc: m.opened, StreamRequestFunc: m.requested,
+		StreamOpenFunc: m.streamOpened, StreamRequestFunc: m.requestReceived,
 	}))
 	ended := make(chan struct{})
 	go func() {
@@ -62,7 +62,7 @@ func (m *manager) start(address string, options ...grpc.ServerOption) {
 	m.t.Cleanup(m.stop)
 }
 
-func (m *manager) opened(ctx context.Context, _ int64, _ string) error {
+func (m *manager) streamOpened(ctx context.Context, _ int64, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	md, _ := metadata.FromIncomingContext(ctx)
@@ -70,7 +70,7 @@ func (m *manager) opened(ctx context.Context, _ int64, _ string) error {
 	return nil
 }
 
-func (m *manager) requested(_ int64, r *discoverypb.DiscoveryRequest) error {
+func (m *manager) requestReceived(_ int64, r *discoverypb.DiscoveryRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests = append(m.requests, r)
@@ -79,9 +79,8 @@ func (m *manager) requested(_ int64, r *discoverypb.DiscoveryRequest) error {
 	return nil
 }
 
-// offer makes the resources the present set, under the next version, which it
-// returns.
-func (m *manager) offer(resources ...types.Resource) string {
+// offerSet makes the resources the current set, with the next version, which it returns.
+func (m *manager) offerSet(resources ...types.Resource) string {
 	m.t.Helper()
 	m.version++
 	version := "v" + strconv.Itoa(m.version)
@@ -95,14 +94,15 @@ func (m *manager) offer(resources ...types.Resource) string {
 	return version
 }
 
-// await returns the first request that is wanted, also one that came before.
-func (m *manager) await(what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+// waitForRequest returns the first request for which wanted returns true, even if it was received
+// before the call.
+func (m *manager) waitForRequest(what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	m.t.Helper()
-	return m.awaitAfter(0, what, wanted)
+	return m.waitForRequestAfter(0, what, wanted)
 }
 
-// awaitAfter leaves out the first so many requests.
-func (m *manager) awaitAfter(count int, what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+// waitForRequestAfter is waitForRequest without the first count requests.
+func (m *manager) waitForRequestAfter(count int, what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	m.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
@@ -117,28 +117,28 @@ func (m *manager) awaitAfter(count int, what string, wanted func(*discoverypb.Di
 		select {
 		case <-changed:
 		case <-deadline:
-			m.t.Fatalf("the server has seen no %s, but %v", what, requests)
+			m.t.Fatalf("the server received no %s, only %v", what, requests)
 		}
 	}
 }
 
-// seen returns how many requests have come.
-func (m *manager) seen() int {
+// requestCount returns how many requests were received.
+func (m *manager) requestCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.requests)
 }
 
-func acknowledges(version string) func(*discoverypb.DiscoveryRequest) bool {
+func isAcknowledgement(version string) func(*discoverypb.DiscoveryRequest) bool {
 	return func(r *discoverypb.DiscoveryRequest) bool {
 		return r.GetVersionInfo() == version && r.GetResponseNonce() != "" && r.GetErrorDetail() == nil
 	}
 }
 
-func refuses(r *discoverypb.DiscoveryRequest) bool { return r.GetErrorDetail() != nil }
+func isRefusal(r *discoverypb.DiscoveryRequest) bool { return r.GetErrorDetail() != nil }
 
-// domain is a resource with one descriptor "k" of ten requests a minute.
-func domain(name string) *configpb.RateLimitConfig {
+// domainResource is a resource with one descriptor "k" of ten requests a minute.
+func domainResource(name string) *configpb.RateLimitConfig {
 	return &configpb.RateLimitConfig{
 		Name: name, Domain: name,
 		Descriptors: []*configpb.RateLimitDescriptor{{Key: "k", RateLimit: perMinute(10)}},
@@ -149,15 +149,15 @@ func perMinute(count uint32) *configpb.RateLimitPolicy {
 	return &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_MINUTE, RequestsPerUnit: count}
 }
 
-func domains(names ...string) []types.Resource {
+func domainResources(names ...string) []types.Resource {
 	list := make([]types.Resource, len(names))
 	for i, name := range names {
-		list[i] = domain(name)
+		list[i] = domainResource(name)
 	}
 	return list
 }
 
-func large(count int) *configpb.RateLimitConfig {
+func largeResource(count int) *configpb.RateLimitConfig {
 	c := &configpb.RateLimitConfig{Name: "large", Domain: "large"}
 	for i := range count {
 		c.Descriptors = append(c.Descriptors, &configpb.RateLimitDescriptor{
@@ -167,15 +167,15 @@ func large(count int) *configpb.RateLimitConfig {
 	return c
 }
 
-// pair is a domain with two equal rules.
-func pair(count uint32) *configpb.RateLimitConfig {
+// pairResource is a domain with two equal rules.
+func pairResource(count uint32) *configpb.RateLimitConfig {
 	return &configpb.RateLimitConfig{Name: "pair", Domain: "pair", Descriptors: []*configpb.RateLimitDescriptor{
 		{Key: "one", RateLimit: perMinute(count)}, {Key: "two", RateLimit: perMinute(count)},
 	}}
 }
 
-// serve runs a management server until the test ends and returns its address.
-func serve(t *testing.T, s discoverypb.AggregatedDiscoveryServiceServer) string {
+// startServer runs a management server until the test ends, and returns its address.
+func startServer(t *testing.T, s discoverypb.AggregatedDiscoveryServiceServer) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

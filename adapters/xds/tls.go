@@ -11,40 +11,40 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
-// credentials returns how connections are secured, after a first look at the
-// files.
-func (c TLSConfig) credentials() (credentials.TransportCredentials, error) {
+// transportCredentials returns the security of connections. It loads the files once to report
+// errors in them.
+func (c TLSConfig) transportCredentials() (credentials.TransportCredentials, error) {
 	if !c.Enabled {
 		return insecure.NewCredentials(), nil
 	}
-	loaded, err := c.load()
+	loaded, err := c.loadConfig()
 	if err != nil {
 		return nil, err
 	}
-	return following{TransportCredentials: credentials.NewTLS(loaded), config: c}, nil
+	return reloadingCredentials{TransportCredentials: credentials.NewTLS(loaded), config: c}, nil
 }
 
-// following are TLS credentials that read their files for each connection.
-type following struct {
+// reloadingCredentials are TLS credentials that load their files for each connection.
+type reloadingCredentials struct {
 	credentials.TransportCredentials
 	config TLSConfig
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (f following) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	loaded, err := f.config.load()
+func (f reloadingCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	loaded, err := f.config.loadConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority, conn) //nolint:wrapcheck // gRPC tells temporary failures by their type
+	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority, conn) //nolint:wrapcheck // gRPC recognizes temporary errors by their type
 }
 
 // Clone implements credentials.TransportCredentials.
-func (f following) Clone() credentials.TransportCredentials {
-	return following{TransportCredentials: f.TransportCredentials.Clone(), config: f.config}
+func (f reloadingCredentials) Clone() credentials.TransportCredentials {
+	return reloadingCredentials{TransportCredentials: f.TransportCredentials.Clone(), config: f.config}
 }
 
-func (c TLSConfig) load() (*tls.Config, error) {
+func (c TLSConfig) loadConfig() (*tls.Config, error) {
 	t, err := tlsfiles.ClientFiles{
 		Cert: tlsfiles.ClientFile{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", Path: c.Cert},
 		Key:  tlsfiles.ClientFile{Setting: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", Path: c.Key},

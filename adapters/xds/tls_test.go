@@ -15,9 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// secured runs a management server over TLS, which wants client certificates of
-// an authority, where one is given.
-func secured(t *testing.T, own, clients *testcert.Certificate) *manager {
+// newTLSManager runs a management server over TLS. If clients is set, the server requires client
+// certificates of that authority.
+func newTLSManager(t *testing.T, own, clients *testcert.Certificate) *manager {
 	t.Helper()
 	c := &tls.Config{Certificates: []tls.Certificate{own.Pair()}, MinVersion: tls.VersionTLS12}
 	if clients != nil {
@@ -27,89 +27,89 @@ func secured(t *testing.T, own, clients *testcert.Certificate) *manager {
 	return newManager(t, grpc.Creds(credentials.NewTLS(c)))
 }
 
-// followRefused follows a source that cannot connect, and returns once it has
-// said so.
+// followRefused follows a source that cannot connect, and returns after the first log line about
+// it.
 func followRefused(t *testing.T, m *manager, c Config) *reload.Rules {
 	t.Helper()
-	told := make(failures, 1000)
+	lines := make(logLines, 1000)
 	log := logrus.New()
-	log.SetOutput(told)
+	log.SetOutput(lines)
 	s, cleanup, err := Open(c, logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cleanup)
-	rules := follow(t, s)
+	rules := followSource(t, s)
 	select {
-	case line := <-told:
+	case line := <-lines:
 		if !strings.Contains(line, "cannot be reached") && !strings.Contains(line, "ended") {
-			t.Fatalf("told %q", line)
+			t.Fatalf("the log line is %q", line)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("nothing is told of a server that cannot be reached")
+		t.Fatal("no log line about a server that cannot be reached")
 	}
-	if m.seen() > 0 {
-		t.Fatal("the server was asked all the same")
+	if m.requestCount() > 0 {
+		t.Fatal("the server received a request")
 	}
 	return rules
 }
 
-// failures takes the lines of a log.
-type failures chan string
+// logLines sends the lines of a log.
+type logLines chan string
 
-func (f failures) Write(line []byte) (int, error) {
+func (f logLines) Write(line []byte) (int, error) {
 	f <- string(line)
 	return len(line), nil
 }
 
 func TestTLS(t *testing.T) {
 	ca := testcert.NewAuthority(t)
-	m := secured(t, ca.Issue(t, "localhost"), nil)
-	c := settings(strings.Replace(m.address, "127.0.0.1", "localhost", 1))
+	m := newTLSManager(t, ca.Issue(t, "localhost"), nil)
+	c := testConfig(strings.Replace(m.address, "127.0.0.1", "localhost", 1))
 	c.TLS = TLSConfig{Enabled: true, CACert: ca.CertFile}
-	rules := follow(t, open(t, c))
-	m.await("acknowledgement", acknowledges(m.offer(domains("secure")...)))
+	rules := followSource(t, openSource(t, c))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
 	wantDomains(t, rules, "secure")
 }
 
 func TestTLSWithAnotherName(t *testing.T) {
 	ca := testcert.NewAuthority(t)
-	m := secured(t, ca.Issue(t, "control.example"), nil)
-	c := settings(m.address)
+	m := newTLSManager(t, ca.Issue(t, "control.example"), nil)
+	c := testConfig(m.address)
 	c.TLS = TLSConfig{Enabled: true, CACert: ca.CertFile, SAN: "control.example"}
-	rules := follow(t, open(t, c))
-	m.await("acknowledgement", acknowledges(m.offer(domains("secure")...)))
+	rules := followSource(t, openSource(t, c))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
 	wantDomains(t, rules, "secure")
 }
 
-// TestMutualTLS begins with a client certificate that the server does not trust
-// and renews it, with the file of the authorities, while the service runs.
+// TestMutualTLS starts with a client certificate that the server does not trust. It then replaces
+// the certificate and the file of authorities while the source runs.
 func TestMutualTLS(t *testing.T) {
 	ca := testcert.NewAuthority(t)
-	m := secured(t, ca.Issue(t, "control.example"), ca)
+	m := newTLSManager(t, ca.Issue(t, "control.example"), ca)
 	other := testcert.NewAuthority(t)
 	stranger := other.Issue(t, "client")
-	c := settings(m.address)
+	c := testConfig(m.address)
 	c.TLS = TLSConfig{
 		Enabled: true, CACert: other.CertFile, Cert: stranger.CertFile, Key: stranger.KeyFile, SAN: "control.example",
 	}
 	rules := followRefused(t, m, c)
 	good := ca.Issue(t, "client")
-	rename(t, good.KeyFile, stranger.KeyFile)
-	rename(t, good.CertFile, stranger.CertFile)
-	rename(t, ca.CertFile, c.TLS.CACert)
-	m.await("acknowledgement", acknowledges(m.offer(domains("secure")...)))
+	renameFile(t, good.KeyFile, stranger.KeyFile)
+	renameFile(t, good.CertFile, stranger.CertFile)
+	renameFile(t, ca.CertFile, c.TLS.CACert)
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
 	wantDomains(t, rules, "secure")
 }
 
-func rename(t *testing.T, from, to string) {
+func renameFile(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestTLSRefuses wants each server that must not be trusted left alone.
+// TestTLSRefuses checks that the source sends nothing to a server that it must not trust.
 func TestTLSRefuses(t *testing.T) {
 	ca, other := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	own := ca.Issue(t, "control.example")
@@ -120,8 +120,8 @@ func TestTLSRefuses(t *testing.T) {
 		"no TLS":            {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := secured(t, own, nil)
-			wrong := settings(m.address)
+			m := newTLSManager(t, own, nil)
+			wrong := testConfig(m.address)
 			wrong.TLS = c
 			if rules := followRefused(t, m, wrong); rules.Current() != nil {
 				t.Error("rules are in force")

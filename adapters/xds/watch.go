@@ -26,51 +26,52 @@ import (
 const (
 	// typeURL is the type of the resources (contract L-38).
 	typeURL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
-	// refusalGap is the least time between two refusals: some servers send a set that was refused again at once, and would
-	// go round and round with us.
+	// refusalGap is the minimum time between two refusals. Some servers send a refused set again at
+	// once, which would result in an endless loop.
 	refusalGap = time.Second
-	// maxReason bounds the reason of a refusal in bytes, far below what servers take.
+	// maxReason is the maximum length of a refusal's reason in bytes, which is far less than
+	// servers accept.
 	maxReason = 16 << 10
 )
 
-// adsStream is one stream of aggregated discovery.
+// adsStream is a stream of the aggregated discovery service.
 type adsStream = grpc.BidiStreamingClient[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]
 
-// watch is what one Watch knows over all its streams.
-type watch struct {
+// watchState is the state that Watch keeps over all its streams.
+type watchState struct {
 	*Source
-	apply func([]ruleset.Source) error
-	pause *backoff.ExponentialBackOff
-	seed  maphash.Seed
+	apply   func([]ruleset.Source) error
+	backoff *backoff.ExponentialBackOff
+	seed    maphash.Seed
 
-	version  string // of the set in force; empty for none
-	accepted digest // the set in force
-	refused  digest // the set that was refused since
-	reason   string
-	told     time.Time // when the last refusal was sent
+	version     string    // of the set in force; empty if there is no set
+	accepted    setDigest // the set in force
+	refused     setDigest // the last set, if it was refused
+	reason      string
+	lastRefusal time.Time // when the last refusal was sent
 }
 
-func newWatch(s *Source, apply func([]ruleset.Source) error) *watch {
+// newWatch returns the state at the start of a Watch.
+func newWatch(s *Source, apply func([]ruleset.Source) error) *watchState {
 	c := s.config.Backoff
-	return &watch{
+	return &watchState{
 		Source: s, apply: apply, seed: maphash.MakeSeed(),
-		pause: &backoff.ExponentialBackOff{
+		backoff: &backoff.ExponentialBackOff{
 			InitialInterval: min(c.Initial, c.Max), MaxInterval: c.Max,
-			RandomizationFactor: c.factor(), Multiplier: backoff.DefaultMultiplier,
+			RandomizationFactor: c.jitterFactor(), Multiplier: backoff.DefaultMultiplier,
 		},
 	}
 }
 
-// stream opens one stream and takes what it delivers until it ends; it returns
-// why.
-func (w *watch) stream(ctx context.Context) error {
+// runStream opens one stream, handles its responses until it ends, and returns the reason.
+func (w *watchState) runStream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, w.headers))
 	defer cancel()
-	stream, err := w.open(ctx)
+	stream, err := w.openStream(ctx)
 	if err != nil {
 		return err
 	}
-	if err := w.send(stream, &discoverypb.DiscoveryRequest{}); err != nil {
+	if err := w.sendRequest(stream, &discoverypb.DiscoveryRequest{}); err != nil {
 		return err
 	}
 	for {
@@ -78,14 +79,14 @@ func (w *watch) stream(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("receive from the management server: %w", err)
 		}
-		if err := w.take(ctx, stream, response); err != nil {
+		if err := w.handleResponse(ctx, stream, response); err != nil {
 			return err
 		}
 	}
 }
 
-// open waits until the server can be reached, and tells once when it cannot.
-func (w *watch) open(ctx context.Context) (adsStream, error) {
+// openStream waits until the server can be reached. It logs once that it cannot.
+func (w *watchState) openStream(ctx context.Context) (adsStream, error) {
 	client := discoverypb.NewAggregatedDiscoveryServiceClient(w.conn)
 	stream, err := client.StreamAggregatedResources(ctx)
 	if err == nil {
@@ -95,7 +96,7 @@ func (w *watch) open(ctx context.Context) (adsStream, error) {
 		return nil, ctx.Err()
 	}
 	w.log.WithError(err).WithField("retry_every", w.config.RetryInterval.String()).
-		Warn("the management server cannot be reached, and is tried again until it can")
+		Warn("the management server cannot be reached; trying again until it can")
 	stream, err = client.StreamAggregatedResources(ctx, grpc.WaitForReady(true))
 	if err != nil {
 		return nil, fmt.Errorf("open a stream to the management server: %w", err)
@@ -103,9 +104,9 @@ func (w *watch) open(ctx context.Context) (adsStream, error) {
 	return stream, nil
 }
 
-// send completes a request with what every one of them says, and sends it. The
-// reason of a stream that has ended is left to Recv.
-func (w *watch) send(stream adsStream, r *discoverypb.DiscoveryRequest) error {
+// sendRequest adds the common fields to a request and sends it. If the stream has ended, it returns
+// no error, because Recv returns the reason.
+func (w *watchState) sendRequest(stream adsStream, r *discoverypb.DiscoveryRequest) error {
 	r.Node, r.TypeUrl, r.VersionInfo = w.node, typeURL, w.version
 	if err := stream.Send(r); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("send to the management server: %w", err)
@@ -113,73 +114,74 @@ func (w *watch) send(stream adsStream, r *discoverypb.DiscoveryRequest) error {
 	return nil
 }
 
-// take brings a set into force and says so, or why not.
-func (w *watch) take(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
+// handleResponse applies a set and acknowledges it, or refuses it with the reason.
+func (w *watchState) handleResponse(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
 	if messageName(r.GetTypeUrl()) != messageName(typeURL) {
 		w.log.WithField("type_url", r.GetTypeUrl()).Warn("the management server sent a resource type that was not requested; it is ignored")
 		return nil
 	}
-	w.pause.Reset()
-	set := w.digest(r.GetResources())
+	w.backoff.Reset()
+	set := w.digestSet(r.GetResources())
 	if set != w.accepted && set != w.refused {
-		w.bring(r, set)
+		w.applySet(r, set)
 	}
 	if set == w.refused {
-		return w.refuse(ctx, stream, r)
+		return w.sendRefusal(ctx, stream, r)
 	}
 	w.version = r.GetVersionInfo()
-	w.refused = digest{}
-	return w.send(stream, &discoverypb.DiscoveryRequest{ResponseNonce: r.GetNonce()})
+	w.refused = setDigest{}
+	return w.sendRequest(stream, &discoverypb.DiscoveryRequest{ResponseNonce: r.GetNonce()})
 }
 
-// bring applies a set that is new.
-func (w *watch) bring(r *discoverypb.DiscoveryResponse, set digest) {
+// applySet applies a set that differs from the accepted and the refused one.
+func (w *watchState) applySet(r *discoverypb.DiscoveryResponse, set setDigest) {
 	var d decoder
-	sources := d.decode(r.GetResources())
+	sources := d.decodeSet(r.GetResources())
 	if len(d.unknown) > 0 {
 		w.log.WithFields(logrus.Fields{"first": d.unknown[0], "places": len(d.unknown), "version": r.GetVersionInfo()}).
-			Warn("the management server sent fields that this version does not know, which are ignored")
+			Warn("the management server sent fields that this version does not know; they are ignored")
 	}
 	w.delivered.Store(&sources)
 	if err := w.apply(sources); err != nil {
-		w.refused, w.reason = set, bounded(err.Error())
+		w.refused, w.reason = set, shortReason(err.Error())
 		return
 	}
 	w.accepted = set
 	w.log.WithField("version", r.GetVersionInfo()).Debug("the configuration of the management server is in force")
 }
 
-// refuse tells the reason of a refusal, with the version that stays in force.
-func (w *watch) refuse(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
-	if !pause.For(ctx, time.Until(w.told.Add(refusalGap))) {
+// sendRefusal sends the reason of a refusal, with the version that stays in force.
+func (w *watchState) sendRefusal(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
+	if !pause.For(ctx, time.Until(w.lastRefusal.Add(refusalGap))) {
 		return ctx.Err()
 	}
-	w.told = time.Now()
-	return w.send(stream, &discoverypb.DiscoveryRequest{
+	w.lastRefusal = time.Now()
+	return w.sendRequest(stream, &discoverypb.DiscoveryRequest{
 		ResponseNonce: r.GetNonce(),
 		ErrorDetail:   &statuspb.Status{Code: int32(codes.InvalidArgument), Message: w.reason},
 	})
 }
 
-// sayEnded tells why a stream ended.
-func (w *watch) sayEnded(err error, next time.Duration) {
+// logStreamEnd logs why a stream ended, and when the next one starts.
+func (w *watchState) logStreamEnd(err error, next time.Duration) {
 	line := w.log.WithError(err).WithField("retry_in", next.Round(time.Millisecond).String())
 	if status.Code(err) == codes.ResourceExhausted {
-		line = line.WithField("largest_message", w.config.maxMessage())
+		line = line.WithField("largest_message", w.config.maxMessageSize())
 	}
-	line.Warn("the stream of the management server ended; the configuration stays as it is")
+	line.Warn("the stream of the management server ended; the configuration stays in force")
 }
 
-// digest tells sets apart, whatever the order of their resources. Its zero value
-// is no set.
-type digest struct {
+// setDigest identifies a set. It does not depend on the order of the resources. Its zero value is
+// no set.
+type setDigest struct {
 	known bool
 	count int
 	sum   uint64
 }
 
-func (w *watch) digest(resources []*anypb.Any) digest {
-	d := digest{known: true, count: len(resources)}
+// digestSet returns the digest of a set.
+func (w *watchState) digestSet(resources []*anypb.Any) setDigest {
+	d := setDigest{known: true, count: len(resources)}
 	var h maphash.Hash
 	h.SetSeed(w.seed)
 	for _, r := range resources {
@@ -192,11 +194,12 @@ func (w *watch) digest(resources []*anypb.Any) digest {
 	return d
 }
 
-// messageName is the part of a type URL that counts: {prefix}/{name}.
+// messageName returns the name of the message in a type URL, {prefix}/{name}. The prefix has no
+// meaning.
 func messageName(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
 
-// bounded cuts a reason behind a whole line where it is too long.
-func bounded(reason string) string {
+// shortReason returns a reason of at most maxReason bytes, cut after a whole line.
+func shortReason(reason string) string {
 	if len(reason) <= maxReason {
 		return reason
 	}

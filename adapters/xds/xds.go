@@ -1,8 +1,7 @@
-// Package xds reads the rules of the rate limit service from a management
-// server, by aggregated discovery in its state-of-the-world form: each response
-// is one whole configuration, which is acknowledged once it is in force, or
-// refused with the reason. It checks the form of what it is sent; what it says
-// the core checks.
+// Package xds reads the rules of the rate limit service from a management server, over the
+// state-of-the-world variant of the aggregated discovery service. Each response is one whole
+// configuration, which is acknowledged after it is in force, or refused with the reason. The
+// package checks the form of the configuration; core/ratelimit/ruleset checks the rules.
 package xds
 
 import (
@@ -23,16 +22,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// How a server that has gone without a word is noticed: a silent connection is
-// tried after pingAfter and given up when no answer comes within pingPatience.
-// Where a server forbids so many pings, gRPC makes them rarer by itself.
+// Timeouts that detect a server that no longer responds. A connection without traffic is checked
+// after pingAfter and closed if there is no response within pingPatience. If the server forbids
+// frequent pings, gRPC sends fewer.
 const (
 	pingAfter       = 30 * time.Second
 	pingPatience    = 10 * time.Second
 	connectPatience = 10 * time.Second
 )
 
-// Source is a rulesource.Source. It is safe for concurrent use.
+// Source implements rulesource.Source. It is safe for concurrent use.
 type Source struct {
 	config  Config
 	log     *logrus.Entry
@@ -40,32 +39,32 @@ type Source struct {
 	node    *corepb.Node
 	headers metadata.MD
 
-	delivered atomic.Pointer[[]ruleset.Source] // last; nil for none yet
+	delivered atomic.Pointer[[]ruleset.Source] // the last configuration; nil if there is none yet
 }
 
-// Open returns the source of a management server, which need not be there yet:
-// nothing is connected before Watch. The cleanup closes the connection. An
-// error names the setting that is wrong.
+// Open returns the source of a management server. The server may be unavailable, because the
+// connection starts with Watch. The cleanup closes the connection. An error names the setting that
+// is wrong.
 func Open(c Config, log *logrus.Entry) (*Source, func(), error) {
-	headers, err := c.headers()
+	headers, err := c.parseHeaders()
 	if err != nil {
 		return nil, nil, err
 	}
-	described, err := c.Node.metadata()
+	described, err := c.Node.parseMetadata()
 	if err != nil {
 		return nil, nil, err
 	}
-	secure, err := c.TLS.credentials()
+	secure, err := c.TLS.transportCredentials()
 	if err != nil {
 		return nil, nil, err
 	}
 	conn, err := grpc.NewClient(c.Server,
 		grpc.WithTransportCredentials(secure),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.maxMessage())),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.maxMessageSize())),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingPatience}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
-				BaseDelay: c.RetryInterval, MaxDelay: c.RetryInterval, Multiplier: 1, Jitter: c.Backoff.factor(),
+				BaseDelay: c.RetryInterval, MaxDelay: c.RetryInterval, Multiplier: 1, Jitter: c.Backoff.jitterFactor(),
 			},
 			MinConnectTimeout: connectPatience,
 		}),
@@ -78,11 +77,11 @@ func Open(c Config, log *logrus.Entry) (*Source, func(), error) {
 		log:  log.WithField("management_server", c.Server),
 		node: &corepb.Node{Id: c.Node.ID, Metadata: described, UserAgentName: "tollgate"},
 	}
-	return s, func() { _ = conn.Close() }, nil // nothing is left to be told
+	return s, func() { _ = conn.Close() }, nil // an error has no consequence here
 }
 
-// Load implements rulesource.Source: the present configuration is the one that
-// was delivered last, to a Watch.
+// Load implements rulesource.Source. It returns the configuration that was delivered last to a
+// Watch.
 func (s *Source) Load(ctx context.Context) ([]ruleset.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -94,25 +93,26 @@ func (s *Source) Load(ctx context.Context) ([]ruleset.Source, error) {
 	return *last, nil
 }
 
-// Watch implements rulesource.Source. A server that is away is awaited; one that
-// goes away leaves what was delivered, and is told at the next stream which
-// version that is.
+// Watch implements rulesource.Source. It waits for a server that is unavailable. If the server
+// becomes unavailable later, the delivered configuration stays in force, and the next stream starts
+// with its version.
 func (s *Source) Watch(ctx context.Context, apply func([]ruleset.Source) error) error {
 	w := newWatch(s, apply)
 	for {
-		ended := w.stream(ctx)
-		if done(ctx) {
+		ended := w.runStream(ctx)
+		if isDone(ctx) {
 			return nil
 		}
-		next := w.pause.NextBackOff()
-		w.sayEnded(ended, next)
+		next := w.backoff.NextBackOff()
+		w.logStreamEnd(ended, next)
 		if !pause.For(ctx, next) {
 			return nil
 		}
 	}
 }
 
-func done(ctx context.Context) bool {
+// isDone reports whether a context has ended.
+func isDone(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return true

@@ -27,15 +27,15 @@ import (
 
 var _ rulesource.Source = (*Source)(nil)
 
-// settings are those of a test: the defaults with waits that are short.
-func settings(address string) Config {
+// testConfig returns a configuration with short waits.
+func testConfig(address string) Config {
 	return Config{
 		Server: address, RetryInterval: MinWait, Node: NodeConfig{ID: "default"},
 		Backoff: BackoffConfig{Initial: MinWait, Max: MinWait, RandomFactor: 0.5, Jitter: true},
 	}
 }
 
-func open(t *testing.T, c Config) *Source {
+func openSource(t *testing.T, c Config) *Source {
 	t.Helper()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
@@ -47,9 +47,8 @@ func open(t *testing.T, c Config) *Source {
 	return s
 }
 
-// broken is a resource whose bytes are not those of a RateLimitConfig: the value
-// of a descriptor in it is no UTF-8.
-func broken() *corepb.TransportSocket {
+// undecodable is a resource whose bytes are not a RateLimitConfig: a string in it is not UTF-8.
+func undecodable() *corepb.TransportSocket {
 	return &corepb.TransportSocket{Name: "broken", ConfigType: &corepb.TransportSocket_TypedConfig{
 		TypedConfig: &anypb.Any{TypeUrl: "k", Value: []byte{0xff}},
 	}}
@@ -59,32 +58,32 @@ func TestContract(t *testing.T) {
 	rulesourcetest.Run(t, func(t *testing.T) rulesourcetest.Subject {
 		m := newManager(t)
 		return rulesourcetest.Subject{
-			Source: open(t, settings(m.address)),
-			Offer:  func(_ *testing.T, names ...string) { m.offer(domains(names...)...) },
+			Source: openSource(t, testConfig(m.address)),
+			Offer:  func(_ *testing.T, names ...string) { m.offerSet(domainResources(names...)...) },
 			OfferUnreadable: func(_ *testing.T, names ...string) {
-				m.offer(append(domains(names...), broken())...)
+				m.offerSet(append(domainResources(names...), undecodable())...)
 			},
 		}
 	})
 }
 
-// silent hears of configurations and says nothing.
-type silent struct{}
+// discardReporter ignores all reports.
+type discardReporter struct{}
 
-func (silent) Loaded(int, int) {}
-func (silent) Refused(error)   {}
+func (discardReporter) Loaded(int, int) {}
+func (discardReporter) Refused(error)   {}
 
-// follow brings what the source delivers into force until the test ends.
-func follow(t *testing.T, s *Source) *reload.Rules {
+// followSource brings the configurations of the source into force until the test ends.
+func followSource(t *testing.T, s *Source) *reload.Rules {
 	t.Helper()
-	rules := reload.New(ruleset.Options{}, silent{})
+	rules := reload.New(ruleset.Options{}, discardReporter{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- rules.Follow(ctx, s) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("the watch ended with %v", err)
+			t.Errorf("Follow returned %v", err)
 		}
 	})
 	return rules
@@ -108,14 +107,14 @@ func wantDomains(t *testing.T, rules *reload.Rules, names ...string) {
 
 func TestAcknowledgesWhatIsInForce(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	first := m.await("first request", func(r *discoverypb.DiscoveryRequest) bool { return true })
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	first := m.waitForRequest("first request", func(r *discoverypb.DiscoveryRequest) bool { return true })
 	if first.GetVersionInfo() != "" || first.GetResponseNonce() != "" || len(first.GetResourceNames()) != 0 {
 		t.Errorf("the first request is %v", first)
 	}
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {}, {"c"}} {
-		version := m.offer(domains(names...)...)
-		m.await("acknowledgement of "+version, acknowledges(version))
+		version := m.offerSet(domainResources(names...)...)
+		m.waitForRequest("acknowledgement of "+version, isAcknowledgement(version))
 		wantDomains(t, rules, names...)
 	}
 	if rules.Loaded() != 4 || rules.Refused() != 0 {
@@ -123,14 +122,14 @@ func TestAcknowledgesWhatIsInForce(t *testing.T) {
 	}
 }
 
-// TestAcknowledgesTheSameUnderAnotherVersion wants the version to follow, and
-// nothing to be loaded.
+// TestAcknowledgesTheSameUnderAnotherVersion checks that an equal set with another version changes
+// the version and loads nothing.
 func TestAcknowledgesTheSameUnderAnotherVersion(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
+	rules := followSource(t, openSource(t, testConfig(m.address)))
 	for range 3 {
-		version := m.offer(domains("a", "b", "c")...)
-		m.await("acknowledgement of "+version, acknowledges(version))
+		version := m.offerSet(domainResources("a", "b", "c")...)
+		m.waitForRequest("acknowledgement of "+version, isAcknowledgement(version))
 	}
 	if rules.Loaded() != 1 {
 		t.Errorf("loaded %d times, want once", rules.Loaded())
@@ -139,16 +138,16 @@ func TestAcknowledgesTheSameUnderAnotherVersion(t *testing.T) {
 
 func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	good := m.offer(domains("good")...)
-	m.await("acknowledgement", acknowledges(good))
-	bad := domain("bad")
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	good := m.offerSet(domainResources("good")...)
+	m.waitForRequest("acknowledgement", isAcknowledgement(good))
+	bad := domainResource("bad")
 	bad.Descriptors[0].Key = ""
 	bad.Descriptors[0].RateLimit.Unit = 0
-	twice := domain("good")
+	twice := domainResource("good")
 	twice.Name = "zz"
-	m.offer(bad, twice, domain("good"), broken())
-	r := m.await("refusal", refuses)
+	m.offerSet(bad, twice, domainResource("good"), undecodable())
+	r := m.waitForRequest("refusal", isRefusal)
 	if r.GetVersionInfo() != good || r.GetResponseNonce() == "" {
 		t.Errorf("the refusal has version %q and nonce %q", r.GetVersionInfo(), r.GetResponseNonce())
 	}
@@ -162,109 +161,110 @@ func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 		}
 	}
 	wantDomains(t, rules, "good")
-	better := m.offer(domains("better")...)
-	m.await("acknowledgement", acknowledges(better))
+	better := m.offerSet(domainResources("better")...)
+	m.waitForRequest("acknowledgement", isAcknowledgement(better))
 	wantDomains(t, rules, "better")
 	if rules.Loaded() != 2 || rules.Refused() != 1 {
 		t.Errorf("%d loaded, %d refused; want 2, 1", rules.Loaded(), rules.Refused())
 	}
 }
 
-// TestRefusesAtALeisurelyPace holds against go-control-plane's snapshot cache,
-// which sends a refused set again at once, and again.
-func TestRefusesAtALeisurelyPace(t *testing.T) {
+// TestRefusesAtALimitedRate uses the snapshot cache of go-control-plane, which sends a refused set
+// again at once.
+func TestRefusesAtALimitedRate(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	m.offer(broken())
-	m.await("refusal", refuses)
-	began, before := time.Now(), m.seen()
-	m.awaitAfter(before, "second refusal", refuses)
-	m.awaitAfter(before+1, "third refusal", refuses)
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m.offerSet(undecodable())
+	m.waitForRequest("refusal", isRefusal)
+	began, before := time.Now(), m.requestCount()
+	m.waitForRequestAfter(before, "second refusal", isRefusal)
+	m.waitForRequestAfter(before+1, "third refusal", isRefusal)
 	if passed := time.Since(began); passed < refusalGap {
 		t.Errorf("two more refusals within %v", passed)
 	}
 	if rules.Refused() != 1 {
-		t.Errorf("one set is refused %d times", rules.Refused())
+		t.Errorf("one set was refused %d times", rules.Refused())
 	}
-	good := m.offer(domains("good")...)
-	m.await("acknowledgement", acknowledges(good))
+	good := m.offerSet(domainResources("good")...)
+	m.waitForRequest("acknowledgement", isAcknowledgement(good))
 	wantDomains(t, rules, "good")
 }
 
 func TestGoesBackToTheSetBeforeARefusal(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	m.await("acknowledgement", acknowledges(m.offer(domains("good")...)))
-	m.offer(broken())
-	m.await("refusal", refuses)
-	m.await("acknowledgement", acknowledges(m.offer(domains("good")...)))
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
+	m.offerSet(undecodable())
+	m.waitForRequest("refusal", isRefusal)
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
 	wantDomains(t, rules, "good")
 	if rules.Loaded() != 1 {
 		t.Errorf("loaded %d times, want once", rules.Loaded())
 	}
 }
 
-func TestServerComesLate(t *testing.T) {
+func TestServerStartsLate(t *testing.T) {
 	m := newManager(t)
 	m.stop()
-	rules := follow(t, open(t, settings(m.address)))
-	version := m.offer(domains("late")...)
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	version := m.offerSet(domainResources("late")...)
 	m.start(m.address)
-	m.await("acknowledgement", acknowledges(version))
+	m.waitForRequest("acknowledgement", isAcknowledgement(version))
 	wantDomains(t, rules, "late")
 }
 
-func TestServerGoesAndComesBack(t *testing.T) {
+func TestServerRestarts(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	first := m.offer(domains("a")...)
-	m.await("acknowledgement", acknowledges(first))
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	first := m.offerSet(domainResources("a")...)
+	m.waitForRequest("acknowledgement", isAcknowledgement(first))
 	m.stop()
 	wantDomains(t, rules, "a")
-	before := m.seen()
+	before := m.requestCount()
 	m.start(m.address)
-	m.awaitAfter(before, "request with the last version", func(r *discoverypb.DiscoveryRequest) bool {
+	m.waitForRequestAfter(before, "request with the last version", func(r *discoverypb.DiscoveryRequest) bool {
 		return r.GetVersionInfo() == first && r.GetResponseNonce() == "" && r.GetErrorDetail() == nil
 	})
-	second := m.offer(domains("b")...)
-	m.await("acknowledgement", acknowledges(second))
+	second := m.offerSet(domainResources("b")...)
+	m.waitForRequest("acknowledgement", isAcknowledgement(second))
 	wantDomains(t, rules, "b")
 	if rules.Loaded() != 2 {
 		t.Errorf("loaded %d times, want 2", rules.Loaded())
 	}
 }
 
-// TestMessageTooLarge wants the rules to stay, and what fits to be taken later.
+// TestMessageTooLarge checks that the rules stay in force, and that a smaller set is accepted
+// later.
 func TestMessageTooLarge(t *testing.T) {
 	m := newManager(t)
-	c := settings(m.address)
+	c := testConfig(m.address)
 	c.MaxMessage = 4 << 10
-	rules := follow(t, open(t, c))
-	m.await("acknowledgement", acknowledges(m.offer(domains("good")...)))
-	before := m.seen()
-	m.offer(large(1000))
-	m.awaitAfter(before, "new stream", func(r *discoverypb.DiscoveryRequest) bool { return r.GetResponseNonce() == "" })
+	rules := followSource(t, openSource(t, c))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
+	before := m.requestCount()
+	m.offerSet(largeResource(1000))
+	m.waitForRequestAfter(before, "new stream", func(r *discoverypb.DiscoveryRequest) bool { return r.GetResponseNonce() == "" })
 	wantDomains(t, rules, "good")
-	m.await("acknowledgement", acknowledges(m.offer(domains("small")...)))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("small")...)))
 	wantDomains(t, rules, "small")
 }
 
 func TestDefaultTakesLargeMessages(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	m.await("acknowledgement", acknowledges(m.offer(large(200_000)))) // 6 MB, more than gRPC takes by itself
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(200_000)))) // 6 MB, which exceeds the default limit of gRPC
 	if got := rules.Current().RuleCount(); got != 200_000 {
 		t.Errorf("%d rules are in force", got)
 	}
 }
 
-func TestHeadersAndNode(t *testing.T) {
+func TestSendsHeadersAndNode(t *testing.T) {
 	m := newManager(t)
-	c := settings(m.address)
+	c := testConfig(m.address)
 	c.Headers = "Authorization:Bearer a:b, x-tenant : north"
 	c.Node.Metadata = "region=eu=west,team:pay"
-	follow(t, open(t, c))
-	r := m.await("request", func(*discoverypb.DiscoveryRequest) bool { return true })
+	followSource(t, openSource(t, c))
+	r := m.waitForRequest("request", func(*discoverypb.DiscoveryRequest) bool { return true })
 	fields := r.GetNode().GetMetadata().GetFields()
 	if r.GetNode().GetId() != "default" || fields["region"].GetStringValue() != "eu=west" || fields["team"].GetStringValue() != "pay" {
 		t.Errorf("node is %v", r.GetNode())
@@ -276,40 +276,40 @@ func TestHeadersAndNode(t *testing.T) {
 	}
 }
 
-// script is a management server that answers as a test says.
-type script struct {
+// scriptedServer is a management server whose stream is a function of the test.
+type scriptedServer struct {
 	discoverypb.UnimplementedAggregatedDiscoveryServiceServer
 	stream func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error
 }
 
-func (s script) StreamAggregatedResources(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+func (s scriptedServer) StreamAggregatedResources(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
 	return s.stream(stream)
 }
 
-func packed(t *testing.T, name string) *anypb.Any {
+func packDomain(t *testing.T, name string) *anypb.Any {
 	t.Helper()
-	a, err := anypb.New(domain(name))
+	a, err := anypb.New(domainResource(name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// TestTypeURLs sends a response of another type, which is left alone, then a
-// resource of another type, which is refused, then the right type under a prefix
-// of the server's own.
+// TestTypeURLs sends three responses: one with another type, which is ignored; one with a resource
+// of another type, which is refused; and one of the right type with another prefix, which is
+// accepted.
 func TestTypeURLs(t *testing.T) {
 	answers := make(chan *discoverypb.DiscoveryRequest, 3)
-	address := serve(t, script{stream: func(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+	address := startServer(t, scriptedServer{stream: func(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
 		if _, err := stream.Recv(); err != nil {
 			return err
 		}
-		foreign := packed(t, "foreign")
+		foreign := packDomain(t, "foreign")
 		foreign.TypeUrl = "type.googleapis.com/envoy.config.core.v3.Node"
 		for _, r := range []*discoverypb.DiscoveryResponse{
 			{VersionInfo: "other", Nonce: "1", TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster"},
 			{VersionInfo: "foreign", Nonce: "2", TypeUrl: typeURL, Resources: []*anypb.Any{foreign}},
-			{VersionInfo: "right", Nonce: "3", TypeUrl: "types.example/" + messageName(typeURL), Resources: []*anypb.Any{packed(t, "a")}},
+			{VersionInfo: "right", Nonce: "3", TypeUrl: "types.example/" + messageName(typeURL), Resources: []*anypb.Any{packDomain(t, "a")}},
 		} {
 			if err := stream.Send(r); err != nil {
 				return err
@@ -326,7 +326,7 @@ func TestTypeURLs(t *testing.T) {
 		<-stream.Context().Done()
 		return nil
 	}})
-	rules := follow(t, open(t, settings(address)))
+	rules := followSource(t, openSource(t, testConfig(address)))
 	if r := <-answers; r.GetResponseNonce() != "2" || r.GetErrorDetail() == nil || !strings.Contains(r.GetErrorDetail().GetMessage(), "resource 1: cannot be decoded") {
 		t.Errorf("a resource of another type is answered with %v", r)
 	}
@@ -336,30 +336,30 @@ func TestTypeURLs(t *testing.T) {
 	wantDomains(t, rules, "a")
 }
 
-// TestServerRefusesTheStream wants it tried again.
+// TestServerRefusesTheStream checks that the source opens the stream again.
 func TestServerRefusesTheStream(t *testing.T) {
 	var streams atomic.Int32
 	again := make(chan struct{})
-	address := serve(t, script{stream: func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+	address := startServer(t, scriptedServer{stream: func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
 		if streams.Add(1) == 3 {
 			close(again)
 		}
 		return status.Error(codes.PermissionDenied, "no")
 	}})
-	follow(t, open(t, settings(address)))
+	followSource(t, openSource(t, testConfig(address)))
 	select {
 	case <-again:
 	case <-time.After(30 * time.Second):
-		t.Error("a stream that was refused is not tried again")
+		t.Error("the source did not open the stream again")
 	}
 }
 
-// TestSwapsUnderLoad reads the rules in force while they are swapped: there are
-// always some, and each set is whole.
+// TestSwapsUnderLoad reads the rules in force while they are replaced. There must always be rules,
+// and each set must be complete.
 func TestSwapsUnderLoad(t *testing.T) {
 	m := newManager(t)
-	rules := follow(t, open(t, settings(m.address)))
-	m.await("acknowledgement", acknowledges(m.offer(pair(0))))
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(pairResource(0))))
 	ctx, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
 	for range 2 {
@@ -369,7 +369,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 				one := set.Match("pair", []ratelimit.Entry{{Key: "one"}})
 				two := set.Match("pair", []ratelimit.Entry{{Key: "two"}})
 				if one == nil || two == nil || one.Limit != two.Limit {
-					t.Error("a set is not whole")
+					t.Error("a set is not complete")
 					return
 				}
 			}
@@ -377,9 +377,9 @@ func TestSwapsUnderLoad(t *testing.T) {
 	}
 	var last string
 	for i := range 200 {
-		last = m.offer(pair(uint32(i + 1)))
+		last = m.offerSet(pairResource(uint32(i + 1)))
 	}
-	m.await("acknowledgement", acknowledges(last))
+	m.waitForRequest("acknowledgement", isAcknowledgement(last))
 	stop()
 	readers.Wait()
 	if got := rules.Current().Match("pair", []ratelimit.Entry{{Key: "one"}}).Limit.RequestsPerUnit; got != 200 {
@@ -389,22 +389,22 @@ func TestSwapsUnderLoad(t *testing.T) {
 
 func TestLongReasonIsCut(t *testing.T) {
 	line := strings.Repeat("ä", 100) + "\n"
-	cut := bounded(strings.Repeat(line, 1000))
+	cut := shortReason(strings.Repeat(line, 1000))
 	if len(cut) > maxReason || !strings.HasSuffix(cut, "ä\n(and more)") {
 		t.Errorf("%d bytes, ends with %q", len(cut), cut[len(cut)-20:])
 	}
-	if one := bounded(strings.Repeat("ä", maxReason)); len(one) > maxReason || !strings.HasSuffix(one, "ä\n(and more)") {
+	if one := shortReason(strings.Repeat("ä", maxReason)); len(one) > maxReason || !strings.HasSuffix(one, "ä\n(and more)") {
 		t.Errorf("%d bytes, ends with %q", len(one), one[len(one)-20:])
 	}
-	if short := bounded("x\ny"); short != "x\ny" {
+	if short := shortReason("x\ny"); short != "x\ny" {
 		t.Errorf("a short reason becomes %q", short)
 	}
 }
 
-func TestLoadHeedsItsContext(t *testing.T) {
+func TestLoadOfACancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, settings("127.0.0.1:1")).Load(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Load with a context that is done: %v", err)
+	if _, err := openSource(t, testConfig("127.0.0.1:1")).Load(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Load with a cancelled context returned %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
 )
@@ -66,7 +66,7 @@ func (u *publisher) openSubmission(ctx context.Context, a serviceAddress, file s
 	if err != nil {
 		return submission{}, err
 	}
-	if file == exportfile.Stdin {
+	if file == registryjson.Stdin {
 		u.in = nil // the document was read from there, so it cannot answer prompts
 	}
 	return submission{u, who, file, text}, nil
@@ -84,7 +84,7 @@ func (s submission) checkDocument(ctx context.Context) (verdict, error) {
 
 // describeDocument returns how messages name the document of a file.
 func describeDocument(file string) string {
-	if file == exportfile.Stdin {
+	if file == registryjson.Stdin {
 		return "the document on standard input"
 	}
 	return file

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -128,7 +128,7 @@ func (v *verdict) addReadError(err error) {
 
 func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
 	in := p.openStdin(ctx)
-	if name != exportfile.Stdin {
+	if name != registryjson.Stdin {
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, err

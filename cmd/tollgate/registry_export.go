@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
@@ -33,7 +33,7 @@ func newRegistryExport(p process) *cobra.Command {
 	force := addForce(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			if len(args) == 0 || args[0] == exportfile.Stdin {
+			if len(args) == 0 || args[0] == registryjson.Stdin {
 				_, err := exportRegistry(c, op, p.stdout)
 				return err
 			}
@@ -56,7 +56,7 @@ func newRegistryExport(p process) *cobra.Command {
 }
 
 func exportRegistry(c *cobra.Command, op *wiring.Operator, out io.Writer) (int, error) {
-	w := exportfile.NewWriter(out)
+	w := registryjson.NewWriter(out)
 	n, err := op.Transfer.Export(c.Context(), w.Write)
 	if err != nil {
 		return n, err

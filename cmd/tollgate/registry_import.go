@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/exportfile"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
@@ -51,7 +51,7 @@ func newRegistryImport(p process) *cobra.Command {
 	c.Flags().BoolVar(&lenient, "lenient", false, "also import documents that break rules")
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 if any record was refused")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		src, err := exportfile.Open(args[0], p.openStdin(c.Context()))
+		src, err := registryjson.Open(args[0], p.openStdin(c.Context()))
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}

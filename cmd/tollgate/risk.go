@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/loginlog"
+	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
@@ -78,11 +78,11 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 		in = f
 	}
 	out := bufio.NewWriter(p.stdout)
-	write := loginlog.Encode(out)
+	write := loginhistory.NewLineWriter(out)
 	if o.format == "table" {
 		write = scoreTable(out, terminalWidth(p.stdout))
 	}
-	err := loginlog.Read(ctx, in, r, write)
+	err := loginhistory.ReplayLines(ctx, in, r, write)
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
@@ -94,7 +94,7 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 
 // scoreTable returns a function that prints a score as a row. The columns have a fixed width, because later rows are
 // not known yet.
-func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
+func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
 	header := true
 	put := func(id, score, level any, why string) error {
 		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
@@ -103,7 +103,7 @@ func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 		}
 		return nil
 	}
-	return func(l loginlog.Line) error {
+	return func(l loginhistory.Line) error {
 		if header {
 			if err := put("ID", "SCORE", "LEVEL", "WHY"); err != nil {
 				return err
@@ -116,7 +116,7 @@ func scoreTable(w io.Writer, width int) func(loginlog.Line) error {
 }
 
 // listReasons returns the reasons of the factors that add points.
-func listReasons(l loginlog.Line) []string {
+func listReasons(l loginhistory.Line) []string {
 	var list []string
 	f, r := l.Factors, l.Reasons
 	for _, factor := range []struct {

@@ -67,7 +67,7 @@ var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ru
 
 // drivingAdapters call the core; an adapter that is not listed here or in bridgeAdapters is driven.
 var drivingAdapters = []string{
-	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginlog", "adapters/prometheus",
+	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory", "adapters/prometheus",
 	"adapters/decisionlog", "adapters/eventlog",
 }
 

@@ -127,7 +127,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := os.ReadFile("../../../adapters/loginlog/testdata/events.jsonl")
+	events, err := os.ReadFile("../../../adapters/loginhistory/testdata/events.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ descriptors:
 			"no_rule": `no rule of the key "path" at level 1 has the value "/buy"`,
 		}},
 		{"wrong depth", "shop", []string{"customer", "ada", "path", "/pay"}, map[string]any{
-			"no_rule": "the rules end at level 1, and the descriptor goes on",
+			"no_rule": "the rules end at level 1, but the descriptor has more entries",
 		}},
 		{"matched", "shop", []string{"customer", "ada"}, map[string]any{
 			"rule": "customer", "limit": "2 per day", "answered_from": "counter", "code": "OK", "hits": 1.0,

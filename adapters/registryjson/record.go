@@ -1,4 +1,4 @@
-package exportfile
+package registryjson
 
 import (
 	"encoding/json"
@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// officialKey is the key of _meta under which a registry returns what it knows of a version
+// officialKey is the key in _meta under which a registry returns its own data on a version
 // (contract R-2).
 const officialKey = registry.OfficialMeta
 
-// official is what stands there. isLatest is not read: each registry finds it
-// by its own rule.
-type official struct {
+// officialMeta is the value under officialKey. isLatest is not read, because each registry computes
+// it.
+type officialMeta struct {
 	Status          string     `json:"status"`
 	StatusMessage   string     `json:"statusMessage,omitempty"`
 	StatusChangedAt *time.Time `json:"statusChangedAt,omitempty"`
@@ -24,13 +24,12 @@ type official struct {
 	UpdatedAt       *time.Time `json:"updatedAt,omitempty"`
 }
 
-// entry makes an entry of the bytes of a record: {"server", "_meta"}, or a
-// document alone.
-func entry(origin string, raw []byte) recordsource.Entry {
+// newEntry parses a record. A record is an object {"server", "_meta"}, or a server document.
+func newEntry(origin string, raw []byte) recordsource.Entry {
 	e := recordsource.Entry{Origin: origin}
-	var members map[string]json.RawMessage // exact names, as structs would not have
+	var members map[string]json.RawMessage // a struct would also match names in another case
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		e.Unreadable = noObject("the record", err)
+		e.Unreadable = notAnObject("the record", err)
 		return e
 	}
 	server, wrapped := members["server"]
@@ -38,7 +37,7 @@ func entry(origin string, raw []byte) recordsource.Entry {
 		e.Document = raw
 		return e
 	}
-	recorded, err := recordedIn(members["_meta"])
+	recorded, err := parseRecorded(members["_meta"])
 	if err != nil {
 		e.Unreadable = err
 		return e
@@ -47,27 +46,28 @@ func entry(origin string, raw []byte) recordsource.Entry {
 	return e
 }
 
-// noObject tells what stands where a JSON object should; without an error that
-// is null.
-func noObject(what string, err error) error {
+// notAnObject returns the error for a JSON value that must be an object. err is the error of
+// decoding it; nil means that the value is null.
+func notAnObject(what string, err error) error {
 	var other *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s is not a JSON object: it is null", what)
 	case errors.As(err, &other):
-		return fmt.Errorf("%s is not a JSON object: it is of the kind %s", what, other.Value)
+		return fmt.Errorf("%s is not a JSON object: it is a JSON %s", what, other.Value)
 	}
 	return fmt.Errorf("%s is not a JSON object: %w", what, err)
 }
 
-func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
+// parseRecorded returns the status and the times in a record's _meta.
+func parseRecorded(meta json.RawMessage) (recordsource.Recorded, error) {
 	var byKey map[string]json.RawMessage
 	if len(meta) > 0 {
 		if err := json.Unmarshal(meta, &byKey); err != nil {
-			return recordsource.Recorded{}, noObject("_meta of the record", err)
+			return recordsource.Recorded{}, notAnObject("_meta of the record", err)
 		}
 	}
-	var o official
+	var o officialMeta
 	if raw, ok := byKey[officialKey]; ok {
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return recordsource.Recorded{}, fmt.Errorf("_meta of the record has an invalid status or time: %w", err)
@@ -75,11 +75,12 @@ func recordedIn(meta json.RawMessage) (recordsource.Recorded, error) {
 	}
 	return recordsource.Recorded{
 		Status: o.Status, StatusMessage: o.StatusMessage,
-		StatusChangedAt: instant(o.StatusChangedAt), PublishedAt: instant(o.PublishedAt), UpdatedAt: instant(o.UpdatedAt),
+		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt), UpdatedAt: utcTime(o.UpdatedAt),
 	}, nil
 }
 
-func instant(t *time.Time) time.Time {
+// utcTime returns a time in UTC, or the zero time if it is absent.
+func utcTime(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

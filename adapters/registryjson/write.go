@@ -1,4 +1,4 @@
-package exportfile
+package registryjson
 
 import (
 	"bufio"
@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// timeForm is RFC 3339 in UTC with six decimals (contract R-2).
-const timeForm = "2006-01-02T15:04:05.000000Z"
+// timeLayout is RFC 3339 in UTC with six decimals (contract R-2).
+const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// Writer writes an export: {"servers": [...]}, one record on each line. The
-// same records make the same bytes.
+// Writer writes an export: {"servers": [...]}, with one record on each line. Equal records result
+// in equal bytes.
 type Writer struct {
 	out *bufio.Writer
 	n   int
 }
 
-// NewWriter begins an export. It is whole after Close only.
+// NewWriter returns a Writer. The export is complete only after Close.
 func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w, 64<<10)} }
 
 // Write appends a record.
@@ -30,7 +30,7 @@ func (w *Writer) Write(r registry.Record) error {
 	if err != nil {
 		return err
 	}
-	_, _ = w.out.WriteString(w.lead()) // a failure is kept, and returned by the next line
+	_, _ = w.out.WriteString(w.separator()) // bufio keeps an error and returns it from the next Write
 	w.n++
 	if _, err = w.out.Write(line); err != nil {
 		return fmt.Errorf("write: %w", err)
@@ -38,29 +38,29 @@ func (w *Writer) Write(r registry.Record) error {
 	return nil
 }
 
-func (w *Writer) lead() string {
+// separator returns the text before the next record.
+func (w *Writer) separator() string {
 	if w.n == 0 {
 		return "{\"servers\":[\n"
 	}
 	return ",\n"
 }
 
-// Close ends the export. It does not close what the export is written to.
+// Close completes the export. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	tail := "\n]}\n"
 	if w.n == 0 {
-		tail = w.lead() + "]}\n"
+		tail = w.separator() + "]}\n"
 	}
-	_, _ = w.out.WriteString(tail) // Flush returns what failed
+	_, _ = w.out.WriteString(tail) // Flush returns the error
 	if err := w.out.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
 }
 
-// exported is what a registry tells of a version, in the order of the API's
-// answers.
-type exported struct {
+// exportedMeta is the registry's data on a version, in the order of the API's responses.
+type exportedMeta struct {
 	Status          string `json:"status"`
 	StatusMessage   string `json:"statusMessage,omitempty"`
 	StatusChangedAt string `json:"statusChangedAt"`
@@ -69,14 +69,14 @@ type exported struct {
 	IsLatest        bool   `json:"isLatest"`
 }
 
-// appendRecord appends a record with its document as it is stored.
+// appendRecord appends a record. It copies the stored document unchanged.
 func appendRecord(b []byte, r registry.Record) ([]byte, error) {
 	var meta bytes.Buffer
 	e := json.NewEncoder(&meta)
 	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]exported{officialKey: {
+	err := e.Encode(map[string]exportedMeta{officialKey: {
 		Status: string(r.Status), StatusMessage: r.StatusMessage,
-		StatusChangedAt: stamp(r.StatusChangedAt), PublishedAt: stamp(r.PublishedAt), UpdatedAt: stamp(r.UpdatedAt),
+		StatusChangedAt: formatTime(r.StatusChangedAt), PublishedAt: formatTime(r.PublishedAt), UpdatedAt: formatTime(r.UpdatedAt),
 		IsLatest: r.Latest,
 	}})
 	if err != nil {
@@ -87,4 +87,4 @@ func appendRecord(b []byte, r registry.Record) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(timeForm) }
+func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }

@@ -1,4 +1,4 @@
-package exportfile
+package registryjson
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// drain reads a source to its end, each entry as one line.
-func drain(t *testing.T, s *Source) []string {
+// readEntries reads a source to its end and returns one line for each entry.
+func readEntries(t *testing.T, s *Source) []string {
 	t.Helper()
 	var lines []string
 	for {
@@ -39,36 +39,36 @@ func drain(t *testing.T, s *Source) []string {
 	}
 }
 
-func read(t *testing.T, text string) []string {
+func readText(t *testing.T, text string) []string {
 	t.Helper()
 	s, err := Open(Stdin, iotest.HalfReader(strings.NewReader(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := drain(t, s)
+	lines := readEntries(t, s)
 	for i := range lines {
 		lines[i] = strings.TrimPrefix(lines[i], "standard input")
 	}
 	return lines
 }
 
-func TestForms(t *testing.T) {
+func TestRecordForms(t *testing.T) {
 	t.Parallel()
 	large := `"` + strings.Repeat("x", maxRecord) + `"`
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"a document":         {` {"name" : "a", "n": [1, {"}": "\"]"}], "t":true } `, []string{` {"name":"a","n":[1, {"}": "\"]"}],"t":true}`}},
-		"an empty object":    {`{}`, []string{` {}`}},
-		"a record":           {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
-		"a list":             {`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
-		"an empty list":      {`{"servers":[]}`, nil},
-		"byte order mark":    {"\ufeff" + `{"servers":[{"server":{"a":1}}]}`, []string{`, record 1 {"a":1}`}},
-		"documents in a row": {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
-		"servers is no list": {`{"servers":{"a":1}}`, []string{` {"servers":{"a":1}}`}},
-		"bad records": {`{"servers":[1,{"server":{"a":1}},{"a" 2},null,{"c":3}]}`, []string{
-			`, record 1 unreadable: the record is not a JSON object: it is of the kind number`,
+		"a document":           {` {"name" : "a", "n": [1, {"}": "\"]"}], "t":true } `, []string{` {"name":"a","n":[1, {"}": "\"]"}],"t":true}`}},
+		"an empty object":      {`{}`, []string{` {}`}},
+		"a record":             {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
+		"a list":               {`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
+		"an empty list":        {`{"servers":[]}`, nil},
+		"a byte order mark":    {"\ufeff" + `{"servers":[{"server":{"a":1}}]}`, []string{`, record 1 {"a":1}`}},
+		"documents in a row":   {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
+		"servers is an object": {`{"servers":{"a":1}}`, []string{` {"servers":{"a":1}}`}},
+		"records that are not objects": {`{"servers":[1,{"server":{"a":1}},{"a" 2},null,{"c":3}]}`, []string{
+			`, record 1 unreadable: the record is not a JSON object: it is a JSON number`,
 			`, record 2 {"a":1}`,
 			`, record 3 unreadable: the record is not a JSON object: invalid character '2' after object key`,
 			`, record 4 unreadable: the record is not a JSON object: it is null`,
@@ -76,31 +76,31 @@ func TestForms(t *testing.T) {
 		}},
 		"a bad status": {`{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"yesterday"}}}`, []string{
 			` unreadable: _meta of the record has an invalid status or time: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`}},
-		"bad _meta":           {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is not a JSON object: it is of the kind array`}},
-		"one too large":       {`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`}},
-		"all too large":       {`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()}},
-		"too large beside":    {`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`}},
-		"nothing":             {` `, []string{` broken: is empty`}},
-		"a number":            {`7`, []string{` broken: is not a JSON object or array: it begins with '7'`}},
-		"no comma":            {`[{"a":1} {"b":2}]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: found '{' instead of ','`}},
-		"a comma too many":    {`[{"a":1},]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: a value is missing before ']'`}},
-		"a member too few":    {`{"a":1,}`, []string{` broken: is not JSON: a value is missing before '}'`}},
-		"no colon":            {`{"a" 1}`, []string{` broken: is not JSON: found '1' instead of ':'`}},
-		"more behind":         {`{"a":1}{"b":2}`, []string{` {"a":1}`, ` broken: has more data after its JSON, beginning with '{'`}},
-		"cut in a record":     {`{"servers":[{"a":1},{"b":"`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
-		"cut behind a record": {`{"servers":[{"a":1}`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
-		"cut in an object":    {`{"a":1`, []string{` broken: ends in the middle of its JSON`}},
+		"bad _meta":                         {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is not a JSON object: it is a JSON array`}},
+		"one record that is too large":      {`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`}},
+		"a single record that is too large": {`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()}},
+		"metadata that is too large":        {`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`}},
+		"only white space":                  {` `, []string{` broken: is empty`}},
+		"a number":                          {`7`, []string{` broken: is not a JSON object or array: it begins with '7'`}},
+		"a missing comma":                   {`[{"a":1} {"b":2}]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: found '{' instead of ','`}},
+		"an extra comma in an array":        {`[{"a":1},]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: a value is missing before ']'`}},
+		"an extra comma in an object":       {`{"a":1,}`, []string{` broken: is not JSON: a value is missing before '}'`}},
+		"a missing colon":                   {`{"a" 1}`, []string{` broken: is not JSON: found '1' instead of ':'`}},
+		"more data after the JSON":          {`{"a":1}{"b":2}`, []string{` {"a":1}`, ` broken: has more data after its JSON, beginning with '{'`}},
+		"cut off inside a record":           {`{"servers":[{"a":1},{"b":"`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
+		"cut off after a record":            {`{"servers":[{"a":1}`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
+		"cut off inside an object":          {`{"a":1`, []string{` broken: ends in the middle of its JSON`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := read(t, c.text); !slices.Equal(got, c.want) {
+			if got := readText(t, c.text); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestRecorded(t *testing.T) {
+func TestRecordedMeta(t *testing.T) {
 	t.Parallel()
 	s, _ := Open(Stdin, strings.NewReader(`{"server":{"a":1},"_meta":{"other":{},"`+officialKey+`":{"status":"deprecated","statusMessage":"use 2",
 		"publishedAt":"2026-01-02T03:04:05.123456+01:00","updatedAt":"2026-01-02T03:04:05Z","statusChangedAt":null,"isLatest":true,"id":7}}}`))
@@ -114,11 +114,11 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func TestFolder(t *testing.T) {
+func TestReadFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := Open(dir, nil); err == nil {
-		t.Error("an empty folder is no error")
+		t.Error("Open of an empty folder returned no error")
 	}
 	for name, text := range map[string]string{
 		"b.json": `{"b":1}`, "a/z.JSON": `[{"z":1}]`, "c.json": `{`, "d.json": `{"d":1}`, "notes.txt": "x",
@@ -140,25 +140,25 @@ func TestFolder(t *testing.T) {
 		link + `/a/z.JSON, record 1 {"z":1}`, link + `/b.json {"b":1}`,
 		link + `/c.json broken: ends in the middle of its JSON`, link + `/d.json {"d":1}`,
 	}
-	if got := drain(t, s); !slices.Equal(got, want) {
+	if got := readEntries(t, s); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if read, size := s.Progress(); read != size || size != 24 {
 		t.Errorf("Progress = %d, %d", read, size)
 	}
 	if _, err := Open("ftp://registry.example.com/servers", nil); !fault.Is(err, fault.Invalid) {
-		t.Errorf("another scheme: %v", err)
+		t.Errorf("Open of an ftp URL returned %v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "missing.json"), nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("Open of a missing file returned %v", err)
 	}
 }
 
-func TestWriter(t *testing.T) {
+func TestWriteExport(t *testing.T) {
 	t.Parallel()
 	var empty bytes.Buffer
 	if err := NewWriter(&empty).Close(); err != nil || empty.String() != "{\"servers\":[\n]}\n" {
-		t.Errorf("an empty export is %q, %v", &empty, err)
+		t.Errorf("an empty export is %q, error %v", &empty, err)
 	}
 	var out bytes.Buffer
 	w := NewWriter(&out)
@@ -181,28 +181,28 @@ func TestWriter(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got  %s\nwant %s", &out, want)
 	}
-	if got := read(t, out.String()); !slices.Equal(got, []string{`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`}) {
-		t.Errorf("it reads back as %q", got)
+	if got := readText(t, out.String()); !slices.Equal(got, []string{`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`}) {
+		t.Errorf("the written export is read as %q", got)
 	}
 	if err := w.Write(registry.Record{}); err == nil {
-		if err = NewWriter(failing{}).Close(); err == nil {
-			t.Error("a failed write is not told")
+		if err = NewWriter(failingWriter{}).Close(); err == nil {
+			t.Error("Close returned no error after a failed write")
 		}
 	}
 }
 
-type failing struct{}
+type failingWriter struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-// FuzzText: no text panics or loops, and from JSON come the records that are
-// in it.
-func FuzzText(f *testing.F) {
+// FuzzRecords checks that every text ends without a panic or endless loop, and that an array of
+// JSON gives as many records as it has elements.
+func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
-		in := newText(bytes.NewReader(text))
+		in := newRecordReader(bytes.NewReader(text))
 		var got [][]byte
 		for {
-			record, err := in.next()
+			record, err := in.nextRecord()
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -219,7 +219,7 @@ func FuzzText(f *testing.F) {
 		}
 		var list []json.RawMessage
 		if json.Unmarshal(text, &list) == nil && len(list) != len(got) {
-			t.Fatalf("%q gives %d records, not %d", text, len(got), len(list))
+			t.Fatalf("%q has %d records, want %d", text, len(got), len(list))
 		}
 	})
 }

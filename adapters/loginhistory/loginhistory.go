@@ -1,6 +1,7 @@
-// Package loginlog reads recorded sign-ins, a JSON object a line, and has them assessed again. It writes the verdicts as JSON
-// lines; what they are made of is the business of core/auth/replay.
-package loginlog
+// Package loginhistory reads recorded logins, one JSON object per line, for a replay with other
+// risk settings. It passes each login to core/auth/replay, which computes the verdict, and writes
+// the verdicts as lines of JSON.
+package loginhistory
 
 import (
 	"bufio"
@@ -16,23 +17,24 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// maxLine bounds a line, in bytes.
+// maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 10
 
-// Replayer assesses one event after the other.
+// Replayer assesses recorded logins in the order of their times.
 type Replayer interface {
 	Next(ctx context.Context, e replay.Event) (assess.Verdict, error)
 }
 
-// Line is the verdict on one line.
+// Line is the verdict on one line of the input.
 type Line struct {
-	ID json.RawMessage // as it stands in the record
+	ID json.RawMessage // the id of the record, unchanged
 	assess.Verdict
 }
 
-// Read reads every line, has it assessed and gives the verdict to write. It ends at the first line that is malformed or out of
-// order, with an error that names the line and the field; empty lines are passed over.
-func Read(ctx context.Context, in io.Reader, r Replayer, write func(Line) error) error {
+// ReplayLines reads lines from in, passes each login to r, and calls write with the verdict. It
+// skips empty lines. It stops at the first line that is malformed or earlier than the line before
+// it, with an error that names the line and the field.
+func ReplayLines(ctx context.Context, in io.Reader, r Replayer, write func(Line) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -43,13 +45,13 @@ func Read(ctx context.Context, in io.Reader, r Replayer, write func(Line) error)
 		}
 		text := lines.Bytes()
 		if n == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // which a file may begin with (RFC 8259, 8.1)
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a file may begin with a byte order mark (RFC 8259, 8.1)
 		}
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 {
 			continue
 		}
-		line, err := assessed(ctx, text, r)
+		line, err := assessLine(ctx, text, r)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
@@ -59,15 +61,16 @@ func Read(ctx context.Context, in io.Reader, r Replayer, write func(Line) error)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("line %d: is longer than %d bytes", n+1, maxLine)
+		return fmt.Errorf("line %d is longer than %d bytes", n+1, maxLine)
 	case err != nil:
 		return fmt.Errorf("line %d: %w", n+1, err)
 	}
 	return nil
 }
 
-func assessed(ctx context.Context, text []byte, r Replayer) (Line, error) {
-	id, event, err := parse(text)
+// assessLine parses a line and returns its verdict.
+func assessLine(ctx context.Context, text []byte, r Replayer) (Line, error) {
+	id, event, err := parseEvent(text)
 	if err != nil {
 		return Line{}, err
 	}
@@ -78,15 +81,15 @@ func assessed(ctx context.Context, text []byte, r Replayer) (Line, error) {
 	return Line{id, v}, err
 }
 
-// verdict is a line of what is written.
-type verdict struct {
+// verdictJSON is a line of the output.
+type verdictJSON struct {
 	ID         json.RawMessage `json:"id"`
 	RiskScore  int             `json:"riskScore"`
 	TrustLevel string          `json:"trustLevel"`
-	Factors    factors         `json:"factors"`
+	Factors    factorsJSON     `json:"factors"`
 }
 
-type factors struct {
+type factorsJSON struct {
 	DeviceFamiliarity int `json:"deviceFamiliarity"`
 	GeographicAnomaly int `json:"geographicAnomaly"`
 	IPReputation      int `json:"ipReputation"`
@@ -94,11 +97,11 @@ type factors struct {
 	FailedAttempts    int `json:"failedAttempts"`
 }
 
-// Encode returns what writes a verdict as a line of JSON.
-func Encode(w io.Writer) func(Line) error {
+// NewLineWriter returns a function that writes a verdict to w as a line of JSON.
+func NewLineWriter(w io.Writer) func(Line) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return func(l Line) error {
-		return e.Encode(verdict{l.ID, l.Score, l.Level.String(), factors(l.Factors)})
+		return e.Encode(verdictJSON{l.ID, l.Score, l.Level.String(), factorsJSON(l.Factors)})
 	}
 }

@@ -1,0 +1,195 @@
+package registryjson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
+)
+
+// Limits for reading from another registry.
+const (
+	maxPages     = 1_000_000        // pages of a list
+	maxTries     = 5                // attempts to get one page
+	firstPause   = time.Second      // before the second attempt; doubles for each attempt after it
+	maxPause     = time.Minute      // even if Retry-After is longer
+	maxIdle      = 30 * time.Second // without a response, or without data of it
+	maxRedirects = 5
+	pageLimit    = "100"
+)
+
+// isURL reports whether a source's name is an http or https URL.
+func isURL(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+}
+
+// client sends requests to other registries.
+type client struct {
+	http  *http.Client
+	pause func(ctx context.Context, d time.Duration) bool
+}
+
+// newClient returns a client that follows at most maxRedirects redirects, and none from https to
+// http.
+func newClient(t http.RoundTripper) *client {
+	return &client{
+		http: &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			switch {
+			case len(via) > maxRedirects:
+				return fmt.Errorf("redirects more than %d times", maxRedirects)
+			case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
+				return errors.New("redirects from https to " + req.URL.Scheme)
+			}
+			return nil
+		}},
+		pause: pause.For,
+	}
+}
+
+// remotePart is the JSON text at a URL: a file, or one page of a list.
+type remotePart struct {
+	client *client
+	url    *url.URL
+	page   int
+}
+
+// newRemotePart returns the part at a URL. A URL whose path ends in /servers is a list;
+// newRemotePart requests large pages and deleted versions, unless the URL has these parameters
+// already.
+func newRemotePart(address string, c *client) (remotePart, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return remotePart{}, errors.New("the URL is not valid")
+	}
+	u.Fragment = ""
+	if strings.HasSuffix(u.Path, "/servers") {
+		q := u.Query()
+		for name, value := range map[string]string{"limit": pageLimit, "include_deleted": "true"} {
+			if !q.Has(name) {
+				q.Set(name, value)
+			}
+		}
+		u.RawQuery = q.Encode()
+	}
+	return remotePart{client: c, url: u, page: 1}, nil
+}
+
+func (r remotePart) displayName() string { return r.url.Redacted() }
+
+// nextPage returns the page of the list that starts at cursor.
+func (r remotePart) nextPage(cursor string) (part, error) {
+	q := r.url.Query()
+	switch {
+	case cursor == "":
+		return nil, nil
+	case q.Get("cursor") == cursor:
+		return nil, fmt.Errorf("%s: the nextCursor of this page leads to the same page again", r.displayName())
+	case r.page >= maxPages:
+		return nil, fmt.Errorf("%s: the list has more than %d pages", r.displayName(), maxPages)
+	}
+	q.Set("cursor", cursor)
+	next := *r.url
+	next.RawQuery = q.Encode()
+	return remotePart{r.client, &next, r.page + 1}, nil
+}
+
+// openBody requests the part. It retries while the registry is unavailable or limits the rate.
+func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
+	wait := firstPause
+	for try := 1; ; try++ {
+		body, after, err := r.requestOnce(ctx)
+		if err == nil || after < 0 || try == maxTries {
+			return body, err
+		}
+		if !r.client.pause(ctx, min(max(wait, after), maxPause)) {
+			return nil, ctx.Err()
+		}
+		wait *= 2
+	}
+}
+
+// requestOnce sends one request. On an error, after is the minimum wait before the next attempt; it
+// is negative if another attempt would fail too.
+func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after time.Duration, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watch := time.AfterFunc(maxIdle, func() { cancel(errIdle) })
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url.String(), nil)
+	if err != nil {
+		cancel(nil)
+		return nil, -1, fmt.Errorf("request: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := r.client.http.Do(req) //nolint:bodyclose // watchedBody closes it
+	watch.Stop()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		cancel(nil)
+		return nil, 0, withoutURL(err)
+	}
+	watched := &watchedBody{body: resp.Body, ctx: ctx, watch: watch, cancel: cancel}
+	if resp.StatusCode == http.StatusOK {
+		return watched, 0, nil
+	}
+	_ = watched.Close() // the status is enough for a message
+	after = -1
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+		after = parseRetryAfter(resp.Header.Get("Retry-After"))
+	}
+	return nil, after, fmt.Errorf("the server responded with %s", resp.Status)
+}
+
+// parseRetryAfter returns the wait of a Retry-After header in seconds. It ignores a date.
+func parseRetryAfter(header string) time.Duration {
+	seconds, err := strconv.ParseUint(header, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// withoutURL removes the URL from an error, because the caller adds the part's name.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+var errIdle = fmt.Errorf("no data arrived for %s", maxIdle)
+
+// watchedBody is a response body whose reads fail with errIdle if no data arrives for maxIdle.
+type watchedBody struct {
+	body   io.ReadCloser
+	ctx    context.Context
+	watch  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+// Read waits at most maxIdle. The time between two calls of Read does not count.
+func (w *watchedBody) Read(p []byte) (int, error) {
+	w.watch.Reset(maxIdle)
+	n, err := w.body.Read(p)
+	w.watch.Stop()
+	if cause := context.Cause(w.ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return n, err
+}
+
+func (w *watchedBody) Close() error {
+	w.watch.Stop()
+	err := w.body.Close()
+	w.cancel(nil)
+	return err
+}
