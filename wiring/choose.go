@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
@@ -51,7 +51,7 @@ type recordSettings struct {
 }
 
 // chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file, and brings the schema up to date.
-func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*relational.DB, func(), error) {
+func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*database.DB, func(), error) {
 	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, s.Tracing)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*r
 }
 
 // openRecords opens the database, whatever its schema is.
-func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing) (db *relational.DB, cleanup func(), err error) {
+func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing) (db *database.DB, cleanup func(), err error) {
 	if p.URL == "" {
 		db, cleanup, err = sqlite.Open(ctx, l)
 	} else {
@@ -78,7 +78,7 @@ func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp
 }
 
 // upToDate applies missing migrations and logs them. If MIGRATE_ON_START is false, it returns an error instead.
-func upToDate(ctx context.Context, s settings.Service, db *relational.DB, log *logrus.Entry) error {
+func upToDate(ctx context.Context, s settings.Service, db *database.DB, log *logrus.Entry) error {
 	if s.MigrateOnStart {
 		applied, err := db.Migrate(ctx)
 		if len(applied) > 0 { // also those before one that failed

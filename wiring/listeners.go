@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
@@ -55,7 +55,7 @@ type apiParts struct {
 	Methods   *methodsapi.API
 	Throttle  throttle.Throttle
 	Clock     clock.Clock
-	Database  *relational.DB
+	Database  *database.DB
 	Counters  counter.Store
 	Limits    settings.RateLimit
 	Publish   publish.Config

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -35,11 +36,11 @@ var countedSet = wire.NewSet(
 // uncountedSet provides for operator commands what countedSet provides for the service.
 var uncountedSet = wire.NewSet(
 	newTransactions,
-	relational.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*relational.AuditLog)),
+	authrecords.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*authrecords.AuditLog)),
 	argon.New, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
 )
 
-func newTransactions(db *relational.DB) transaction.Runner { return db }
+func newTransactions(db *database.DB) transaction.Runner { return db }
 
 func newRegisterer(r *prometheus.Registry) metrics.Registerer { return r }
 
@@ -67,12 +68,12 @@ func countSignIns(s *signin.Service, m partMetrics) *prometheus.SignIn {
 
 func newAuditMetrics(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }
 
-func countTransactions(db *relational.DB, a *prometheus.Audit) *prometheus.Transactions {
+func countTransactions(db *database.DB, a *prometheus.Audit) *prometheus.Transactions {
 	return a.Transactions(db)
 }
 
-func countAuditEvents(db *relational.DB, a *prometheus.Audit) *prometheus.AuditLog {
-	return a.Log(relational.NewAuditLog(db))
+func countAuditEvents(db *database.DB, a *prometheus.Audit) *prometheus.AuditLog {
+	return a.Log(authrecords.NewAuditLog(db))
 }
 
 func countPublications(p *publish.Publisher, m partMetrics) *prometheus.Publisher {

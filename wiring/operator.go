@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
@@ -105,7 +105,7 @@ func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 
 // Migrations tells how the schema stands, and changes nothing in it. fault.NotFound
 // where the SQLite file is missing.
-func Migrations(ctx context.Context, s settings.Settings) ([]relational.Step, error) {
+func Migrations(ctx context.Context, s settings.Settings) ([]database.Step, error) {
 	if err := present(s); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
@@ -71,7 +73,7 @@ var settingsSet = wire.NewSet(
 // recordsSet provides the stores, and what is derived from the root secret.
 var recordsSet = wire.NewSet(
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	relational.Set, wire.Bind(new(methodsapi.Lister), new(*relational.Methods)),
+	authrecords.Set, registryrecords.Set, methodrecords.Set, wire.Bind(new(methodsapi.Lister), new(*methodrecords.Methods)),
 	chooseRootSecret, newCursorSealer,
 )
 

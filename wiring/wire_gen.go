@@ -19,7 +19,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
@@ -166,9 +168,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	relationalConfig := s.Servers
-	servers := relational.NewServers(db, relationalConfig)
-	keyring := relational.NewKeyring(db)
+	registryrecordsConfig := s.Servers
+	servers := registryrecords.NewServers(db, registryrecordsConfig)
+	keyring := authrecords.NewKeyring(db)
 	entropy := system.Entropy{}
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
@@ -193,7 +195,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringPartMetrics := newPartMetrics(parts, registerer)
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
-	grants := relational.NewGrants(db)
+	grants := registryrecords.NewGrants(db)
 	jwtConfig := s.Tokens
 	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
@@ -203,7 +205,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sessions := relational.NewSessions(db)
+	sessions := authrecords.NewSessions(db)
 	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
@@ -248,12 +250,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	api := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
 	signinConfig := settings.SignInConfig(auth)
-	accounts := relational.NewAccounts(db)
-	relationalDevices := relational.NewDevices(db)
-	deviceTokens := relational.NewDeviceTokens(db)
-	refreshTokens := relational.NewRefreshTokens(db)
-	lockouts := relational.NewLockouts(db)
-	pendingLogins := relational.NewPendingLogins(db)
+	accounts := authrecords.NewAccounts(db)
+	authrecordsDevices := authrecords.NewDevices(db)
+	deviceTokens := authrecords.NewDeviceTokens(db)
+	refreshTokens := authrecords.NewRefreshTokens(db)
+	lockouts := authrecords.NewLockouts(db)
+	pendingLogins := authrecords.NewPendingLogins(db)
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -330,7 +332,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	wiringNoticePorts := noticePorts{
 		Accounts: accounts,
-		Devices:  relationalDevices,
+		Devices:  authrecordsDevices,
 		Throttle: throttle,
 		Waiter:   clock,
 		Metrics:  wiringPartMetrics,
@@ -339,7 +341,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	notifier := chooseNotifier(auth, brand, couriers, wiringNoticePorts)
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
-		Devices:       relationalDevices,
+		Devices:       authrecordsDevices,
 		DeviceTokens:  deviceTokens,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
@@ -401,11 +403,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	stepupConfig := settings.StepUpConfig(auth)
-	challenges := relational.NewChallenges(db)
+	challenges := authrecords.NewChallenges(db)
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
-		Devices:      relationalDevices,
+		Devices:      authrecordsDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Transaction:  transactions,
@@ -431,7 +433,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	devicesPorts := devices.Ports{
-		Devices:      relationalDevices,
+		Devices:      authrecordsDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
@@ -453,7 +455,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	methodsapiConfig := s.Methods
-	methods := relational.NewMethods(db)
+	methods := methodrecords.NewMethods(db)
 	counter := newUsageCounter(wiringApiStore, clock, rateLimit)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	settingsRetention := s.Retention
@@ -465,7 +467,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Challenges:    challenges,
 		Pending:       pendingLogins,
 		Lockouts:      lockouts,
-		Devices:       relationalDevices,
+		Devices:       authrecordsDevices,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	reporter := newRetentionReporter(log, registerer)
@@ -656,11 +658,11 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	if err != nil {
 		return nil, nil, err
 	}
-	accounts := relational.NewAccounts(db)
-	relationalDevices := relational.NewDevices(db)
-	sessions := relational.NewSessions(db)
-	lockouts := relational.NewLockouts(db)
-	pendingLogins := relational.NewPendingLogins(db)
+	accounts := authrecords.NewAccounts(db)
+	authrecordsDevices := authrecords.NewDevices(db)
+	sessions := authrecords.NewSessions(db)
+	lockouts := authrecords.NewLockouts(db)
+	pendingLogins := authrecords.NewPendingLogins(db)
 	runner := newTransactions(db)
 	argonConfig := s.Passwords
 	entropy := system.Entropy{}
@@ -672,9 +674,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	valkeyConfig := s.Valkey
 	clock := system.Clock{}
 	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
-	auditLog := relational.NewAuditLog(db)
+	auditLog := authrecords.NewAuditLog(db)
 	trail := audit.New(auditLog, clock, entropy)
-	keyring := relational.NewKeyring(db)
+	keyring := authrecords.NewKeyring(db)
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup()
@@ -682,7 +684,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	ports := people.Ports{
 		Accounts:    accounts,
-		Devices:     relationalDevices,
+		Devices:     authrecordsDevices,
 		Sessions:    sessions,
 		Lockouts:    lockouts,
 		Pending:     pendingLogins,
@@ -699,9 +701,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		cleanup()
 		return nil, nil, err
 	}
-	deviceTokens := relational.NewDeviceTokens(db)
+	deviceTokens := authrecords.NewDeviceTokens(db)
 	devicesPorts := devices.Ports{
-		Devices:      relationalDevices,
+		Devices:      authrecordsDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
 		Levels:       sessions,
@@ -712,23 +714,23 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
-	relationalGrants := relational.NewGrants(db)
+	registryrecordsGrants := registryrecords.NewGrants(db)
 	recorder := inprocess.NewRecorder(trail)
 	grantsPorts := grants.Ports{
 		Transactions: runner,
-		Grants:       relationalGrants,
+		Grants:       registryrecordsGrants,
 		Recorder:     recorder,
 	}
 	grantsOperator := grants.New(grantsPorts)
-	methods := relational.NewMethods(db)
+	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
 		Methods:      methods,
 		Recorder:     recorder,
 	}
 	manageOperator := manage.New(managePorts)
-	relationalConfig := s.Servers
-	servers := relational.NewServers(db, relationalConfig)
+	registryrecordsConfig := s.Servers
+	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
@@ -744,7 +746,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Devices:       operator,
 		Trail:         trail,
 		Accounts:      accounts,
-		Grants:        relationalGrants,
+		Grants:        registryrecordsGrants,
 		GrantChanges:  grantsOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,

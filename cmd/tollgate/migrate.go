@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -61,7 +61,7 @@ func newMigrateStatus(p process) *cobra.Command {
 	return c
 }
 
-func migrationTable(steps []relational.Step) table {
+func migrationTable(steps []database.Step) table {
 	type row struct {
 		Name      string `json:"name"                column:"MIGRATION"`
 		State     string `json:"state"               column:"STATE"`

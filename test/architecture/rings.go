@@ -142,8 +142,8 @@ func forbiddenRing(from, to string) string {
 		return "a " + string(a.ring) + " may not import a " + string(b.ring)
 	case a.family != b.family && slices.Contains(withinFamily[a.ring], b.ring):
 		return "a " + string(a.ring) + " of " + a.family + " may not import a " + string(b.ring) + " of " + b.family
-	case within(from, rivals) && within(to, rivals) && rootOf(from, rivals) != rootOf(to, rivals):
-		return "two technologies of one adapter may not import each other"
+	case within(from, independentFolders) && within(to, independentFolders) && rootOf(from, independentFolders) != rootOf(to, independentFolders):
+		return "these folders of one adapter are independent and may not import each other"
 	}
 	return ""
 }

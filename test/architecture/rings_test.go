@@ -113,8 +113,9 @@ func TestRings(t *testing.T) {
 		{"driven adapter on a use case", "adapters/valkey", ours + "core/ratelimit/decide", "a driven adapter may not import a use case"},
 		{"driven adapter on its kind", "adapters/valkey", ours + "adapters/memory", "a driven adapter of valkey may not import a driven adapter of memory"},
 		{"driven adapter on a driving one", "adapters/valkey", ours + "adapters/debugapi", "a driven adapter may not import a driving adapter"},
-		{"driven adapter in its tree", "adapters/relational/postgres", ours + "adapters/relational", ""},
-		{"rivals of one tree", "adapters/relational/postgres", ours + "adapters/relational/sqlite", "two technologies of one adapter"},
+		{"driven adapter in its tree", "adapters/relational/postgres", ours + "adapters/relational/database", ""},
+		{"two databases of one tree", "adapters/relational/postgres", ours + "adapters/relational/sqlite", "these folders of one adapter are independent"},
+		{"dialect on a store", "adapters/relational/postgres", ours + "adapters/relational/authrecords", "these folders of one adapter are independent"},
 		{"driven adapter on the plugin protocol", "adapters/pluginhost", ours + "plugins/handshake", ""},
 		{"driven adapter on a plugin", "adapters/pluginhost", ours + "plugins/otp-log", "a driven adapter may not import a plugin binary"},
 		{"bridge on a use case", "adapters/inprocess", ours + "core/ratelimit/decide", ""},
@@ -165,7 +166,7 @@ func TestRings(t *testing.T) {
 		{"core on rapid", "core/auth", "pgregory.net/rapid", "only what the table lists"},
 		{"suite on rapid", "ports/counter/countertest", "pgregory.net/rapid", ""},
 		{"suite on a driver", "ports/counter/countertest", "github.com/uptrace/bun", "only what the table lists"},
-		{"adapter on a driver", "adapters/relational", "github.com/uptrace/bun", ""},
+		{"adapter on a driver", "adapters/relational/database", "github.com/uptrace/bun", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

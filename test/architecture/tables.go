@@ -77,8 +77,11 @@ var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapte
 // bridgeAdapters answer what one hexagon asks of another.
 var bridgeAdapters = []string{"adapters/inprocess"}
 
-// rivals are folders of one adapter tree that stand for different technologies, and so never import each other.
-var rivals = []string{"adapters/relational/postgres", "adapters/relational/sqlite"}
+// independentFolders are folders of one adapter tree that never import each other: databases, and the stores of the hexagons.
+var independentFolders = []string{
+	"adapters/relational/postgres", "adapters/relational/sqlite",
+	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
+}
 
 // sdkPackages are what a plugin's author imports. The other folders of plugins are binaries when they are named
 // after a port's capability, and the protocol otherwise.

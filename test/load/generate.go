@@ -16,7 +16,7 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 	sqlite "modernc.org/sqlite"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	sqlitefile "github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
@@ -82,18 +82,18 @@ func fill(database string, n int) error {
 
 func isPostgres(database string) bool { return strings.HasPrefix(database, "postgres") }
 
-// openToFill opens a database with its tables made.
-func openToFill(ctx context.Context, database string) (*sql.DB, error) {
-	var own *relational.DB
+// openToFill opens the database of a URL or a folder, and creates its tables.
+func openToFill(ctx context.Context, target string) (*sql.DB, error) {
+	var own *database.DB
 	var closeOwn func()
 	var err error
-	if isPostgres(database) {
+	if isPostgres(target) {
 		own, closeOwn, err = postgres.Open(ctx, postgres.Config{
-			URL: database, MaxConns: 2, MaxIdleConns: 2, ConnLifetime: time.Hour,
+			URL: target, MaxConns: 2, MaxIdleConns: 2, ConnLifetime: time.Hour,
 			DialTimeout: time.Second, StatementTimeout: time.Minute, MigrationTimeout: time.Minute,
 		})
 	} else {
-		own, closeOwn, err = sqlitefile.Open(ctx, sqlitefile.Config{Dir: database, ReadConns: 1, BusyTimeout: time.Second})
+		own, closeOwn, err = sqlitefile.Open(ctx, sqlitefile.Config{Dir: target, ReadConns: 1, BusyTimeout: time.Second})
 	}
 	if err != nil {
 		return nil, err
@@ -102,11 +102,11 @@ func openToFill(ctx context.Context, database string) (*sql.DB, error) {
 	if _, err := own.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	if isPostgres(database) {
-		return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(database), pgdriver.WithTimeout(10*time.Minute))), nil
+	if isPostgres(target) {
+		return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(target), pgdriver.WithTimeout(10*time.Minute))), nil
 	}
 	address := url.URL{
-		Scheme: "file", OmitHost: true, Path: filepath.Join(database, sqlitefile.File),
+		Scheme: "file", OmitHost: true, Path: filepath.Join(target, sqlitefile.File),
 		RawQuery: url.Values{"_pragma": {"synchronous(OFF)", "cache_size(-262144)"}}.Encode(),
 	}
 	connector, err := sqlite.NewConnector(address.String())

@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
-	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -45,7 +45,7 @@ type Settings struct {
 	Answers      responsebody.Config       `part:"API" readBy:"api"`
 	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Registry     Registry                  `part:"Registry" readBy:"registry"`
-	Servers      relational.Config         `part:"Registry" readBy:"registry"`
+	Servers      registryrecords.Config    `part:"Registry" readBy:"registry"`
 	Packages     Packages                  `part:"Registry" readBy:"registry"`
 	Auth         Auth                      `part:"Authentication" readBy:"auth"`
 	Retention    Retention                 `part:"Retention" readBy:"api"`

@@ -4,6 +4,6 @@ package postgres
 
 import "net"
 
-// alive cannot look at the connection here: the first statement on one that
-// the server has closed fails.
-func alive(net.Conn) error { return nil }
+// checkIdle returns nil: this platform cannot look at the connection. The first statement on a connection that the
+// server has closed fails.
+func checkIdle(net.Conn) error { return nil }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
 // classifyError reads the SQLSTATE codes of the PostgreSQL manual, appendix A.
-func classifyError(err error) relational.Class {
+func classifyError(err error) database.Class {
 	var e pgdriver.Error
 	if errors.As(err, &e) {
 		return classOf(e.Field('C'))
@@ -23,38 +23,38 @@ func classifyError(err error) relational.Class {
 	case errors.As(err, &n),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, errAway):
-		return relational.Lost
+		return database.Lost
 	default:
-		return relational.Unknown
+		return database.Unknown
 	}
 }
 
-func classOf(state string) relational.Class {
+func classOf(state string) database.Class {
 	switch state {
 	case "23505": // unique_violation
-		return relational.Taken
+		return database.Taken
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
-		return relational.Retrying
+		return database.Retrying
 	case "22021", "22P05": // character_not_in_repertoire, untranslatable_character
-		return relational.Refused
+		return database.Refused
 	case "57014", // query_canceled: the statement timeout
 		"25P03", "25P04": // idle and transaction timeouts
-		return relational.Away
+		return database.Away
 	case "25006", // read_only_sql_transaction: a standby
 		"53100": // disk_full
-		return relational.Unwritable
+		return database.Unwritable
 	case "57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended the session
-		return relational.Lost
+		return database.Lost
 	}
 	if len(state) < 2 {
-		return relational.Unknown
+		return database.Unknown
 	}
 	switch state[:2] {
 	case "08": // connection exceptions
-		return relational.Lost
+		return database.Lost
 	case "53", "58": // no resources, system errors
-		return relational.Away
+		return database.Away
 	default:
-		return relational.Unknown
+		return database.Unknown
 	}
 }

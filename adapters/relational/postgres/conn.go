@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
 // commitTime is what a commit gets where its call has less time left: the outcome of one that is cut
@@ -25,7 +25,7 @@ var errAway = errors.New("no connection is opened while the database is away")
 // back, and it goes on using a connection on which a prepared statement got no answer.
 type connector struct {
 	config  *pgdriver.Config
-	breaker *relational.Breaker // nil for none
+	breaker *database.Breaker // nil for none
 }
 
 // Connect opens a connection within DATABASE_DIAL_TIMEOUT, signing in included. database/sql opens
@@ -82,7 +82,7 @@ func openConn(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, err
 	return own, nil
 }
 
-// probeServer asks the server something over a connection of its own (relational.Probe).
+// probeServer asks the server something over a connection of its own (database.Probe).
 func (c *connector) probeServer(ctx context.Context) error {
 	made, err := (&connector{config: c.config}).Connect(ctx)
 	if err == nil {
@@ -90,7 +90,7 @@ func (c *connector) probeServer(ctx context.Context) error {
 		_, err = own.ExecContext(ctx, "SELECT 1", nil)
 		own.closeNow()
 	}
-	if err != nil && classifyError(err) == relational.Lost {
+	if err != nil && classifyError(err) == database.Lost {
 		return err
 	}
 	return nil
@@ -101,7 +101,7 @@ type conn struct {
 	*pgdriver.Conn
 
 	socket   net.Conn
-	breaker  *relational.Breaker
+	breaker  *database.Breaker
 	made     time.Time
 	answered time.Time // when it was last given back in good order
 	watched  bool      // by the context of its transaction

@@ -17,17 +17,13 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // idleStatements is for how many statements' time a transaction may be left
 // alone by its process before the server takes its locks away.
 const idleStatements = 3
-
-// lockWait is how long a migration may keep others waiting for a table that it
-// waits for itself; they must not reach their statement timeout over it.
-const lockWait = time.Second
 
 // maxIdle is how long a connection that nobody uses is kept.
 const maxIdle = 5 * time.Minute
@@ -86,7 +82,7 @@ func (c Config) statementTimeout() time.Duration {
 // Open connects to the database and returns it with what closes the
 // connections. It does not migrate. A server that cannot be reached, or that
 // refuses the user, is fault.Unavailable and named by host and port.
-func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
+func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	if err := checkAddress(c.URL); err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
 	}
@@ -101,7 +97,7 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 	use := &connector{config: config}
 	closeBreaker := func() {}
 	if c.Timeout > 0 {
-		use.breaker, closeBreaker = relational.NewBreaker(use.probeServer)
+		use.breaker, closeBreaker = database.NewBreaker(use.probeServer)
 	}
 	db := newPool(c, use)
 	cleanup := func() {
@@ -115,17 +111,10 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 		}
 		return nil, nil, fault.Wrap(fault.Unavailable, "", "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
 	}
-	return relational.New(db, db, relational.Dialect{
-		Name:     relational.PostgreSQL,
-		Classify: classifyError,
-		Breaker:  use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
+	return database.New(db, db, database.Dialect{
+		Syntax: syntax, Migrations: migrationsOf(c, slow), Registry: registrySyntax,
+		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
 		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
-		Maintenance: func() (*bun.DB, func()) {
-			own := newPool(c, &connector{config: slow})
-			return own, func() { _ = own.Close() } // likewise
-		},
-		LockWait:      min(lockWait, c.statementTimeout()/2),
-		MigrationTime: c.MigrationTimeout,
 	}), cleanup, nil
 }
 

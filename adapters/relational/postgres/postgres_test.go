@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -117,7 +118,7 @@ func TestAServerThatRefuses(t *testing.T) {
 // than a statement may take.
 func TestStatementsAreBounded(t *testing.T) {
 	db := migrated(t)
-	servers := relational.NewServers(db, relational.Config{})
+	servers := registryrecords.NewServers(db, registryrecords.Config{})
 	name, err := registry.ParseName("com.example/a")
 	if err != nil {
 		t.Fatal(err)
@@ -145,9 +146,9 @@ func TestStatementsAreBounded(t *testing.T) {
 
 // migrated returns a database of its own for the test, whose statements may
 // take a second.
-func migrated(t *testing.T) *relational.DB {
+func migrated(t *testing.T) *database.DB {
 	t.Helper()
-	db, closeDB, err := postgres.Open(t.Context(), config(relationaltest.Postgres(t)))
+	db, closeDB, err := postgres.Open(t.Context(), config(relationaltest.NewPostgres(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

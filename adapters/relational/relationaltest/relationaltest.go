@@ -1,5 +1,4 @@
-// Package relationaltest gives tests databases of their own: empty, migrated,
-// and gone after the test. It is for tests only.
+// Package relationaltest gives tests their own databases, which exist until the test ends. Only tests use it.
 package relationaltest
 
 import (
@@ -9,71 +8,106 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
 
-// Databases returns what opens a database for one test, by the name of its
-// kind: SQLite always, PostgreSQL where TEST_DATABASE_URL names a server
-// whose user may create databases. Each call of one opens another database.
-func Databases(t *testing.T) map[string]func(t *testing.T) *relational.DB {
+// The kinds of databases.
+const (
+	SQLite     = "sqlite"
+	PostgreSQL = "postgres"
+)
+
+// Database is a database of a test, with access to its tables that the stores do not have.
+type Database struct {
+	*database.DB
+
+	kind  string
+	admin *sql.DB // without the hooks and limits of DB
+}
+
+// Databases returns, by kind, functions that open an empty, migrated database: SQLite always, PostgreSQL if
+// TEST_DATABASE_URL names a server whose user may create databases. Each call opens another database.
+func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
 	t.Helper()
-	all := map[string]func(t *testing.T) *relational.DB{
-		string(relational.SQLite): func(t *testing.T) *relational.DB {
+	all := map[string]func(t *testing.T) *Database{
+		SQLite: func(t *testing.T) *Database {
 			t.Helper()
-			return migrated(t, SQLite(t))
+			db := NewSQLite(t)
+			migrate(t, db)
+			db.Observe(planRecorder{})
+			return db
 		},
 	}
-	if address := os.Getenv("TEST_DATABASE_URL"); address != "" {
-		template := createDatabase(t, address, "")
-		migrateTemplate(t, address, template)
-		all[string(relational.PostgreSQL)] = func(t *testing.T) *relational.DB {
+	if server := os.Getenv("TEST_DATABASE_URL"); server != "" {
+		template := createDatabase(t, server, "")
+		migrateTemplate(t, replaceDatabase(t, server, template))
+		all[PostgreSQL] = func(t *testing.T) *Database {
 			t.Helper()
-			return openPostgresAt(t, within(t, address, createDatabase(t, address, template)))
+			db := OpenPostgres(t, replaceDatabase(t, server, createDatabase(t, server, template)))
+			db.Observe(planRecorder{})
+			return db
 		}
 	}
 	return all
 }
 
-// SQLite returns an empty database that is not migrated.
-func SQLite(t testing.TB) *relational.DB {
+// NewSQLite returns an empty database that is not migrated.
+func NewSQLite(t testing.TB) *Database {
 	t.Helper()
 	return OpenSQLite(t, t.TempDir())
 }
 
-// OpenSQLite opens the database in the folder until the test ends.
-func OpenSQLite(t testing.TB, dir string) *relational.DB {
+// OpenSQLite opens the database in a folder until the test ends.
+func OpenSQLite(t testing.TB, dir string) *Database {
 	t.Helper()
 	db, closeDB, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, ReadConns: 4, BusyTimeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(closeDB)
-	return db
+	address := url.URL{
+		Scheme: "file", OmitHost: true, Path: filepath.Join(dir, sqlite.File),
+		RawQuery: url.Values{"_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "cache_size(-16384)", "temp_store(MEMORY)"}}.Encode(),
+	}
+	admin, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Close() })
+	return &Database{DB: db, kind: SQLite, admin: admin}
 }
 
-// Postgres returns the URL of an empty database that is not migrated, or
-// skips the test where TEST_DATABASE_URL is not set.
-func Postgres(t testing.TB) (address string) {
+// NewPostgres returns the URL of an empty database that is not migrated. It skips the test if TEST_DATABASE_URL is not
+// set.
+func NewPostgres(t testing.TB) (address string) {
 	t.Helper()
 	server := os.Getenv("TEST_DATABASE_URL")
 	if server == "" {
 		t.Skip("TEST_DATABASE_URL is not set")
 	}
-	return within(t, server, createDatabase(t, server, ""))
+	return replaceDatabase(t, server, createDatabase(t, server, ""))
 }
 
-// OpenPostgres opens the database at the URL until the test ends.
-func OpenPostgres(t testing.TB, address string) *relational.DB {
+// OpenPostgres opens the database at a URL until the test ends.
+func OpenPostgres(t testing.TB, address string) *Database {
 	t.Helper()
-	return openPostgresAt(t, address)
+	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeDB)
+	admin := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour)))
+	t.Cleanup(func() { _ = admin.Close() })
+	return &Database{DB: db, kind: PostgreSQL, admin: admin}
 }
 
 // PostgresConfig returns the settings of tests.
@@ -84,64 +118,65 @@ func PostgresConfig(address string) postgres.Config {
 	}
 }
 
-func openPostgresAt(t testing.TB, address string) *relational.DB {
+// Execute runs a statement as another program would.
+func (d *Database) Execute(ctx context.Context, statement string) error {
+	_, err := d.admin.ExecContext(ctx, statement)
+	return err
+}
+
+// QueryInt returns the number that a query finds.
+func (d *Database) QueryInt(ctx context.Context, query string) (n int, err error) {
+	err = d.admin.QueryRowContext(ctx, query).Scan(&n)
+	return n, err
+}
+
+func migrate(t testing.TB, db *Database) {
+	t.Helper()
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// migrateTemplate migrates a database and closes it: PostgreSQL does not copy a database that has connections.
+func migrateTemplate(t testing.TB, address string) {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(closeDB)
-	return db
-}
-
-func migrated(t testing.TB, db *relational.DB) *relational.DB {
-	t.Helper()
+	defer closeDB()
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return db
 }
 
-// migrateTemplate migrates and closes: a database can be copied only while
-// nobody is connected to it.
-func migrateTemplate(t testing.TB, address, name string) {
-	t.Helper()
-	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(within(t, address, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeDB()
-	migrated(t, db)
-}
-
-// createDatabase makes a database that is dropped when the test ends.
-func createDatabase(t testing.TB, address, template string) (name string) {
+// createDatabase creates a database, a copy of the template if there is one, and drops it when the test ends.
+func createDatabase(t testing.TB, server, template string) (name string) {
 	t.Helper()
 	name = "tollgate_test_" + strings.ToLower(rand.Text())
 	statement := "CREATE DATABASE " + name
 	if template != "" {
 		statement += " TEMPLATE " + template
 	}
-	execute(t, address, statement)
-	t.Cleanup(func() { execute(t, address, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	executeOnServer(t, server, statement)
+	t.Cleanup(func() { executeOnServer(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
 	return name
 }
 
-// execute runs one statement on the server. The server refuses to copy a
-// template while a connection to it is still closing, and takes one copy at a
-// time, so such a refusal is tried again.
-func execute(t testing.TB, address, statement string) {
+// executeOnServer runs one statement on the server. The server refuses to copy a template while a connection to it is
+// still closing, and makes one copy at a time. After this refusal it tries again.
+func executeOnServer(t testing.TB, server, statement string) {
 	t.Helper()
-	connector, err := pgdriver.NewDriver().OpenConnector(address)
+	connector, err := pgdriver.NewDriver().OpenConnector(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := sql.OpenDB(connector)
-	defer func() { _ = server.Close() }() // nothing is lost with it
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }() // the statement has ended
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		_, err := server.ExecContext(ctx, statement)
+		_, err := db.ExecContext(ctx, statement)
 		if err == nil {
 			return
 		}
@@ -152,12 +187,13 @@ func execute(t testing.TB, address, statement string) {
 	}
 }
 
-func within(t testing.TB, address, database string) string {
+// replaceDatabase returns the URL of another database of a server.
+func replaceDatabase(t testing.TB, server, name string) string {
 	t.Helper()
-	u, err := url.Parse(address)
+	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal("TEST_DATABASE_URL is not a URL")
 	}
-	u.Path = "/" + database
+	u.Path = "/" + name
 	return u.String()
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -17,7 +17,7 @@ import (
 // that was answered before it, and none of its files left elsewhere.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
-	methods := relational.NewMethods(open(t, config(dir)))
+	methods := methodrecords.NewMethods(open(t, config(dir)))
 	written, stop := make(chan int), make(chan struct{})
 	go func() {
 		defer close(written)
@@ -46,7 +46,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 		if files, err := os.ReadDir(restored); err != nil || len(files) != 1 {
 			t.Errorf("beside the backup there is %v (%v)", files, err)
 		}
-		got, err := relational.NewMethods(open(t, config(restored))).List(t.Context())
+		got, err := methodrecords.NewMethods(open(t, config(restored))).List(t.Context())
 		if err != nil || len(got) < 35+before {
 			t.Errorf("the backup holds %d methods, want %d or more (%v)", len(got), 35+before, err)
 		}

@@ -8,34 +8,34 @@ import (
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
 // classifyError reads the result codes of https://sqlite.org/rescode.html.
-func classifyError(err error) relational.Class {
+func classifyError(err error) database.Class {
 	var e *driver.Error
 	if !errors.As(err, &e) {
 		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, dbdriver.ErrBadConn) {
-			return relational.Away
+			return database.Away
 		}
-		return relational.Unknown
+		return database.Unknown
 	}
 	switch e.Code() {
 	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return relational.Taken
+		return database.Taken
 	}
 	switch e.Code() {
 	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_FSYNC, codes.SQLITE_IOERR_TRUNCATE, codes.SQLITE_IOERR_SHMSIZE:
-		return relational.Unwritable // over a quota, for one
+		return database.Unwritable // over a quota, for one
 	}
 	switch e.Code() & 0xff { // the primary code
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
-		return relational.Retrying
+		return database.Retrying
 	case codes.SQLITE_FULL, codes.SQLITE_READONLY:
-		return relational.Unwritable
+		return database.Unwritable
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PERM:
-		return relational.Away
+		return database.Away
 	default:
-		return relational.Unknown
+		return database.Unknown
 	}
 }

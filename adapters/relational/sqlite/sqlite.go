@@ -20,7 +20,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	driver "modernc.org/sqlite"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -63,7 +63,7 @@ func (c Config) Patient() Config {
 // Open opens the file, which it makes when it is not there, and returns the
 // database with what closes it. It does not migrate. A folder or file that
 // cannot be made, read or written is fault.Unavailable and named.
-func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
+func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	path, err := prepareFile(c.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -90,9 +90,9 @@ func Open(ctx context.Context, c Config) (*relational.DB, func(), error) {
 			return nil, nil, brokenFile(path, err)
 		}
 	}
-	return relational.New(read, write, relational.Dialect{
-		Name: relational.SQLite, Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
-		MigrationTime: patience * c.BusyTimeout,
+	return database.New(read, write, database.Dialect{
+		Syntax: syntax, Migrations: migrationsOf(c), Registry: registrySyntax,
+		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
 	}), cleanup, nil
 }
 

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -21,7 +22,7 @@ func config(dir string) sqlite.Config {
 	return sqlite.Config{Dir: dir, ReadConns: 2, BusyTimeout: 5 * time.Second}
 }
 
-func open(t *testing.T, c sqlite.Config) *relational.DB {
+func open(t *testing.T, c sqlite.Config) *database.DB {
 	t.Helper()
 	db, closeDB, err := sqlite.Open(t.Context(), c)
 	if err != nil {
@@ -101,7 +102,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	const each = 20
 	var all sync.WaitGroup
 	for process := range 2 {
-		methods := relational.NewMethods(open(t, config(dir)))
+		methods := methodrecords.NewMethods(open(t, config(dir)))
 		all.Go(func() {
 			for i := range each {
 				id := catalogue.MethodID(1 + process*each + i)
@@ -112,7 +113,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	got, err := relational.NewMethods(open(t, config(dir))).List(t.Context())
+	got, err := methodrecords.NewMethods(open(t, config(dir))).List(t.Context())
 	if err != nil || len(got) != 35+2*each {
 		t.Errorf("there are %d methods (%v)", len(got), err)
 	}
@@ -124,7 +125,7 @@ func TestALockHeldForLongIsUnavailable(t *testing.T) {
 	holder := open(t, config(dir))
 	impatient := config(dir)
 	impatient.BusyTimeout = 100 * time.Millisecond
-	waiter := relational.NewMethods(open(t, impatient))
+	waiter := methodrecords.NewMethods(open(t, impatient))
 	err := holder.Atomically(t.Context(), func(ctx context.Context) error {
 		if err := waiter.Remove(t.Context(), catalogue.ListingID); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("the waiting write ended with %v", err)

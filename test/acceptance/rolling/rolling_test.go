@@ -92,7 +92,7 @@ func nextVersion(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	err := instance.BuildChanged(fixture.Root, dir, fixture.RaceDetector, "cmd/tollgate", map[string]string{
-		"adapters/relational/migrations/postgres/9999_next_version.sql": nextMigration,
+		"adapters/relational/postgres/migrations/9999_next_version.sql": nextMigration,
 	})
 	if err != nil {
 		t.Fatal(err)

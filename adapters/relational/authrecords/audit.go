@@ -1,0 +1,200 @@
+package authrecords
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+var _ authstore.AuditLog = (*AuditLog)(nil)
+
+// AuditLog keeps what happened. It implements [authstore.AuditLog].
+type AuditLog struct{ db *database.DB }
+
+// NewAuditLog returns the audit log of a database.
+func NewAuditLog(db *database.DB) *AuditLog { return &AuditLog{db: db} }
+
+type eventRow struct {
+	bun.BaseModel `bun:"table:audit_events,alias:e"`
+
+	ID      auth.EventID     `bun:"id,pk"`
+	Time    database.Instant `bun:"time"`
+	Type    auth.EventType   `bun:"type"`
+	UserID  sql.NullString   `bun:"user_id"`
+	Success bool             `bun:"success"`
+	Details string           `bun:"details"` // JSON object
+}
+
+func rowOfEvent(e auth.Event) (*eventRow, error) {
+	details := []byte("{}")
+	if len(e.Details) > 0 {
+		var err error
+		if details, err = json.Marshal(e.Details); err != nil {
+			return nil, fault.Wrap(fault.Internal, "", "the details of an audit event are not JSON", err)
+		}
+	}
+	return &eventRow{
+		ID: e.ID, Time: database.NewInstant(e.Time), Type: e.Type, UserID: sql.NullString{String: string(e.UserID), Valid: e.UserID != ""},
+		Success: e.Success, Details: string(details),
+	}, nil
+}
+
+func (r *eventRow) toEvent() (auth.Event, error) {
+	e := auth.Event{
+		ID: r.ID, Time: r.Time.Time, Type: r.Type, UserID: auth.UserID(r.UserID.String),
+		Success: r.Success, Details: map[string]any{},
+	}
+	if err := json.Unmarshal([]byte(r.Details), &e.Details); err != nil {
+		return auth.Event{}, fault.Wrap(fault.Internal, "", "the details of an audit event cannot be read", err)
+	}
+	return e, nil
+}
+
+// Append adds events.
+func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+	if len(events) == 0 {
+		return ctx.Err()
+	}
+	rows := make([]*eventRow, len(events))
+	for i, e := range events {
+		var err error
+		if rows[i], err = rowOfEvent(e); err != nil {
+			return err
+		}
+	}
+	return l.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&rows).Exec(ctx)
+		return l.db.ClassifyError(err)
+	})
+}
+
+// Search returns the matching events, newest first. Neither the total nor a later page of a person's
+// events walks the whole history: see audit_counts.go.
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
+		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
+	}
+	type result struct {
+		events []auth.Event
+		total  int
+	}
+	found, err := database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) (r result, err error) {
+		r.events, r.total, err = l.searchEvents(ctx, db, q)
+		return r, err
+	})
+	return found.events, found.total, err
+}
+
+func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+	if q.UserID == "" || q.Uncounted {
+		return l.searchUncounted(ctx, db, q)
+	}
+	if q.Offset == 0 {
+		events, err = l.readPage(ctx, db, q)
+		if err != nil || (len(events) > 0 && len(events) < q.Limit) {
+			return events, len(events), err
+		}
+		counted, err := l.countedDays(ctx, db, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		total, err = l.countMatching(ctx, db, q, counted)
+		return events, total, err
+	}
+	return l.laterPage(ctx, db, q)
+}
+
+// laterPage searches with an offset. The counted days before the page are passed over.
+func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+	counted, err := l.countedDays(ctx, db, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	if events, err = l.readPage(ctx, db, counted.skipDays(q)); err != nil {
+		return nil, 0, err
+	}
+	if len(events) > 0 && len(events) < q.Limit {
+		return events, q.Offset + len(events), nil
+	}
+	total, err = l.countMatching(ctx, db, q, counted)
+	return events, total, err
+}
+
+// searchUncounted searches without the counts of days, which are of one person each.
+func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
+		return events, 0, err
+	}
+	total, err = l.countMatching(ctx, db, q, countedDays{})
+	return events, total, err
+}
+
+// readPage reads the events of one page.
+func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
+	var rows []eventRow
+	if err := onePage(db, q).Scan(ctx, &rows); err != nil {
+		return nil, l.db.ClassifyError(err)
+	}
+	events := make([]auth.Event, len(rows))
+	for i := range rows {
+		var err error
+		if events[i], err = rows[i].toEvent(); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+// DeleteBefore removes the oldest events before a time, at most limit.
+func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int) (n int, err error) {
+	if limit < 1 {
+		return 0, ctx.Err()
+	}
+	err = l.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		old := tx.NewSelect().TableExpr("audit_events").Column("id").Where("time < ?", database.NewInstant(before)).
+			Order("time", "id").Limit(limit)
+		n, err = l.db.AffectedRows(tx.NewDelete().Model((*eventRow)(nil)).Where("id IN (?)", old).Exec(ctx))
+		if err != nil || n == 0 {
+			return err
+		}
+		return l.forgetDays(ctx, tx, before)
+	})
+	return n, err
+}
+
+// onePage selects one page. A later one is chosen from an index alone, so that only
+// its own rows are read however great the offset is; the first has no others
+// before it, and is spared to find each row twice.
+func onePage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
+	chosen := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
+	if q.Offset > 0 {
+		chosen = db.NewSelect().TableExpr("audit_events").
+			Where("id IN (?)", chosen.Column("id").Offset(q.Offset)).Order("time DESC", "id DESC")
+	}
+	return chosen.ColumnExpr("*")
+}
+
+// selectMatching narrows a selection to the events of a query.
+func selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
+	if q.UserID != "" {
+		s.Where("user_id = ?", q.UserID)
+	}
+	if q.Type != "" {
+		s.Where("type = ?", q.Type)
+	}
+	if !q.After.IsZero() {
+		s.Where("time > ?", database.NewInstant(q.After))
+	}
+	if !q.Before.IsZero() {
+		s.Where("time < ?", database.NewInstant(q.Before))
+	}
+	return s
+}

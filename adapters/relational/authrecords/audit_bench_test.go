@@ -1,0 +1,170 @@
+package authrecords_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+var auditEvents = flag.Int("audit-events", 1_000_000, "events of the large audit log in benchmarks, a multiple of 100,000")
+
+// loggedPart is how many events one statement adds: few enough for the
+// statement timeout.
+const loggedPart = 50_000
+
+// logged is the statement that adds events first+1 to first+loggedPart. Each
+// 300 others come from a person of their own, taken in turns, so that a page
+// lies all over the table; each tenth is the busy person's. Identifiers are
+// spread as random ones are.
+func logged(kind string, first, total int) string {
+	number, at, id := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first+1, first+loggedPart),
+		"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "md5(n.i::text)::uuid"
+	user := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" }
+	if kind == relationaltest.SQLite {
+		number = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first+1, first+loggedPart)
+		at, id = "1767225600000000 + n.i * 1000000", "lower(hex(randomblob(16)))"
+		user = func(n string) string { return "printf('00000000-1234-4abc-8def-%012d', " + n + ")" }
+	}
+	return `INSERT INTO audit_events (id, time, type, user_id, success, details)
+		SELECT ` + id + ", " + at + ", CASE n.i / 1000 % 3 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, CASE n.i % 10 WHEN 0 THEN " +
+		user("0") + " ELSE " + user(fmt.Sprintf("1 + n.i %% %d", total/300)) + ` END,
+		n.i % 7 = 0, '{"ipAddress":"192.0.2.7","deviceIdentity":"b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}' FROM ` + number
+}
+
+// BenchmarkAuditSearch measures a person's page of 100 in a small log and in a
+// large one, for a person with some 270 events and for one with a tenth of all.
+//
+//	go test -run xxx -bench AuditSearch ./adapters/relational -args -audit-events 10000000
+func BenchmarkAuditSearch(b *testing.B) {
+	for kind, open := range map[string]func() *relationaltest.Database{
+		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+	} {
+		b.Run(kind, func(b *testing.B) {
+			totals := []int{100_000, *auditEvents}
+			logs := make([]*authrecords.AuditLog, len(totals))
+			for i, total := range totals {
+				logs[i] = auditLogOf(b, kind, open(), total)
+			}
+			for name, q := range map[string]authstore.AuditQuery{
+				"person":          {Limit: 100},
+				"person, by type": {Limit: 100, Type: auth.RiskEvaluation},
+				"busy":            {Limit: 100, UserID: person(0)},
+			} {
+				for i, total := range totals {
+					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) { searches(b, logs[i], q, total/300) })
+				}
+			}
+		})
+	}
+}
+
+// searches makes one search after the other, each for another person unless
+// the query names one.
+func searches(b *testing.B, log *authrecords.AuditLog, q authstore.AuditQuery, people int) {
+	b.Helper()
+	all := q.UserID == ""
+	for n := 0; b.Loop(); n++ {
+		if all {
+			q.UserID = person(1 + n*7919%people)
+		}
+		if events, matches, err := log.Search(b.Context(), q); err != nil || len(events) < 50 || matches < len(events) {
+			b.Fatal(len(events), matches, err)
+		}
+	}
+}
+
+func person(n int) auth.UserID { return auth.UserID(fmt.Sprintf("00000000-1234-4abc-8def-%012d", n)) }
+
+func auditLogOf(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+	b.Helper()
+	if _, err := db.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for first := 0; first < total; first += loggedPart {
+		if err := db.Execute(b.Context(), logged(kind, first, total)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if kind == relationaltest.PostgreSQL {
+		if err := db.Execute(b.Context(), "VACUUM ANALYZE audit_events"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return authrecords.NewAuditLog(db.DB)
+}
+
+// BenchmarkAuditHistory measures pages of one person whose events fill a year: the first page and
+// the last one, while no hour is counted and after all but the last day are.
+//
+//	go test -run xxx -bench AuditHistory ./adapters/relational -args -audit-events 1000000
+func BenchmarkAuditHistory(b *testing.B) {
+	for kind, open := range map[string]func() *relationaltest.Database{
+		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+	} {
+		b.Run(kind, func(b *testing.B) {
+			db := open()
+			log := historyOf(b, kind, db, *auditEvents)
+			pages := func(b *testing.B) {
+				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
+					b.Run(name, func(b *testing.B) {
+						for b.Loop() {
+							events, total, err := log.Search(b.Context(), authstore.AuditQuery{UserID: person(0), Limit: 100, Offset: offset})
+							if err != nil || len(events) != 100 || total != *auditEvents {
+								b.Fatal(len(events), total, err)
+							}
+						}
+					})
+				}
+			}
+			b.Run("not counted", pages)
+			began, until := time.Now(), historyStart.Add(364*24*time.Hour)
+			for more := true; more; {
+				var err error
+				if more, err = log.CountHour(b.Context(), until); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.Logf("counted %d events in %v", *auditEvents, time.Since(began))
+			b.Run("counted", pages)
+		})
+	}
+}
+
+var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// historyOf returns a log of one person's events, spread evenly over a year.
+func historyOf(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+	b.Helper()
+	if _, err := db.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	step := 365 * 24 * time.Hour / time.Duration(total)
+	for first := 0; first < total; first += loggedPart {
+		numbers := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, first+loggedPart-1)
+		at := fmt.Sprintf("'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '%d microseconds'", step.Microseconds())
+		id := "md5(n.i::text)::uuid"
+		if kind == relationaltest.SQLite {
+			numbers = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, first+loggedPart-1)
+			at, id = fmt.Sprintf("%d + n.i * %d", historyStart.UnixMicro(), step.Microseconds()), "lower(hex(randomblob(16)))"
+		}
+		err := db.Execute(b.Context(), "INSERT INTO audit_events (id, time, type, user_id, success, details) SELECT "+id+", "+at+
+			", CASE n.i % 2 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, '"+string(person(0))+"', true, '{}' FROM "+numbers)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if kind == relationaltest.PostgreSQL {
+		if err := db.Execute(b.Context(), "VACUUM ANALYZE audit_events"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return authrecords.NewAuditLog(db.DB)
+}

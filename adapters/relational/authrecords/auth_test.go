@@ -1,0 +1,59 @@
+package authrecords_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
+)
+
+// opener opens an empty, migrated database.
+type opener func(t *testing.T) *relationaltest.Database
+
+// TestAuthStores runs the contract tests of the stores of authentication on every kind of database.
+func TestAuthStores(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return authStores(open(t)) })
+			t.Run("clean-ups go to the end", opener(open).cleansUp)
+		})
+	}
+}
+
+func authStores(db *relationaltest.Database) authstoretest.Stores {
+	return authstoretest.Stores{
+		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB), DeviceTokens: authrecords.NewDeviceTokens(db.DB),
+		Sessions: authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
+		Challenges: authrecords.NewChallenges(db.DB), PendingLogins: authrecords.NewPendingLogins(db.DB),
+		Lockouts: authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB), Keys: authrecords.NewKeyring(db.DB), Runner: db.DB,
+	}
+}
+
+// cleansUp deletes more than one transaction takes.
+func (o opener) cleansUp(t *testing.T) {
+	const rows = 5_003
+	db := o(t)
+	lockouts, now := authrecords.NewLockouts(db.DB), time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+	err := db.Atomically(t.Context(), func(ctx context.Context) error {
+		for i := range rows {
+			key := auth.LockoutKey(fmt.Sprintf("device:%d", i))
+			if err := lockouts.Update(ctx, key, func(l *auth.Lockout) error { l.LockedUntil = now; return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{rows, 0} {
+		if n, err := lockouts.DeleteBefore(t.Context(), now.Add(time.Second)); err != nil || n != want {
+			t.Errorf("DeleteBefore = %d, %v, want %d", n, err, want)
+		}
+	}
+}

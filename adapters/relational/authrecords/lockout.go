@@ -1,0 +1,85 @@
+package authrecords
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+var _ authstore.Lockouts = (*Lockouts)(nil)
+
+// Lockouts keeps the counts of failed sign-ins. It implements [authstore.Lockouts].
+type Lockouts struct{ db *database.DB }
+
+// NewLockouts returns the lockouts of a database.
+func NewLockouts(db *database.DB) *Lockouts { return &Lockouts{db: db} }
+
+type lockoutRow struct {
+	bun.BaseModel `bun:"table:lockouts,alias:l"`
+
+	Key         auth.LockoutKey   `bun:"key,pk"`
+	FailedAt    database.Instants `bun:"failed_at"`
+	LockedUntil database.Instant  `bun:"locked_until"`
+	Latest      database.Instant  `bun:"latest"` // what DeleteBefore looks for
+}
+
+func rowOfLockout(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
+	latest := l.Latest()
+	if latest.IsZero() {
+		latest = time.Unix(0, 0) // the column has no NULL, so that one range of its index holds all that is over
+	}
+	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: database.NewInstant(l.LockedUntil), Latest: database.NewInstant(latest)}
+}
+
+func (r *lockoutRow) toLockout() auth.Lockout {
+	return auth.Lockout{Failures: r.FailedAt, LockedUntil: r.LockedUntil.Time}
+}
+
+// Update lets change alter a subject's lockout. Where there is no row yet one
+// is made first, since there would be nothing to lock; the insertion that does
+// nothing to a row still locks it.
+func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		row := rowOfLockout(key, &auth.Lockout{})
+		err := tx.NewInsert().Model(row).On("CONFLICT (key) DO UPDATE").Set("key = EXCLUDED.key").
+			Returning("*").Scan(ctx)
+		if err != nil {
+			return s.db.ClassifyError(err)
+		}
+		l := row.toLockout()
+		if err := change(&l); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(rowOfLockout(key, &l)).WherePK().Exec(ctx)
+		return s.db.ClassifyError(err)
+	})
+}
+
+// Get returns the subject's lockout.
+func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
+	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Lockout, error) {
+		row := new(lockoutRow)
+		err := db.NewSelect().Model(row).Where("key = ?", key).Scan(ctx)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return auth.Lockout{}, s.db.ClassifyError(err)
+		}
+		return row.toLockout(), nil
+	})
+}
+
+// DeleteBefore removes the lockouts whose last failure and whose lock's end
+// were before a time.
+func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
+	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		old := s.db.LockForChange(tx.NewSelect().Model((*lockoutRow)(nil)).Column("key").
+			Where("latest < ?", database.NewInstant(before)).Order("latest", "key").Limit(database.BatchSize))
+		return s.db.AffectedRows(tx.NewDelete().Model((*lockoutRow)(nil)).Where("key IN (?)", old).Exec(ctx))
+	})
+}

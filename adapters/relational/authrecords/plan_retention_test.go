@@ -1,0 +1,103 @@
+package authrecords_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+)
+
+// kept are the statements that make 20,000 records of each kind that retention
+// sweeps, one a minute since 2026.
+func kept(kind string) []string {
+	numbers, at, bytes := "generate_series(1, 20000) AS n (i)", "('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
+	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
+	if kind == relationaltest.SQLite {
+		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
+		at, bytes = "(1767225600000000 + n.i * 60000000)", "CAST(n.i AS BLOB)"
+		id, anna = "printf('00000000-1234-4abc-8def-%012d', n.i)", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'"
+	}
+	from := " FROM " + numbers
+	empty := "CAST('' AS " + map[string]string{relationaltest.SQLite: "BLOB", relationaltest.PostgreSQL: "bytea"}[kind] + ")"
+	statements := []string{
+		`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step)
+			VALUES (` + anna + ", 'anna@example.com', '', '', '', 'active', " + empty + ", false, 0)",
+		`INSERT INTO devices (id, user_id, identity, trust_status, confirmed, revoked, last_seen, type, browser, os, last_ip_address)
+			SELECT ` + id + ", " + anna + ", 'd' || n.i, 'PENDING', n.i % 10 = 0, false, " + at + ", '', '', '', ''" + from,
+		"INSERT INTO device_tokens (hash, device_id, issued_at) SELECT " + bytes + ", " + id + ", " + at + from,
+		`INSERT INTO sessions (id, user_id, device_id, device_identity, trust_level, risk_score, expires_at, ip_address, ended_at, end_reason)
+			SELECT ` + id + ", " + anna + ", " + id + ", '', 'UNVERIFIED', 0, " + at + ", '', NULL, ''" + from,
+		"INSERT INTO refresh_tokens (hash, session_id, expires_at) SELECT " + bytes + ", " + id + ", " + at + from,
+		`INSERT INTO challenges (id, session_id, user_id, method, code_hash, attempts, state, expires_at)
+			SELECT ` + id + ", " + id + ", " + anna + ", '', " + empty + ", 0, ''," + at + from,
+		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna + ", 'd' || n.i, '', false, " + at + from,
+		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
+		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at + ", 'LOGIN_ATTEMPT', false, '{}'" + from,
+		"INSERT INTO audit_day_counts (user_id, day, type, events) SELECT " + anna + ", 20434 + n.i, 'LOGIN_ATTEMPT', 1" + from,
+	}
+	if kind == relationaltest.PostgreSQL {
+		statements = append(statements, "VACUUM ANALYZE")
+	}
+	return statements
+}
+
+// wholeKept finds what a plan says when it reads all rows of a table, or all of
+// an index.
+var wholeKept = map[string]*regexp.Regexp{
+	relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan`),
+	relationaltest.SQLite:     regexp.MustCompile(`SCAN|AUTOMATIC|TEMP B-TREE`),
+}
+
+// TestRetentionUsesIndexes reads the plans of all queries that a sweep makes,
+// with one record of a thousand past its time.
+func TestRetentionUsesIndexes(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range kept(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, remove := range sweeps(db) {
+				removed := 0
+				plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
+					removed, err = remove.do(ctx, time.Date(2026, time.January, 1, 0, 20, 30, 0, time.UTC))
+					return err
+				})
+				if err != nil || len(plans) == 0 || removed < 18 || removed > 20 {
+					t.Fatalf("%s: %d plans, %d removed, %v", remove.name, len(plans), removed, err)
+				}
+				for query, plan := range plans {
+					if wholeKept[kind].MatchString(plan) {
+						t.Errorf("%s reads a whole table:\n%.300s\n%s", remove.name, query, plan)
+					}
+				}
+			}
+		})
+	}
+}
+
+type sweep struct {
+	name string
+	do   func(ctx context.Context, before time.Time) (int, error)
+}
+
+// sweeps are in the order of core/auth/retention.
+func sweeps(db *relationaltest.Database) []sweep {
+	events := authrecords.NewAuditLog(db.DB)
+	return []sweep{
+		{"refresh tokens", authrecords.NewRefreshTokens(db.DB).DeleteExpired},
+		{"challenges", authrecords.NewChallenges(db.DB).DeleteExpired},
+		{"pending logins", authrecords.NewPendingLogins(db.DB).DeleteExpired},
+		{"lockouts", authrecords.NewLockouts(db.DB).DeleteBefore},
+		{"sessions", authrecords.NewSessions(db.DB).DeleteExpired},
+		{"devices", authrecords.NewDevices(db.DB).DeleteUnused},
+		{"audit events", func(ctx context.Context, before time.Time) (int, error) {
+			return events.DeleteBefore(ctx, before, 1000)
+		}},
+	}
+}

@@ -1,0 +1,97 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// maxTries is how often a call is tried whose connection breaks.
+const maxTries = 3
+
+var errRefused = errors.New("it did not answer the calls before; waiting for it to come back")
+
+// boundedCall calls do within the bounds of one call of the database: all reads and transactions outside of
+// another one pass here. It refuses the call at once while the database is away, and has the database
+// probed when do got no answer.
+func (d *DB) boundedCall(ctx context.Context, do func(ctx context.Context) error) error {
+	if d.dialect.Breaker.Refuses() {
+		return unavailable(errRefused)
+	}
+	if d.dialect.CallTimeout == 0 || transaction.IsLong(ctx) {
+		began := time.Now()
+		return d.classifyCall(ctx, ctx, began, do(ctx))
+	}
+	began := time.Now()
+	bounded, cancel := context.WithDeadline(ctx, began.Add(d.dialect.CallTimeout))
+	defer cancel()
+	return d.classifyCall(ctx, bounded, began, do(bounded))
+}
+
+// classifyCall returns the error of a call that began at a time as its caller gets it, and tells the breaker
+// what it says about the database. A caller that gave up says nothing.
+func (d *DB) classifyCall(caller, bounded context.Context, began time.Time, err error) error {
+	switch {
+	case err == nil:
+		d.dialect.Breaker.noteAnswer()
+		return nil
+	case caller.Err() != nil:
+		if d.isLost(err) || errors.Is(err, sql.ErrTxDone) {
+			return caller.Err()
+		}
+		return err
+	case d.isLost(err), bounded.Err() != nil && (errors.Is(err, bounded.Err()) || errors.Is(err, sql.ErrTxDone)):
+		d.dialect.Breaker.requestProbe(began)
+		return unavailable(err)
+	}
+	if d.dialect.Classify(err) != Unknown {
+		d.dialect.Breaker.noteAnswer()
+	}
+	return err
+}
+
+func unavailable(err error) error {
+	if fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, "", "the database is not available", err)
+}
+
+// Read returns what do reads, on the transaction that ctx carries or else on the read pool. do
+// changes nothing: it is called again when the connection breaks under it.
+func Read[T any](ctx context.Context, d *DB, do func(ctx context.Context, db bun.IDB) (T, error)) (found T, err error) {
+	if t := d.carriedTransaction(ctx); t != nil {
+		return do(ctx, t.tx)
+	}
+	err = d.boundedCall(ctx, func(ctx context.Context) (err error) {
+		return d.retryLost(ctx, func() (again bool, err error) {
+			found, err = do(ctx, d.reader)
+			return true, err
+		})
+	})
+	return found, err
+}
+
+// retryLost calls try, and calls it again where it allows that and its connection broke: on one that has
+// answered since or is new, the last time on a new one.
+func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) error {
+	for n := 1; ; n++ {
+		again, err := try()
+		if n == maxTries || !again || !d.isLost(err) || d.dialect.Breaker.Refuses() {
+			return err
+		}
+		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
+			d.dialect.Breaker.retireAll() // where all are being ended, those that have answered since are too
+		}
+		if !pause.For(ctx, firstWait) {
+			return err
+		}
+	}
+}

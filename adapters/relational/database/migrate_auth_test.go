@@ -1,0 +1,102 @@
+package database_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// counted are lockouts as they were before the window slid: two failures, a
+// lock of five, one that was reset, and one of more failures than may be.
+func counted(kind string) string {
+	first, until := "'2026-01-02T03:04:05.678901Z'", "'2026-01-02T03:19:05.678901Z'"
+	if kind == "sqlite" {
+		first, until = "1767323045678901", "1767323945678901"
+	}
+	return "INSERT INTO lockouts (key, failures, first_at, locked_until) VALUES " +
+		"('two', 2, " + first + ", NULL), ('locked', 5, " + first + ", " + until + "), " +
+		"('reset', 0, NULL, NULL), ('many', 1000, " + first + ", " + until + ")"
+}
+
+// TestLockoutsOfBeforeCount wants failures and locks to outlast the change of
+// how they are kept.
+func TestLockoutsOfBeforeCount(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			db := place(t)()
+			all, err := db.Pending(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.MigrateTo(t.Context(), slices.Index(all, "0007_lockout_window")); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Execute(t.Context(), counted(kind)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			lockouts, until := authrecords.NewLockouts(db.DB), epoch.Add(15*time.Minute)
+			for key, want := range map[auth.LockoutKey]auth.Lockout{
+				"two": {Failures: slices.Repeat([]time.Time{epoch}, 2)}, "reset": {},
+				"locked": {Failures: slices.Repeat([]time.Time{epoch}, 5), LockedUntil: until},
+				"many":   {Failures: slices.Repeat([]time.Time{epoch}, auth.MaxLockoutThreshold), LockedUntil: until},
+			} {
+				if got, err := lockouts.Get(t.Context(), key); err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s is %+v (%v), want %+v", key, got, err, want)
+				}
+			}
+			for _, c := range []struct {
+				before time.Time
+				want   int
+			}{{epoch, 1}, {epoch.Add(time.Second), 1}, {until, 0}, {until.Add(time.Second), 2}} {
+				if n, err := lockouts.DeleteBefore(t.Context(), c.before); err != nil || n != c.want {
+					t.Errorf("%d lockouts were over before %v (%v), want %d", n, c.before, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestEnrolmentsOfOlderVersions wants authenticators of a version that did not record enrolments to be kept, the active ones to
+// count, and none to be activated any more.
+func TestEnrolmentsOfOlderVersions(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			db := place(t)()
+			const before = 8 // migrations; the next one records enrolments
+			if _, err := db.MigrateTo(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+			blob, moment := "x'01'", "1700000000000000"
+			if kind == "postgres" {
+				blob, moment = `'\x01'`, "'2023-11-14T22:13:20Z'"
+			}
+			for id, active := range map[string]string{"00000001-1234-4abc-8def-0123456789ab": "true", "00000002-1234-4abc-8def-0123456789ab": "false"} {
+				err := db.Execute(t.Context(), `INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step,
+					created_at, updated_at) VALUES ('`+id+`', '`+id+`@example.com', 'A', '', 'h', 'active', `+blob+`, `+active+`, 7, `+moment+`, `+moment+`)`)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			accounts, err := authrecords.NewAccounts(db.DB).List(t.Context(), "", 10)
+			if err != nil || len(accounts) != 2 {
+				t.Fatalf("accounts %+v, %v", accounts, err)
+			}
+			for i, active := range []bool{true, false} {
+				m := accounts[i].MFA
+				if m.Active != active || len(m.Secret) != 1 || m.LastStep != 7 || m.Enrolment != (auth.Enrolment{}) || m.Pending(epoch) {
+					t.Errorf("account %d has %+v", i, m)
+				}
+			}
+		})
+	}
+}

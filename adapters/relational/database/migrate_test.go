@@ -1,0 +1,290 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// places returns, by kind, what makes an empty database and opens it as often
+// as it is called.
+func places() map[string]func(t *testing.T) (open func() *relationaltest.Database) {
+	return map[string]func(t *testing.T) func() *relationaltest.Database{
+		"sqlite": func(t *testing.T) func() *relationaltest.Database {
+			dir := t.TempDir()
+			return func() *relationaltest.Database { return relationaltest.OpenSQLite(t, dir) }
+		},
+		"postgres": func(t *testing.T) func() *relationaltest.Database {
+			address := relationaltest.NewPostgres(t)
+			return func() *relationaltest.Database { return relationaltest.OpenPostgres(t, address) }
+		},
+	}
+}
+
+func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			all, err := place(t)().Pending(t.Context())
+			if err != nil || len(all) == 0 {
+				t.Fatalf("an empty database waits for %q (%v)", all, err)
+			}
+			for k := range len(all) + 1 {
+				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k, kind) })
+			}
+		})
+	}
+}
+
+// published returns statements that every version of the schema accepts. They add so many servers that a search uses the
+// index of the parts of names.
+func published(kind string) []string {
+	at, document := "'2026-01-02T03:04:05.678901Z'", `'\x7b7d'`
+	if kind == "sqlite" {
+		at, document = "1767323045678901", "x'7b7d'"
+	}
+	numbers, latest := "generate_series(1, 200) AS n (i)", "true"
+	if kind == "sqlite" {
+		numbers, latest = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT i FROM n) AS n", "1"
+	}
+	const columns = "(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)"
+	times := at + "," + at + "," + at + ", " + latest + ", " + document
+	return []string{
+		"INSERT INTO servers (name) SELECT 'com.abt/x-' || n.i FROM " + numbers,
+		"INSERT INTO versions " + columns + " SELECT 'com.abt/x-' || n.i, '1.0', 'active', '', " + times + " FROM " + numbers,
+		"INSERT INTO grants (holder, action, pattern) VALUES ('somebody', 'edit', '*')",
+		"INSERT INTO servers (name) VALUES ('com.example/old')",
+		"INSERT INTO versions " + columns + " VALUES ('com.example/old', '1.0 é', 'deprecated', 'use another', " + times + ")",
+		"INSERT INTO remote_owners (url, name) VALUES ('https://old.example/mcp', 'com.example/old')",
+		"INSERT INTO remotes (name, version, url, claim) VALUES ('com.example/old', '1.0 é', 'https://old.example/mcp', 'https://old.example/mcp')",
+	}
+}
+
+// requirePublished wants the rows of published as they were.
+func requirePublished(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
+	name, err := registry.ParseName("com.example/old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := servers.Latest(t.Context(), name, false)
+	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated || got.StatusMessage != "use another" ||
+		!got.PublishedAt.Equal(epoch) || !got.UpdatedAt.Equal(epoch) || !got.Latest || string(got.Document) != "{}" {
+		t.Errorf("the version of before is %+v (%v)", got, err)
+	}
+	if err := publish(t, db, servers, "com.example/new", "https://old.example/mcp"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another server took the address of before: %v", err)
+	}
+}
+
+func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int, kind string) {
+	t.Helper()
+	if got, err := db.MigrateTo(t.Context(), k); err != nil || !slices.Equal(got, all[:k]) {
+		t.Fatalf("the first %d are %q (%v)", k, got, err)
+	}
+	if got, err := db.Pending(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
+		t.Errorf("pending after %d are %q (%v)", k, got, err)
+	}
+	if k > 0 {
+		for _, statement := range published(kind) {
+			if err := db.Execute(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, err := db.Migrate(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
+		t.Fatalf("the others are %q (%v)", got, err)
+	}
+	if got, err := db.Migrate(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("migrating again applies %q (%v)", got, err)
+	}
+	if got, err := registryrecords.NewGrants(db.DB).Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
+		t.Errorf("the grants of before are %v (%v)", got, err)
+	}
+	if k > 0 {
+		requirePublished(t, db)
+	}
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+	for search, want := range map[string]int{"abc": 0, "D": 1, "/o": 1, "ld": 1, "e/old": 1} {
+		if p, err := servers.List(t.Context(), registrystore.Query{Limit: 1, Search: search}); err != nil || len(p.Records) != min(k, want) {
+			t.Errorf("a search for %q finds %d (%v)", search, len(p.Records), err)
+		}
+	}
+	if got, err := methodrecords.NewMethods(db.DB).List(t.Context()); err != nil || len(got) != 35 {
+		t.Errorf("there are %d methods (%v)", len(got), err)
+	}
+}
+
+func TestManyProcessesMigrateAtOnce(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			open := place(t)
+			var mu sync.Mutex
+			var applied []string
+			var all sync.WaitGroup
+			for range 5 {
+				db := open()
+				all.Go(func() {
+					got, err := db.Migrate(t.Context())
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					applied = append(applied, got...)
+				})
+			}
+			all.Wait()
+			slices.Sort(applied)
+			if len(applied) != len(slices.Compact(slices.Clone(applied))) {
+				t.Errorf("a migration was applied twice: %q", applied)
+			}
+			if got, err := open().Pending(t.Context()); err != nil || len(got) != 0 {
+				t.Errorf("pending are %q (%v)", got, err)
+			}
+		})
+	}
+}
+
+// TestMigrationsLetOthersPass holds a table as a backup does, for as long as a migration waits for it: others read it
+// meanwhile, although the migration came first.
+func TestMigrationsLetOthersPass(t *testing.T) {
+	address := relationaltest.NewPostgres(t)
+	db, others := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
+	const first = 7 // of those before the one that changes sessions
+	if _, err := db.MigrateTo(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	err := others.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := lockSessions(ctx, others); err != nil {
+			return err
+		}
+		go func() {
+			_, err := db.Migrate(t.Context())
+			migrated <- err
+		}()
+		for range 3 {
+			if err := awaitWaiting(t, others); err != nil {
+				return err
+			}
+			if err := others.Execute(t.Context(), "SELECT id FROM sessions"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Errorf("after the others the migration fails: %v", err)
+	}
+}
+
+// lockSessions locks the table sessions in the transaction of ctx, as a backup does.
+func lockSessions(ctx context.Context, db *relationaltest.Database) error {
+	return db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := db.ExecStatement(ctx, tx, "LOCK TABLE sessions IN ACCESS SHARE MODE")
+		return err
+	})
+}
+
+// awaitWaiting waits until somebody waits for a table that others use.
+func awaitWaiting(t *testing.T, db *relationaltest.Database) error {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		n, err := db.QueryInt(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+		if err != nil || n > 0 {
+			return err
+		}
+	}
+	return errors.New("no migration waits for a table")
+}
+
+func TestOtherDatabasesAreRefused(t *testing.T) {
+	cases := map[string]struct{ change, sentence string }{
+		"newer":   {"INSERT INTO migrations SELECT '9999_later', sum, applied_at FROM migrations WHERE name = '0001_registry'", "newer version"},
+		"changed": {"UPDATE migrations SET sum = 'x' WHERE name = '0002_auth'", "0002_auth of the database differs"},
+		"other":   {"UPDATE migrations SET name = '0000_first' WHERE name = '0001_registry'", "where this program has 0001_registry"},
+	}
+	for kind, open := range relationaltest.Databases(t) {
+		for name, c := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				db := open(t)
+				if err := db.Execute(t.Context(), c.change); err != nil {
+					t.Fatal(err)
+				}
+				_, migrate := db.Migrate(t.Context())
+				_, pending := db.Pending(t.Context())
+				for _, err := range []error{migrate, pending} {
+					if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), c.sentence) {
+						t.Errorf("got %v, want a conflict that says %q", err, c.sentence)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestStepsTellWhatIsThere has a database at each of its versions.
+func TestStepsTellWhatIsThere(t *testing.T) {
+	for kind, place := range places() {
+		t.Run(kind, func(t *testing.T) {
+			db := place(t)()
+			for _, applied := range []int{0, 2, 3} {
+				if _, err := db.MigrateTo(t.Context(), applied); err != nil {
+					t.Fatal(err)
+				}
+				steps, err := db.Steps(t.Context())
+				if err != nil || len(steps) < 7 || steps[0].Name != "0001_registry" {
+					t.Fatalf("steps are %v (%v)", steps, err)
+				}
+				for i, s := range steps {
+					if age := time.Since(s.AppliedAt); (i < applied) != (age < time.Hour && age > -time.Hour) {
+						t.Errorf("of %d applied, step %d is %v", applied, i, s)
+					}
+				}
+			}
+		})
+	}
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+
+func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL) error {
+	t.Helper()
+	n, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := epoch
+	return db.Atomically(t.Context(), func(ctx context.Context) error {
+		if _, err := s.Lock(ctx, n); err != nil {
+			return err
+		}
+		return s.Save(ctx, []registrystore.Change{{
+			Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
+			Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
+		}})
+	})
+}

@@ -1,0 +1,113 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+
+	"github.com/uptrace/bun"
+)
+
+// Query is a query of a reader with its arguments.
+type Query struct {
+	Text string
+	Args []any
+	// Fixed tells that the text is one of a few, and that one plan is good
+	// whatever the arguments are: such a query is worth preparing.
+	Fixed bool
+}
+
+// Collect returns what collect makes of the rows of a query, on the transaction that ctx carries or
+// else on the read pool. collect may be called again, with the rows of another try. Errors of the
+// database are classified.
+func Collect[T any](ctx context.Context, d *DB, q Query, collect func(*sql.Rows) (T, error)) (T, error) {
+	return Read(ctx, d, func(ctx context.Context, _ bun.IDB) (found T, err error) {
+		rows, err := d.queryRows(ctx, q)
+		if err != nil {
+			return found, d.ClassifyError(err)
+		}
+		defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+		if found, err = collect(rows); err != nil {
+			return found, d.ClassifyError(err)
+		}
+		return found, d.ClassifyError(rows.Err())
+	})
+}
+
+// queryRows runs a query on the transaction that ctx carries, else on the read
+// pool.
+func (d *DB) queryRows(ctx context.Context, q Query) (*sql.Rows, error) {
+	switch t := d.carriedTransaction(ctx); {
+	case t != nil:
+		return t.tx.QueryContext(ctx, q.Text, q.Args...)
+	case q.Fixed:
+		return d.queryObserved(ctx, q)
+	default:
+		return d.reader.QueryContext(ctx, q.Text, q.Args...)
+	}
+}
+
+// QueryNumber returns the one number that a query of one row finds. Its errors are
+// classified.
+func (d *DB) QueryNumber(ctx context.Context, q Query) (int, error) {
+	return Collect(ctx, d, q, func(rows *sql.Rows) (n int, err error) {
+		for rows.Next() {
+			if err := rows.Scan(&n); err != nil {
+				return 0, err
+			}
+		}
+		return n, nil
+	})
+}
+
+// queryObserved runs a prepared query, which Bun does not see, and tells the hook.
+func (d *DB) queryObserved(ctx context.Context, q Query) (*sql.Rows, error) {
+	if d.hook == nil {
+		return d.statements.runPrepared(ctx, d, q)
+	}
+	event := &bun.QueryEvent{DB: d.reader, Query: q.Text, QueryTemplate: q.Text, QueryArgs: q.Args}
+	ctx = d.hook.BeforeQuery(ctx, event)
+	rows, err := d.statements.runPrepared(ctx, d, q)
+	event.Err = err
+	d.hook.AfterQuery(ctx, event)
+	return rows, err
+}
+
+// statements are the prepared statements of the read pool, by their text. They
+// are closed with the pool.
+type statements struct {
+	mu     sync.RWMutex
+	byText map[string]*sql.Stmt
+}
+
+func (s *statements) runPrepared(ctx context.Context, d *DB, q Query) (*sql.Rows, error) {
+	statement, err := s.prepareOnce(ctx, d, q.Text) //nolint:sqlclosecheck // it is kept for the next query
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, q.Args...)
+}
+
+func (s *statements) prepareOnce(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
+	s.mu.RLock()
+	known := s.byText[text]
+	s.mu.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := d.reader.DB.PrepareContext(ctx, d.dialect.Syntax.Placeholders(text))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.byText[text]; known != nil {
+		_ = made.Close() //nolint:sqlclosecheck // another caller was first; nothing has used this one
+		return known, nil
+	}
+	if s.byText == nil {
+		s.byText = map[string]*sql.Stmt{}
+	}
+	s.byText[text] = made
+	return made, nil
+}

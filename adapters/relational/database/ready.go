@@ -1,0 +1,87 @@
+package database
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+const (
+	writeProbeGap     = 5 * time.Second        // for which the result of a write probe counts
+	writeProbeTimeout = 500 * time.Millisecond // of one, waiting for its turn included
+)
+
+// writes is what is known about whether the database can be written.
+type writes struct {
+	failing atomic.Bool // the last probe, or a transaction after it, failed
+
+	mu     sync.Mutex // held while probing
+	probed time.Time
+}
+
+// Ready reports whether the database answers reads and takes writes. It returns nil,
+// fault.Unavailable, or the context's error. Whether writes work is tried every few seconds at most;
+// a database that is only busy with another writer counts as it did before.
+func (d *DB) Ready(ctx context.Context) error {
+	if err := d.Ping(ctx); err != nil {
+		return err
+	}
+	d.probeWrites(ctx)
+	if d.writes.failing.Load() {
+		return fault.New(fault.Unavailable, "", "the database cannot be written")
+	}
+	return nil
+}
+
+// Ping reports whether the database answers: nil, fault.Unavailable, or the context's error.
+func (d *DB) Ping(ctx context.Context) error {
+	began := time.Now()
+	err := d.boundedCall(ctx, func(ctx context.Context) error {
+		var one int
+		return d.ScanInto(ctx, d.reader, &one, "SELECT 1")
+	})
+	if err != nil && !d.dialect.Breaker.Refuses() {
+		d.dialect.Breaker.requestProbe(began) // also where the caller's own time was too short
+	}
+	return err
+}
+
+// probeWrites tries a write, unless that was done a moment ago or is being done.
+func (d *DB) probeWrites(ctx context.Context) {
+	if d.dialect.WriteProbe == nil || !d.writes.mu.TryLock() {
+		return
+	}
+	defer d.writes.mu.Unlock()
+	if time.Since(d.writes.probed) < writeProbeGap {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, writeProbeTimeout)
+	defer cancel()
+	_, err := d.runOnce(bounded, func(ctx context.Context) error {
+		_, err := d.ExecStatement(ctx, d.carriedTransaction(ctx).tx, d.dialect.WriteProbe())
+		return err
+	})
+	switch {
+	case err == nil:
+		d.writes.probed = time.Now()
+		if d.writes.failing.CompareAndSwap(true, false) && d.log != nil {
+			d.log.Info("the database can be written again")
+		}
+	case d.dialect.Classify(err) == Unwritable:
+		d.writes.probed = time.Now()
+		d.noteWrite(err)
+	}
+}
+
+// noteWrite draws the conclusion of the error of a transaction.
+func (d *DB) noteWrite(err error) {
+	if err == nil || d.dialect.Classify(err) != Unwritable {
+		return
+	}
+	if !d.writes.failing.Swap(true) && d.log != nil {
+		d.log.WithError(err).Error("the database cannot be written")
+	}
+}

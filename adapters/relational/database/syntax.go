@@ -1,0 +1,116 @@
+package database
+
+import (
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Syntax is the SQL that all stores use and that differs between the databases.
+type Syntax struct {
+	TimeType     string                    // type of the columns that hold an Instant
+	CurrentTime  string                    // expression of the current time as an Instant
+	TimeArgument func(t time.Time) any     // converts a time to an argument of a query that Bun does not format
+	Placeholders func(query string) string // replaces the question marks of a query by the placeholders of the driver
+	RowLock      string                    // what follows FOR in a query that locks its rows; empty: the database has one writer at a time
+}
+
+// Migrations are the migrations of a database, and how it applies them.
+type Migrations struct {
+	Files fs.FS    // folder migrations, with one SQL file for each migration; the names of the files are their order
+	Table string   // query that counts the tables with the name migrations
+	Lock  []string // statements at the start of a migration that keep other migrations out until its transaction ends
+	// Open opens a pool for migrations, whose statements may run for minutes, and returns it with the function
+	// that closes it. If it is nil, migrations use the write pool.
+	Open func() (*bun.DB, func())
+	// RetryTime is how long Migrate tries again while the database is busy.
+	RetryTime time.Duration
+}
+
+// RegistrySyntax is the SQL of the registry's tables that differs between the databases. Its texts call the table
+// versions v.
+type RegistrySyntax struct {
+	// PlansByText is true if the database plans a query by its text alone, whatever its arguments are.
+	PlansByText bool
+	// LockServer are the statements that create the row of the server ?0, if it does not exist, and lock it.
+	LockServer string
+	// ActiveLatest is the condition that a version is the latest and is not deleted. It has the words of the index of
+	// these versions, and other words than the index of all latest versions, so that the database chooses the first.
+	ActiveLatest string
+	UpdatedAfter string // condition that a row, found by another index, was updated after the argument
+	NameMatches  string // condition that a name matches the argument, a pattern of LIKE, in upper or lower case
+	Document     string // expression of a document, in the form that ListEncoding reads
+	DocumentSize string // expression of the number of bytes of a document
+
+	Unique UniqueErrors
+	Find   Finder
+	Lists  ListEncoding
+	// UpdateStates returns the statements that store everything but the documents of versions.
+	UpdateStates func(releases []registry.Release) []Statement
+}
+
+// UniqueErrors are the texts by which a driver's error names the broken constraint of the table versions.
+type UniqueErrors struct {
+	Version     string // name and version
+	Publication string // name and publication time
+	Latest      string // one latest version for each name
+}
+
+// Finder returns conditions that make the database use the intended index.
+type Finder interface {
+	// NextRows returns the condition that selects the first rows that meet both conditions, at most limit of them.
+	// The order is the ORDER BY clause of the list, which an index has for the rows that meet the condition list.
+	NextRows(list, filter Condition, order string, limit int) Condition
+	// UpdatedRows returns the condition that a row was updated after a time (Syntax.TimeArgument). The caller knows
+	// that fewer rows than limit were.
+	UpdatedRows(after any, limit int) Condition
+	// NamesWith returns the FROM and WHERE clauses of two selections of the index of the parts of names: the rows that
+	// are counted to learn how many names there are, and the rows, called servers, of the names that contain a text
+	// and are not before another name. The pattern is the text as a pattern of LIKE.
+	NamesWith(text, pattern, notBefore string) (counted, names Condition)
+}
+
+// ListEncoding reads many versions as one row, because a driver does more work for a row than for its bytes
+// (docs/adr/0010-lists-are-read-as-packed-text.md). The text of its queries begins after WHERE and selects rows of
+// versions in the order of the list.
+type ListEncoding interface {
+	// PackSmall returns the query that packs the rows of q. If a document has more than maxDocument bytes, at least
+	// that row is missing in the result of Unpack, but it is counted. q must have a limit.
+	PackSmall(q Query, maxDocument int) Query
+	// PackUpTo returns the query that packs the rows of q up to the row whose document reaches maxBytes in total, and
+	// counts all rows. It returns false if the database reads these rows faster one by one.
+	PackUpTo(q Query, maxBytes int) (Query, bool)
+	// Unpack returns the records of the two columns of the one row of a packed query, and how many rows were counted.
+	// parse reads the column facts.
+	Unpack(columns [2]string, parse FactsParser) (records []registry.Record, counted int, err error)
+	// AppendDocument appends a document to dst. src is the value that the driver returns for RegistrySyntax.Document.
+	AppendDocument(dst []byte, src any) ([]byte, error)
+}
+
+// FactsParser parses the column facts of a version.
+type FactsParser func(facts string) (registry.Release, error)
+
+// Condition is a condition, or another part of a query, with its arguments.
+type Condition struct {
+	Text string
+	Args []any
+}
+
+// And returns the conjunction of the condition and another one. An empty condition is true.
+func (c Condition) And(text string, args ...any) Condition {
+	if c.Text != "" {
+		text = c.Text + " AND " + text
+	}
+	return Condition{text, append(slices.Clip(c.Args), args...)}
+}
+
+// Statement is a statement that must change a known number of rows.
+type Statement struct {
+	Text string
+	Args []any
+	Rows int64
+}

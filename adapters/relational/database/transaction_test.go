@@ -1,0 +1,82 @@
+package database_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
+)
+
+func TestTransactions(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			transactiontest.Run(t, func(t *testing.T) transactiontest.Opened {
+				db := open(t)
+				return transactiontest.Opened{Runner: db.DB, Grants: registryrecords.NewGrants(db.DB)}
+			})
+		})
+	}
+}
+
+// TestAFailedStatementIsNeverCommitted goes on after a conflict, as if nothing
+// had happened: PostgreSQL would roll back in silence.
+func TestAFailedStatementIsNeverCommitted(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			grants, methods := registryrecords.NewGrants(db.DB), methodrecords.NewMethods(db.DB)
+			err := db.Atomically(t.Context(), func(ctx context.Context) error {
+				if err := grants.Add(ctx, registry.Grant{Holder: "a", Action: registry.ActionEdit, Pattern: anything(t)}); err != nil {
+					return err
+				}
+				taken := methods.Add(ctx, catalogue.Method{ID: catalogue.ListingID, Path: "/x"})
+				if !fault.Is(taken, fault.Conflict) {
+					t.Errorf("adding a taken id: %v", taken)
+				}
+				return nil
+			})
+			if !fault.Is(err, fault.Conflict) {
+				t.Errorf("the transaction ended with %v", err)
+			}
+			if got, err := grants.Of(t.Context(), "a"); err != nil || len(got) != 0 {
+				t.Errorf("stored are %v (%v)", got, err)
+			}
+		})
+	}
+}
+
+// TestConnectionsThatTheServerClosedAreReplaced ends all idle connections, as a
+// restart of the server does: no caller notices.
+func TestConnectionsThatTheServerClosedAreReplaced(t *testing.T) {
+	address := relationaltest.NewPostgres(t)
+	db, operator := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
+	err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }) // two connections at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = operator.Execute(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func anything(t *testing.T) registry.Pattern {
+	t.Helper()
+	p, err := registry.ParsePattern("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,81 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Grants keeps the grants: registrystore.Grants.
+type Grants struct{ db *database.DB }
+
+var _ registrystore.Grants = (*Grants)(nil)
+
+// NewGrants returns the store of grants.
+func NewGrants(db *database.DB) *Grants { return &Grants{db} }
+
+// Add answers registrystore.Grants.
+func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+			string(g.Holder), string(g.Action), g.Pattern.String())
+		if err == nil && added == 0 {
+			return fault.New(fault.Conflict, "", "there is such a grant already")
+		}
+		return err
+	})
+}
+
+// Remove answers registrystore.Grants.
+func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return database.MustChange(s.db.ExecStatement(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
+			string(g.Holder), string(g.Action), g.Pattern.String()))
+	})
+}
+
+// Of answers registrystore.Grants.
+func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
+	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
+}
+
+// List answers registrystore.Grants.
+func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
+	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
+		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)
+}
+
+func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
+	return database.Collect(ctx, s.db, database.Query{Text: text, Args: args}, func(rows *sql.Rows) (all []registry.Grant, err error) {
+		for rows.Next() {
+			var holder, action, pattern string
+			if err := rows.Scan(&holder, &action, &pattern); err != nil {
+				return nil, err
+			}
+			g, err := grantOf(holder, action, pattern)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, g)
+		}
+		return all, nil
+	})
+}
+
+func grantOf(holder, action, pattern string) (registry.Grant, error) {
+	a, err := registry.ParseAction(action)
+	if err != nil {
+		return registry.Grant{}, database.BrokenRow(err)
+	}
+	p, err := registry.ParsePattern(pattern)
+	if err != nil {
+		return registry.Grant{}, database.BrokenRow(err)
+	}
+	return registry.Grant{Holder: registry.Holder(holder), Action: a, Pattern: p}, nil
+}

@@ -1,0 +1,283 @@
+package registryrecords_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Of the crowded registry in tests: a fifth of the living ones, which sort last, are more than a page looks up by an index.
+const (
+	crowdLiving  = 30_000
+	crowdDeleted = 20_000
+)
+
+// manyDeleted is a server of three versions and of thousands that are deleted.
+const manyDeleted = "org.zebra/deleted"
+
+// crowdedDatabase opens a database in which most of what sorts first is deleted.
+func crowdedDatabase(t *testing.T, kind string, open func(t *testing.T) *relationaltest.Database) *relationaltest.Database {
+	t.Helper()
+	db := open(t)
+	statements := crowded(kind, crowdLiving, crowdDeleted)
+	numbers, at, document, flag := "generate_series(1, 5000) AS n (i)", "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "'{}'", "n.i = 1"
+	if kind == relationaltest.SQLite {
+		numbers, at = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i FROM n) AS n", "1767225600000000 + n.i * 1000000"
+		document = "CAST('{}' AS BLOB)"
+	}
+	statements = slices.Insert(statements, 0, "INSERT INTO servers (name) VALUES ('"+manyDeleted+"')",
+		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+			SELECT '`+manyDeleted+"', CAST(n.i AS text), CASE WHEN n.i > 3 THEN 'deleted' ELSE 'active' END, '', "+
+			strings.Join([]string{at, at, at, flag, document}, ", ")+" FROM "+numbers)
+	for _, statement := range statements {
+		if err := db.Execute(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
+// historyStart is when the first versions of the crowded registry were updated.
+var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// livingRead is a read of the crowded registry.
+type livingRead struct {
+	read  func(ctx context.Context, s *registryrecords.Servers) (int, error) // returns how many records it found
+	least int                                                                // of those
+	most  int                                                                // rows that are looked at and not returned
+	index string                                                             // by which index SQLite finds the rows
+}
+
+func livingReads(t *testing.T) map[string]livingRead {
+	t.Helper()
+	name, err := registry.ParseName(manyDeleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(q registrystore.Query) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+		q.Limit, q.Bytes = 30, 4<<20
+		return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+			p, err := s.List(ctx, q)
+			return len(p.Records), err
+		}
+	}
+	since := func(i int) time.Time { return historyStart.Add(time.Duration(i) * time.Second) }
+	const near = 128 + 1
+	return map[string]livingRead{
+		"list":              {list(registrystore.Query{}), 30, 0, "versions_living "},
+		"next page":         {list(registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living "},
+		"list with deleted": {list(registrystore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 "},
+		"latest":            {list(registrystore.Query{LatestOnly: true}), 30, 0, "versions_living_latest "},
+		"latest, next page": {list(registrystore.Query{LatestOnly: true, AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living_latest "},
+		"one version":       {list(registrystore.Query{Version: one}), 30, 0, "versions_living_by_version "},
+
+		"search of 1, common":      {list(registrystore.Query{Search: "e"}), 30, near, "versions_living "},
+		"search of 1, rare":        {list(registrystore.Query{Search: "Q"}), 30, 2 * near, "server_trigrams"},
+		"search of 2, rare":        {list(registrystore.Query{Search: "zz"}), 20, 2 * near, "server_trigrams"},
+		"search of 3, common":      {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
+		"search of 3, rare":        {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, "server_parts"},
+		"search of 5, rare":        {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, "server_parts"},
+		"search of what is not":    {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
+		"search, latest":           {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, "server_trigrams"},
+		"search, one version":      {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, "server_trigrams"},
+		"search, many deleted":     {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
+		"search, many, latest":     {list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
+		"search with deleted":      {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, "server_trigrams"},
+		"search of what is late":   {list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living "},
+		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdLiving - 10), Deleted: true}), 9, near, "versions_by_update "},
+		"updates of what is late":  {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + 1, "sqlite_autoindex_versions_1 "},
+		"versions":                 {versionsOf(name), 3, 0, "versions_living_by_publication "},
+		"versions, outline":        {outlineOf(name), 3, 0, "versions_living_by_publication "},
+		"latest version of server": {latestOf(name), 1, 0, "versions_one_latest "},
+	}
+}
+
+func versionsOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+		p, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: 4 << 20})
+		return len(p.Records), err
+	}
+}
+
+func outlineOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+		all, err := s.Outline(ctx, name, false)
+		return len(all), err
+	}
+}
+
+func latestOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+		_, err := s.Latest(ctx, name, false)
+		return 1, err
+	}
+}
+
+// TestReadsPassNoDeletedRows reads the plans of all reads among many deleted versions.
+func TestReadsPassNoDeletedRows(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := crowdedDatabase(t, kind, open)
+			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+			for name, r := range livingReads(t) {
+				t.Run(name, func(t *testing.T) {
+					read := func(ctx context.Context) error {
+						n, err := r.read(ctx, servers)
+						if err == nil && n < r.least {
+							t.Errorf("it finds %d records, want %d or more", n, r.least)
+						}
+						return err
+					}
+					if kind == relationaltest.SQLite {
+						requireIndex(t, db, read, r.index)
+						return
+					}
+					requireNoMoreRows(t, db, read, false, r.most)
+					if r.most == 0 { // it is prepared
+						requireNoMoreRows(t, db, read, true, 0)
+					}
+				})
+			}
+		})
+	}
+}
+
+// deletedToo finds what a plan of SQLite says where it reads rows by an index that has deleted ones, one of a name excepted.
+var deletedToo = regexp.MustCompile(`sqlite_autoindex_versions|versions_one_latest \(name>|versions_by_`)
+
+// requireIndex wants all of SQLite's reads to find their rows by an index, and the last one by a certain one.
+func requireIndex(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, index string) {
+	t.Helper()
+	plans, err := db.Plans(t.Context(), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, by := false, regexp.MustCompile(index)
+	for query, plan := range plans {
+		if wholeTable[relationaltest.SQLite].MatchString(plan) {
+			t.Errorf("it reads a whole table:\n%s\n%s", query, plan)
+		}
+		if strings.Contains(query, "'deleted'") && deletedToo.MatchString(plan) {
+			t.Errorf("it reads deleted rows:\n%s\n%s", query, plan)
+		}
+		used = used || by.MatchString(plan+" ")
+	}
+	if !used {
+		t.Errorf("it does not use %s:\n%v", index, plans)
+	}
+}
+
+var (
+	removedRows = regexp.MustCompile(`Rows Removed by (?:Filter|Index Recheck|Join Filter): (\d+)`)
+)
+
+// requireNoMoreRows wants PostgreSQL to read no whole table, and no more rows than it returns but for so many.
+func requireNoMoreRows(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, generic bool, most int) {
+	t.Helper()
+	plans, err := db.Executions(t.Context(), generic, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := 0
+	for query, plan := range plans {
+		if wholeTable[relationaltest.PostgreSQL].MatchString(plan) {
+			t.Errorf("it reads a whole table:\n%s\n%s", query, plan)
+		}
+		for _, found := range removedRows.FindAllStringSubmatch(plan, -1) {
+			n, err := strconv.Atoi(found[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			removed += n
+		}
+	}
+	if removed > most {
+		t.Errorf("it reads %d rows that it does not return, want %d at most:\n%v", removed, most, plans)
+	}
+}
+
+// TestPagesOfACrowdedRegistryAddUp reads all pages of searches and listings of updates, also of those whose pages end early, and
+// wants each record once and in order.
+func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
+	one, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := 0
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			servers := registryrecords.NewServers(crowdedDatabase(t, kind, open).DB, registryrecords.Config{})
+			all := map[registrystore.Query][]registry.Record{}
+			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
+				all[scope], _ = allPages(t, servers, scope)
+				for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
+					q := scope
+					q.Search = search
+					got, short := allPages(t, servers, q)
+					early += short
+					requireSame(t, q, got, all[scope], func(r registry.Record) bool {
+						return strings.Contains(strings.ToLower(r.Name.String()), strings.ToLower(search))
+					})
+				}
+			}
+			for _, i := range []int{crowdLiving - 10, crowdDeleted, 100} {
+				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
+				got, short := allPages(t, servers, q)
+				early += short
+				requireSame(t, q, got, all[registrystore.Query{Deleted: true}], func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
+			}
+		})
+	}
+	if early == 0 {
+		t.Error("no page ends early")
+	}
+}
+
+// allPages returns the records of all pages, and how many pages ended early.
+func allPages(t *testing.T, servers *registryrecords.Servers, q registrystore.Query) (all []registry.Record, early int) {
+	t.Helper()
+	for q.Limit = 1000; ; {
+		p, err := servers.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p.Records...)
+		if p.More && len(p.Records) < q.Limit {
+			early++
+		}
+		if !p.More {
+			return all, early
+		}
+		q.AfterName, q.AfterVersion = p.End()
+	}
+}
+
+func requireSame(t *testing.T, q registrystore.Query, got, all []registry.Record, wanted func(registry.Record) bool) {
+	t.Helper()
+	n := 0
+	for _, r := range all {
+		switch {
+		case !wanted(r):
+			continue
+		case n == len(got) || got[n].Name != r.Name || got[n].Version != r.Version:
+			t.Fatalf("%+v has no %s@%s as number %d of %d", q, r.Name, r.Version, n, len(got))
+		}
+		n++
+	}
+	if n != len(got) {
+		t.Errorf("%+v has %d records, want %d", q, len(got), n)
+	}
+}

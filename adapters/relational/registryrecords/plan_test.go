@@ -1,0 +1,130 @@
+package registryrecords_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// filled are the statements that make 10,000 servers of two versions, one of a
+// hundred with "needle" in its name.
+func filled(kind string) []string {
+	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'", "v.version = '2.0.0'"
+	name := "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
+	if kind == relationaltest.SQLite {
+		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n) AS n"
+		at = "1700000000000000 + n.i * 1000000"
+	}
+	statements := []string{
+		"INSERT INTO servers (name) SELECT " + name + " FROM " + numbers,
+		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + plus(kind) + `, ` + at + `, ` + latest + `, '{}'
+			FROM ` + numbers + `, (SELECT '1.0.0' AS version, 0 AS k UNION ALL SELECT '2.0.0', 1) AS v`,
+	}
+	if kind == relationaltest.PostgreSQL {
+		return append(statements, "VACUUM ANALYZE servers", "VACUUM ANALYZE versions")
+	}
+	statements[1] = strings.ReplaceAll(statements[1], "'{}'", "CAST('{}' AS BLOB)")
+	return statements
+}
+
+// plus returns what tells the publication times of a server's versions apart.
+func plus(kind string) string {
+	if kind == relationaltest.SQLite {
+		return " + v.k"
+	}
+	return " + v.k * interval '1 second'"
+}
+
+// reading are the reads of the registry that must not look at all of it.
+func reading(t *testing.T) map[string]func(ctx context.Context, s *registryrecords.Servers) error {
+	t.Helper()
+	name, err := registry.ParseName("com.example.o7919/server-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(q registrystore.Query) func(ctx context.Context, s *registryrecords.Servers) error {
+		return func(ctx context.Context, s *registryrecords.Servers) error {
+			found, err := s.List(ctx, q)
+			if err == nil && len(found.Records) == 0 {
+				t.Errorf("%+v selects nothing", q)
+			}
+			return err
+		}
+	}
+	return map[string]func(ctx context.Context, s *registryrecords.Servers) error{
+		"list":                list(registrystore.Query{Limit: 101}),
+		"list, next page":     list(registrystore.Query{Limit: 101, AfterName: "com.example.o5", AfterVersion: "1"}),
+		"list with deleted":   list(registrystore.Query{Limit: 101, Deleted: true}),
+		"list of the latest":  list(registrystore.Query{Limit: 101, LatestOnly: true}),
+		"list of one version": list(registrystore.Query{Limit: 101, Version: version}),
+		"list of updates": list(registrystore.Query{
+			Limit: 101, UpdatedSince: time.UnixMicro(1700000000000000 + 9990*1000000).UTC(),
+		}),
+		"search": list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
+		"latest": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Latest(ctx, name, false)
+			return err
+		},
+		"version": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Version(ctx, name, version, false)
+			return err
+		},
+		"versions": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: 4 << 20})
+			return err
+		},
+		"versions, next page": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20})
+			return err
+		},
+		"outline": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Outline(ctx, name, false)
+			return err
+		},
+	}
+}
+
+// wholeTable finds what a plan says when it reads all rows of a table, or
+// sorts what an index has in order.
+var wholeTable = map[string]*regexp.Regexp{
+	relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan`),
+	relationaltest.SQLite:     regexp.MustCompile(`SCAN (v|versions|servers)\b|AUTOMATIC`),
+}
+
+// TestReadsUseIndexes reads the plans of all queries that a read makes.
+func TestReadsUseIndexes(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range filled(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+			for name, read := range reading(t) {
+				plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, servers) })
+				if err != nil || len(plans) == 0 {
+					t.Fatalf("%s: %d plans, %v", name, len(plans), err)
+				}
+				for query, plan := range plans {
+					if wholeTable[kind].MatchString(plan) {
+						t.Errorf("%s reads a whole table:\n%s\n%s", name, query, plan)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,16 @@
+// Package registryrecords stores the versions of servers, their remote addresses, and the grants in a relational
+// database. It implements the ports of ports/registrystore. It has the queries, not the rules: core/registry decides
+// what is stored, and the constraints of the schema hold for all callers.
+package registryrecords
+
+import (
+	"github.com/google/wire"
+
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Set provides the stores of the registry from a database.DB and a Config.
+var Set = wire.NewSet(
+	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
+	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
+)

@@ -1,0 +1,146 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Limits of what a filtered page reads: a page of a search, or of the versions updated since a time. No index has the
+// rows of such a page in its order.
+const (
+	nearRows = 128    // rows that are read in the order of the page before another index is used
+	fewRows  = 5_000  // rows that are read with another index and sorted
+	farRows  = 10_000 // rows that are read in the order of the page if another index has more than fewRows
+)
+
+// filteredPage returns a page of a search, or of the versions updated since a time. In most cases the rows are common,
+// and then the next rows in order fill the page, or they are rare, and then another index has few of them. In the
+// other cases the page ends after farRows, with fewer records than the limit.
+func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
+	p, err := s.nextRows(ctx, q, s.near)
+	if err != nil || p.EndName == "" {
+		return p, err
+	}
+	readByIndex := s.searchPage
+	if !q.UpdatedSince.IsZero() {
+		readByIndex = s.updatedPage
+	}
+	if p, ok, err := readByIndex(ctx, q); err != nil || ok {
+		return p, err
+	}
+	return s.nextRows(ctx, q, farRows)
+}
+
+// nextRows returns the page of the matching rows among the next rows in order. If there are more rows than these and
+// the page is not full, the page names its end.
+func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int) (registrystore.Page, error) {
+	name, version, err := s.keyAfter(ctx, q, rows)
+	if err != nil {
+		return registrystore.Page{}, err
+	}
+	filter := s.rowFilter(q)
+	if name != "" {
+		filter = filter.And("(v.name, v.version) <= (?, ?)", name, version)
+	}
+	p, err := s.listPage(ctx, q, s.sql.Find.NextRows(s.listCondition(q), filter, listOrder(q), q.Limit+1))
+	if err == nil && !p.More && name != "" {
+		p.More, p.EndName, p.EndVersion = true, name, version
+	}
+	return p, err
+}
+
+// keyAfter returns the name and version of the row after a number of rows in order. They are empty if there are not
+// more rows.
+func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, rows int) (name, version string, err error) {
+	all := s.listCondition(q)
+	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.Text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
+	find := database.Query{Text: text, Args: append(all.Args, rows), Fixed: s.sql.PlansByText}
+	key, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (key [2]string, err error) {
+		for rows.Next() {
+			if err := rows.Scan(&key[0], &key[1]); err != nil {
+				return key, err
+			}
+		}
+		return key, nil
+	})
+	return key[0], key[1], err
+}
+
+// rowFilter returns the condition that is compared with each row: that its name contains the text, in upper or lower
+// case, and that it was updated after the time.
+func (s *Servers) rowFilter(q registrystore.Query) (c database.Condition) {
+	if q.Search != "" {
+		c = c.And(s.sql.NameMatches, likePattern(q))
+	}
+	if !q.UpdatedSince.IsZero() {
+		c = c.And(s.sql.UpdatedAfter, s.db.TimeArgument(q.UpdatedSince))
+	}
+	return c
+}
+
+// likePattern returns the pattern of LIKE for names that contain the text.
+func likePattern(q registrystore.Query) string { return "%" + likeEscaper.Replace(q.Search) + "%" }
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// updatedPage returns the page of the versions updated since a time, and true, if these are few rows.
+func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
+	after := s.db.TimeArgument(q.UpdatedSince)
+	counted := database.Condition{Text: "FROM versions WHERE updated_at > ?", Args: []any{after}}
+	if n, err := s.countFew(ctx, counted); err != nil || n > fewRows {
+		return registrystore.Page{}, false, err
+	}
+	c := s.sql.Find.UpdatedRows(after, 2*fewRows)
+	if q.Search != "" {
+		c = c.And(s.sql.NameMatches, likePattern(q))
+	}
+	p, err := s.listPage(ctx, q, c)
+	return p, true, err
+}
+
+// searchPage returns the page of a search, and true, if the index of the parts of names finds few names.
+func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
+	if strings.Contains(q.Search, endOfName) {
+		return registrystore.Page{}, true, nil
+	}
+	counted, names := s.sql.Find.NamesWith(q.Search, likePattern(q), q.AfterName)
+	found, err := s.countFew(ctx, counted)
+	if err != nil || found > fewRows {
+		return registrystore.Page{}, false, err
+	}
+	// A page needs no more names than it has rows, if each name has a row. The last row shows whether there are more.
+	if enough := q.Limit + 2; enough < found {
+		if p, err := s.pageOfNames(ctx, q, names, enough); err != nil || p.More {
+			return p, true, err
+		}
+	}
+	p, err := s.pageOfNames(ctx, q, names, math.MaxInt32)
+	return p, true, err
+}
+
+// pageOfNames returns the page of the versions of the first names of a selection.
+func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names database.Condition, limit int) (registrystore.Page, error) {
+	ofName := "v.name IN"
+	if q.LatestOnly {
+		ofName = "v.is_latest AND v.name IN" // with the index that has one row for each name
+	}
+	return s.listPage(ctx, q, database.Condition{
+		Text: ofName + " (SELECT name FROM (SELECT servers.name AS name " + names.Text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
+		Args: append(slices.Clip(names.Args), limit),
+	})
+}
+
+// endOfName is what the index of SQLite has after each name. No name contains it.
+const endOfName = "\x01"
+
+// countFew returns how many rows there are, or fewRows and one if there are more than fewRows.
+func (s *Servers) countFew(ctx context.Context, rows database.Condition) (int, error) {
+	text := "SELECT count(*) FROM (SELECT 1 " + rows.Text + " LIMIT CAST(? AS bigint)) AS found"
+	return s.db.QueryNumber(ctx, database.Query{Text: text, Args: append(slices.Clip(rows.Args), fewRows+1), Fixed: s.sql.PlansByText})
+}

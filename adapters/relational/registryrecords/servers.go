@@ -1,0 +1,153 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Config says how the registry is kept.
+type Config struct {
+	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
+}
+
+// Servers keeps the versions of servers: registrystore.ServerReader and Writer.
+type Servers struct {
+	db         *database.DB
+	sql        database.RegistrySyntax
+	uniqueURLs bool
+	near       int // nearRows, fewer in tests
+}
+
+var (
+	_ registrystore.ServerReader = (*Servers)(nil)
+	_ registrystore.ServerWriter = (*Servers)(nil)
+)
+
+// NewServers returns the store of servers.
+func NewServers(db *database.DB, c Config) *Servers {
+	return &Servers{db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows}
+}
+
+// List answers registrystore.ServerReader.
+func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
+	if q.Search == "" && q.UpdatedSince.IsZero() {
+		return s.listPage(ctx, q, database.Condition{})
+	}
+	return s.filteredPage(ctx, q)
+}
+
+// listPage returns the page of the rows of a listing that meet a condition.
+func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c database.Condition) (registrystore.Page, error) {
+	all := s.listCondition(q)
+	fixed := c.Text == "" || s.sql.PlansByText
+	if c.Text != "" {
+		all = all.And(c.Text, c.Args...)
+	}
+	return s.readPage(ctx, database.Query{Text: all.Text + listOrder(q), Args: all.Args, Fixed: fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
+}
+
+// listOrder returns the order of a listing. At most one version of a name is
+// latest, so that its order is the name's.
+func listOrder(q registrystore.Query) string {
+	if q.LatestOnly {
+		return " ORDER BY v.name"
+	}
+	return " ORDER BY v.name, v.version"
+}
+
+// someVersions is how many versions of a server are made room for at first.
+const someVersions = 8
+
+// Versions answers registrystore.ServerReader.
+func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
+	condition, args := visibleOnly("v.name = ?", q.Deleted), []any{q.Name.String()}
+	if !q.Before.IsZero() {
+		condition += " AND v.published_at < ?"
+		args = append(args, s.db.TimeArgument(q.Before))
+	}
+	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, extent{rows: q.Limit, bytes: q.Bytes, room: someVersions})
+}
+
+const newestFirst = " ORDER BY v.published_at DESC"
+
+// Outline answers registrystore.ServerReader. Neither database reads a document to tell
+// how large it is.
+func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
+	text := "SELECT v.facts, " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
+	return database.Collect(ctx, s.db, database.Query{Text: text, Args: []any{name.String()}, Fixed: true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
+		var facts string
+		var size int
+		for rows.Next() {
+			if err := rows.Scan(&facts, &size); err != nil {
+				return nil, err
+			}
+			r, err := parseFacts(facts)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, registry.Edition{Release: r, Size: size})
+		}
+		return all, nil
+	})
+}
+
+// Version answers registrystore.ServerReader.
+func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
+	return s.findOne(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
+}
+
+// Latest answers registrystore.ServerReader. It looks at the status by itself: with that
+// in the query, databases choose an index of all versions that are not deleted.
+func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
+	r, err := s.findOne(ctx, "v.name = ? AND v.is_latest", name.String())
+	if err == nil && !deleted && r.Status == registry.StatusDeleted {
+		return registry.Record{}, errNoVersion()
+	}
+	return r, err
+}
+
+func visibleOnly(condition string, deleted bool) string {
+	if deleted {
+		return condition
+	}
+	return condition + " AND v.status <> 'deleted'"
+}
+
+func (s *Servers) findOne(ctx context.Context, condition string, args ...any) (registry.Record, error) {
+	found, err := s.readRows(ctx, database.Query{Text: condition, Args: args, Fixed: true}, extent{room: 1})
+	if err != nil {
+		return registry.Record{}, err
+	}
+	if len(found.Records) == 0 {
+		return registry.Record{}, errNoVersion()
+	}
+	return found.Records[0], nil
+}
+
+func errNoVersion() error { return fault.New(fault.NotFound, "", "no such version of a server") }
+
+// listCondition returns the condition that selects the rows of a listing without
+// what they are sifted by: an index has those rows, and no others, in order. It
+// begins where the page does, also at the start, so that the order comes from
+// that index.
+func (s *Servers) listCondition(q registrystore.Query) database.Condition {
+	c := database.Condition{Text: "(v.name, v.version) > (?, ?)", Args: append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
+	switch {
+	case q.LatestOnly && !q.Deleted:
+		c.Text += " AND " + s.sql.ActiveLatest
+	case q.LatestOnly:
+		c.Text += " AND v.is_latest"
+	case !q.Deleted:
+		c.Text += " AND v.status <> 'deleted'"
+	}
+	if q.Version != (registry.Version{}) {
+		c.Text += " AND v.version = ?"
+		c.Args = append(c.Args, q.Version.String())
+	}
+	return c
+}

@@ -1,0 +1,169 @@
+package registryrecords_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+var (
+	livingServers  = flag.Int("living-servers", 200_000, "servers that are there, in benchmarks of the registry")
+	deletedServers = flag.Int("deleted-servers", 300_000, "servers that are deleted and sort before the others, likewise")
+)
+
+// serverPart is how many servers one statement adds: few enough for the statement timeout.
+const serverPart = 20_000
+
+// crowded are the statements that add servers of one version each: deleted ones, whose names sort first, then living ones, of
+// which the last fifth are in org.example. One of 100 living ones has a q in its name, and 20 have "zz", all of these in org.example.
+func crowded(kind string, living, deleted int) []string {
+	var statements []string
+	add := func(first, last int, name, status string) {
+		for ; first < last; first += serverPart {
+			until := min(first+serverPart, last)
+			numbers, at := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, until-1), "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'"
+			document, flagged := "convert_to('{\"description\":\"' || repeat('x', 500) || '\"}', 'UTF8')", "true"
+			if kind == relationaltest.SQLite {
+				numbers = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, until-1)
+				at, document, flagged = "1767225600000000 + n.i * 1000000", "CAST(printf('{\"description\":\"%.*c\"}', 500, 'x') AS BLOB)", "1"
+			}
+			statements = append(statements,
+				"INSERT INTO servers (name) SELECT "+name+" FROM "+numbers,
+				`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+					SELECT `+name+", '1.0.0', '"+status+"', '', "+at+", "+at+", "+at+", "+flagged+", "+document+" FROM "+numbers)
+		}
+	}
+	add(0, deleted, "'aa.gone.o' || (n.i % 100003 * 7919 % 100003) || '/server-' || n.i", "deleted")
+	add(0, living-living/5, "'com.example.o' || (n.i % 100003 * 7919 % 100003) || CASE WHEN n.i % 100 = 0 THEN '/query-' ELSE '/server-' END || n.i", "active")
+	add(living-living/5, living, fmt.Sprintf("'org.example.o' || (n.i %% 100003 * 7919 %% 100003) || CASE WHEN n.i %% %d = 0 THEN '/fuzz-' WHEN n.i %% 100 = 0 THEN '/query-' ELSE '/server-' END || n.i",
+		max(1, living/100)), "active")
+	if kind == relationaltest.PostgreSQL {
+		return append(statements, "VACUUM ANALYZE servers", "VACUUM ANALYZE versions")
+	}
+	return statements
+}
+
+func crowdedRegistry(b *testing.B, kind string, db *relationaltest.Database) *registryrecords.Servers {
+	b.Helper()
+	if _, err := db.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	for _, statement := range crowded(kind, *livingServers, *deletedServers) {
+		if err := db.Execute(b.Context(), statement); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Logf("filled in %v", time.Since(began))
+	return registryrecords.NewServers(db.DB, registryrecords.Config{})
+}
+
+// callersAtOnce is how many callers the benchmark of a crowded registry has beside one.
+const callersAtOnce = 40
+
+// BenchmarkCrowdedRegistry measures pages of 30 where more servers are deleted than are there, by one caller and by 40 at once, and
+// publications.
+//
+//	go test -run xxx -bench CrowdedRegistry ./adapters/relational
+func BenchmarkCrowdedRegistry(b *testing.B) {
+	for kind, open := range map[string]func() *relationaltest.Database{
+		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+	} {
+		b.Run(kind, func(b *testing.B) {
+			db := open()
+			servers := crowdedRegistry(b, kind, db)
+			for _, c := range []struct {
+				name string
+				registrystore.Query
+			}{
+				{"first page", registrystore.Query{}},
+				{"middle page", registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
+				{"latest", registrystore.Query{LatestOnly: true}},
+				{"with deleted", registrystore.Query{Deleted: true}},
+				{"search q", registrystore.Query{Search: "q"}},
+				{"search zz", registrystore.Query{Search: "zz"}},
+				{"search rare", registrystore.Query{Search: "fuzz-"}},
+				{"search none", registrystore.Query{Search: "jjj"}},
+				{"search common", registrystore.Query{Search: "server"}},
+				{"search late", registrystore.Query{Search: "org."}},
+				{"search with deleted", registrystore.Query{Search: "zz", Deleted: true}},
+				{"updated since", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)), Deleted: true}},
+				{"updated since, late", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true, AfterName: "b"}},
+			} {
+				c.Limit, c.Bytes = 30, 4<<20
+				for _, callers := range []int{1, callersAtOnce} {
+					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) { lists(b, servers, c.Query, callers) })
+				}
+			}
+			b.Run("publish a server", func(b *testing.B) { publications(b, db, servers, true) })
+			b.Run("publish a version", func(b *testing.B) { publications(b, db, servers, false) })
+		})
+	}
+}
+
+// lists makes a listing, of as many callers at once.
+func lists(b *testing.B, servers *registryrecords.Servers, q registrystore.Query, callers int) {
+	b.Helper()
+	found := 0
+	for b.Loop() {
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				p, err := servers.List(b.Context(), q)
+				if err != nil {
+					b.Error(err)
+				}
+				if callers == 1 {
+					found = len(p.Records)
+				}
+			})
+		}
+		all.Wait()
+	}
+	if callers == 1 {
+		b.ReportMetric(float64(found), "records")
+	}
+}
+
+// publications publishes one version after the other, of a server each or all of one.
+func publications(b *testing.B, db *relationaltest.Database, servers *registryrecords.Servers, serverEach bool) {
+	b.Helper()
+	for n := 0; b.Loop(); n++ {
+		at, server := time.Now(), "com.example.new/server"
+		if serverEach {
+			server = fmt.Sprintf("com.example.o%d/server-%d", n*7919%100003, at.UnixNano())
+		}
+		name, err := registry.ParseName(server)
+		if err != nil {
+			b.Fatal(err)
+		}
+		version, err := registry.ParseVersion(fmt.Sprintf("1.%d.0", at.UnixNano()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		change := registrystore.Change{
+			Release: registry.Release{
+				Name: name, Version: version, Status: registry.StatusActive, Latest: serverEach, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at,
+			},
+			Document: []byte(`{"description":"a server"}`),
+		}
+		err = db.Atomically(b.Context(), func(ctx context.Context) error {
+			if _, err := servers.Lock(ctx, name); err != nil {
+				return err
+			}
+			return servers.Save(ctx, []registrystore.Change{change})
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

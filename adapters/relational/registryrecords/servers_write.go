@@ -1,0 +1,165 @@
+package registryrecords
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+var errNoTransaction = errors.New("servers are changed inside a transaction only")
+
+// Lock answers registrystore.ServerWriter.
+func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return nil, errNoTransaction
+	}
+	// A first publication has no row to lock: it makes one, and a second one at
+	// the same time waits here for the first to end.
+	if _, err := s.db.ExecStatement(ctx, tx, s.sql.LockServer, name.String()); err != nil {
+		return nil, err
+	}
+	return s.readReleases(ctx, tx, name)
+}
+
+func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
+	var facts []string
+	err := s.db.ScanInto(ctx, db, &facts, "SELECT facts FROM versions WHERE name = ? ORDER BY published_at", name.String())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]registry.Release, len(facts))
+	for i, text := range facts {
+		if all[i], err = parseFacts(text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Save answers registrystore.ServerWriter. The publication time, which never changes,
+// tells a new document of a version that is stored from a second publication
+// of it.
+func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	for name, those := range byName(changes) {
+		if err := s.saveOf(ctx, tx, name, those); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byName(changes []registrystore.Change) map[string][]registrystore.Change {
+	all := make(map[string][]registrystore.Change, 1)
+	for _, c := range changes {
+		name := c.Release.Name.String()
+		all[name] = append(all[name], c)
+	}
+	return all
+}
+
+// saveOf stores the changes of one server.
+func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) error {
+	claiming, err := s.versionsToClaim(ctx, tx, name, changes)
+	if err != nil {
+		return err
+	}
+	// The flag of the latest version leaves one before another takes it.
+	for _, latest := range []bool{false, true} {
+		if err := s.saveThose(ctx, tx, changes, latest); err != nil {
+			return s.explainConflict(err)
+		}
+	}
+	return s.saveRemotes(ctx, tx, name, changes, claiming)
+}
+
+func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []registrystore.Change, latest bool) error {
+	states := make([]registry.Release, 0, len(changes))
+	for _, c := range changes {
+		if c.Document == nil && c.Release.Latest == latest {
+			states = append(states, c.Release)
+		}
+	}
+	if err := s.saveStates(ctx, tx, states); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.Document != nil && c.Release.Latest == latest {
+			if err := s.saveDocument(ctx, tx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// saveStates stores the changes of versions that keep their documents.
+func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.Release) error {
+	for _, u := range s.sql.UpdateStates(states) {
+		changed, err := s.db.ExecStatement(ctx, tx, u.Text, u.Args...)
+		if err != nil {
+			return err
+		}
+		if changed != u.Rows {
+			return errNoVersion()
+		}
+	}
+	return nil
+}
+
+// saveDocument stores a version with its document: a new one, or another
+// document for the publication that is stored.
+func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
+	r := c.Release
+	changed, err := s.db.ExecStatement(ctx, tx, `INSERT INTO versions
+			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (name, version) DO UPDATE SET status = excluded.status, status_message = excluded.status_message,
+			status_changed_at = excluded.status_changed_at, updated_at = excluded.updated_at,
+			is_latest = excluded.is_latest, document = excluded.document
+		WHERE versions.published_at = excluded.published_at`,
+		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt),
+		r.Latest, c.Document)
+	if err == nil && changed == 0 {
+		return fault.New(fault.Conflict, "", versionExists)
+	}
+	return err
+}
+
+// The messages of the unique constraints of the versions.
+const (
+	versionExists     = "this version of the server exists already"
+	publicationExists = "another version of the server was published at the same time"
+	latestExists      = "another version of the server is the latest"
+)
+
+// explainConflict returns a fault.Conflict with the message of the unique constraint that does not allow a change. It
+// returns other errors unchanged.
+func (s *Servers) explainConflict(err error) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	text, message := err.Error(), ""
+	switch {
+	case strings.Contains(text, s.sql.Unique.Version):
+		message = versionExists
+	case strings.Contains(text, s.sql.Unique.Publication):
+		message = publicationExists
+	case strings.Contains(text, s.sql.Unique.Latest):
+		message = latestExists
+	default:
+		return err
+	}
+	return fault.Wrap(fault.Conflict, "", message, err)
+}
