@@ -111,12 +111,12 @@ func measureCounters(c counters, t otlp.Tracing, r metrics.Registerer) counter.S
 // openPlugins finds the plugins. Their calls have metrics, and tracing if it is on.
 func openPlugins(c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry) (*pluginhost.Host, func(), error) {
 	if t.Enabled() {
-		c.Around = t.PluginCall
+		c.Interceptor = t.PluginCall
 	}
 	host, cleanup, err := pluginhost.Open(c, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	host.Measure(m.Either)
+	host.RegisterMetrics(m.Either)
 	return host, cleanup, nil
 }

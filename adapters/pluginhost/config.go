@@ -12,33 +12,35 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
 )
 
-// Config is what the host is set up with. The zero durations are not valid: fill them from the tags' defaults, as
-// [DefaultConfig] does.
+// Config holds the settings of the host. Zero durations are not valid; [DefaultConfig] returns the
+// defaults of the tags.
 type Config struct {
-	// Dir is the folder of the plugin binaries and of their manifest. Where it is empty the
-	// composition root sets it to `plugins` next to the executable (contract O-7). A folder that
-	// does not exist has no plugins.
+	// Dir is the folder of the plugin binaries and their manifest. If PLUGIN_DIR is not set,
+	// package wiring sets Dir to the folder plugins next to the executable (contract O-7). A folder
+	// that does not exist means no plugins.
 	Dir string `env:"PLUGIN_DIR" desc:"folder of the plugin binaries and their manifest; default: the folder plugins next to the program"`
-	// StartTimeout bounds a plugin's start, from the process to its first healthy answer; above 0.
+	// StartTimeout is the time limit of a plugin's start, from the start of the process to its
+	// first healthy response; above 0.
 	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long the start of a plugin may take"`
-	// CallTimeout bounds one call, waiting for a first start included; above 0.
+	// CallTimeout is the time limit of one call, including the wait for the first start; above 0.
 	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call to a plugin may take"`
-	// HealthInterval is the pause between two health checks of a running plugin; above 0.
+	// HealthInterval is the time between two health checks of a running plugin; above 0.
 	HealthInterval time.Duration `env:"PLUGIN_HEALTH_INTERVAL" envDefault:"5s" desc:"interval between health checks of a running plugin"`
-	// HealthTimeout bounds a health check; a plugin that does not answer within it is killed. A call that takes longer than
-	// this also has its plugin checked at once. Above 0.
+	// HealthTimeout is the time limit of a health check, after which the plugin is killed. If a
+	// call takes longer than HealthTimeout, the host checks the plugin at once. Above 0.
 	HealthTimeout time.Duration `env:"PLUGIN_HEALTH_TIMEOUT" envDefault:"2s" desc:"how long a plugin may take to answer a health check; after that it is killed"`
-	// RestartDelayMin is the pause before the first restart of a plugin that failed; it doubles at each further failure.
-	// Above 0.
+	// RestartDelayMin is the delay before the first restart of a failed plugin. It doubles at each
+	// further failure. Above 0.
 	RestartDelayMin time.Duration `env:"PLUGIN_RESTART_DELAY_MIN" envDefault:"100ms" desc:"delay before a failed plugin is started again; doubles at each failure"`
-	// RestartDelayMax is the longest such pause, and the time after which a plugin that runs is thought sound again; at least
-	// RestartDelayMin.
+	// RestartDelayMax is the longest delay before a restart. After a plugin has run this long, the
+	// delay is RestartDelayMin again. At least RestartDelayMin.
 	RestartDelayMax time.Duration `env:"PLUGIN_RESTART_DELAY_MAX" envDefault:"30s" desc:"longest delay before a failed plugin is started again"`
-	// Env gives plugins, by name, the variables that they may see, each as KEY=VALUE. The manifest adds to them and wins over
-	// them; of the service's own environment nothing else is passed on.
+	// Env holds the environment variables of the plugins by name of plugin, each as KEY=VALUE. The
+	// manifest adds variables and replaces those with the same name. Plugins get no other variables
+	// of the service.
 	Env map[string][]string `env:"-"`
-	// Around surrounds every call of a plugin; nil for nothing.
-	Around grpc.UnaryClientInterceptor `env:"-"`
+	// Interceptor is called for every call of a plugin; may be nil.
+	Interceptor grpc.UnaryClientInterceptor `env:"-"`
 }
 
 // DefaultConfig returns the defaults of the tags above, for the plugins in dir.
@@ -50,7 +52,7 @@ func DefaultConfig(dir string) Config {
 	}
 }
 
-// Validate checks every setting; the error names each variable that is wrong.
+// Validate returns an error that names each setting that is wrong.
 func (c Config) Validate() error {
 	var wrong []error
 	for _, setting := range []struct {
@@ -75,18 +77,18 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// Missing reports whether the folder is not there.
-func (c Config) Missing() bool {
+// FolderMissing reports whether the folder does not exist.
+func (c Config) FolderMissing() bool {
 	_, err := os.Stat(c.Dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// limits bound one plugin.
+// limits holds the limits of one plugin.
 type limits struct {
 	start, call time.Duration
 	message     int // bytes, either way
 }
 
-func (c Config) limits() limits {
+func (c Config) defaultLimits() limits {
 	return limits{start: c.StartTimeout, call: c.CallTimeout, message: handshake.MaxMessageBytes}
 }

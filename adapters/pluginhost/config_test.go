@@ -32,7 +32,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	cfg := pluginhost.DefaultConfig("x")
 	cfg.CallTimeout, cfg.HealthInterval, cfg.RestartDelayMax = -1, 0, time.Nanosecond
-	_, _, err := pluginhost.Open(cfg, silent())
+	_, _, err := pluginhost.Open(cfg, discardLog())
 	for _, name := range []string{"PLUGIN_CALL_TIMEOUT", "PLUGIN_HEALTH_INTERVAL", "PLUGIN_RESTART_DELAY_MAX"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Open = %v, want %s named", err, name)
@@ -44,7 +44,7 @@ func TestFolder(t *testing.T) {
 	t.Parallel()
 	t.Run("not there", func(t *testing.T) {
 		t.Parallel()
-		host := open(t, pluginhost.DefaultConfig(filepath.Join(t.TempDir(), "none")), silent())
+		host := openHost(t, pluginhost.DefaultConfig(filepath.Join(t.TempDir(), "none")), discardLog())
 		if all := host.Status(); len(all) != 0 {
 			t.Errorf("Status() = %+v, want none", all)
 		}
@@ -55,28 +55,28 @@ func TestFolder(t *testing.T) {
 	t.Run("a file", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "file")
-		write(t, path, "", 0o644)
-		refused(t, path, "is not a folder")
+		writeFile(t, path, "", 0o644)
+		wantRefused(t, path, "it must be a folder")
 	})
 	t.Run("writable by everyone", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
+		dir := newFolder(t)
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, dir, "everyone may write")
+		wantRefused(t, dir, "every user may write")
 	})
 	t.Run("only plugins are listed", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
+		dir := newFolder(t)
 		for _, name := range []string{"otp-b", "pkg-a", "readme", "otp-UPPER"} {
-			install(t, dir, "otp-log", name)
+			installPlugin(t, dir, "otp-log", name)
 		}
-		write(t, filepath.Join(dir, "otp-notes"), "", 0o644)
+		writeFile(t, filepath.Join(dir, "otp-notes"), "", 0o644)
 		if err := os.Mkdir(filepath.Join(dir, "otp-folder"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		host := open(t, pluginhost.DefaultConfig(dir), silent())
+		host := openHost(t, pluginhost.DefaultConfig(dir), discardLog())
 		var listed []string
 		for _, s := range host.Status() {
 			listed = append(listed, s.Name+" "+s.Kind+" "+string(s.State))
@@ -93,27 +93,27 @@ func TestFolder(t *testing.T) {
 // TestSettingsOfNoPluginAreTold wants a mistyped name to be told, with none of its values.
 func TestSettingsOfNoPluginAreTold(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "otp-log", "otp-log")
+	dir := newFolder(t)
+	installPlugin(t, dir, "otp-log", "otp-log")
 	cfg := pluginhost.DefaultConfig(dir)
 	cfg.Env = map[string][]string{"otp-log": {"A=secret"}, "pkg-nmp": {"B=secret"}}
-	told := &capture{}
-	open(t, cfg, told.entry())
+	told := &logCapture{}
+	openHost(t, cfg, told.entry())
 	if text := told.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") || strings.Contains(text, "secret") {
 		t.Errorf("log: %q, want pkg-nmp and no secret", text)
 	}
 }
 
-func refused(t *testing.T, dir, want string) {
+func wantRefused(t *testing.T, dir, want string) {
 	t.Helper()
-	_, _, err := pluginhost.Open(pluginhost.DefaultConfig(dir), silent())
+	_, _, err := pluginhost.Open(pluginhost.DefaultConfig(dir), discardLog())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open = %v, want an error with %q", err, want)
 	}
 }
 
-// TestWrongManifests reads the files of testdata/wrong, each named after its defect; the first line, a comment, is what the error
-// must say.
+// TestWrongManifests reads the files of testdata/wrong, each named after its defect; the first
+// line, a comment, is what the error must say.
 func TestWrongManifests(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/wrong/*.yaml")
@@ -128,31 +128,31 @@ func TestWrongManifests(t *testing.T) {
 				t.Fatal(err)
 			}
 			first, _, _ := strings.Cut(string(text), "\n")
-			dir := folder(t)
-			write(t, filepath.Join(dir, "plugins.yaml"), string(text), 0o644)
-			refused(t, dir, strings.TrimPrefix(first, "# "))
+			dir := newFolder(t)
+			writeFile(t, filepath.Join(dir, "plugins.yaml"), string(text), 0o644)
+			wantRefused(t, dir, strings.TrimPrefix(first, "# "))
 		})
 	}
 	t.Run("writable by everyone", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
-		write(t, filepath.Join(dir, "plugins.yaml"), "plugins: []\n", 0o666)
-		refused(t, dir, "everyone may write")
+		dir := newFolder(t)
+		writeFile(t, filepath.Join(dir, "plugins.yaml"), "plugins: []\n", 0o666)
+		wantRefused(t, dir, "every user may write")
 	})
 	t.Run("too long", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
-		write(t, filepath.Join(dir, "plugins.yaml"), strings.Repeat("# x\n", 300_000), 0o644)
-		refused(t, dir, "longer than")
+		dir := newFolder(t)
+		writeFile(t, filepath.Join(dir, "plugins.yaml"), strings.Repeat("# x\n", 300_000), 0o644)
+		wantRefused(t, dir, "at most")
 	})
 }
 
 func TestManifestPins(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "testplugin", "my-courier-1.4")
-	install(t, dir, "otp-log", "otp-log")
-	write(t, filepath.Join(dir, "plugins.yaml"), `
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", "my-courier-1.4")
+	installPlugin(t, dir, "otp-log", "otp-log")
+	writeFile(t, filepath.Join(dir, "plugins.yaml"), `
 plugins:
   - name: mine
     kind: courier
@@ -160,11 +160,11 @@ plugins:
     env: {MODE: courier, ADDED: from the manifest}
     limits: {start_timeout: 20s, call_timeout: 20s, max_message_bytes: 4096}
 `, 0o644)
-	cfg := quick(dir)
+	cfg := quickConfig(dir)
 	cfg.StartTimeout = time.Nanosecond // the manifest's stands
 	cfg.Env = map[string][]string{"mine": {"MODE=exit", "GIVEN=by the host"}}
-	host := open(t, cfg, silent())
-	if s := only(t, host); s.Name != "mine" || s.Kind != "courier" {
+	host := openHost(t, cfg, discardLog())
+	if s := onlyStatus(t, host); s.Name != "mine" || s.Kind != "courier" {
 		t.Errorf("status = %+v, want only what the manifest names", s)
 	}
 	c, err := host.Courier("mine")

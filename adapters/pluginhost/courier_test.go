@@ -27,11 +27,11 @@ import (
 func TestCourierContract(t *testing.T) {
 	t.Parallel()
 	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
-		dir := folder(t)
-		install(t, dir, "otp-log", "otp-log")
-		out := &capture{}
+		dir := newFolder(t)
+		installPlugin(t, dir, "otp-log", "otp-log")
+		out := &logCapture{}
 		log := out.entry()
-		c, err := open(t, quick(dir), log).Courier("otp-log")
+		c, err := openHost(t, quickConfig(dir), log).Courier("otp-log")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestCourierContract(t *testing.T) {
 func TestContractOfOneChannel(t *testing.T) {
 	t.Parallel()
 	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
-		c, err := misbehaving(t, "courier", "otp-test", asIs).Courier("otp-test")
+		c, err := openTestPlugin(t, "courier", "otp-test", unchangedConfig).Courier("otp-test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +52,13 @@ func TestContractOfOneChannel(t *testing.T) {
 
 func TestCodeReachesLogAndFile(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "otp-log", "otp-log")
+	dir := newFolder(t)
+	installPlugin(t, dir, "otp-log", "otp-log")
 	file := filepath.Join(t.TempDir(), "codes.jsonl")
-	cfg := quick(dir)
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"otp-log": {"OTP_LOG_FILE=" + file}}
-	out := &capture{}
-	c, err := open(t, cfg, out.entry()).Courier("otp-log")
+	out := &logCapture{}
+	c, err := openHost(t, cfg, out.entry()).Courier("otp-log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func TestCodeReachesLogAndFile(t *testing.T) {
 	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" || line["recipient"] != "+15550100" {
 		t.Errorf("file has %q (%v)", text, err)
 	}
-	within(t, "code in the service log", func() bool {
+	waitUntil(t, "code in the service log", func() bool {
 		return strings.Contains(out.String(), `"code":"042917"`) && strings.Contains(out.String(), `"level":"info"`)
 	})
 }
 
-func testCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhost.Host, *pluginhost.Courier) {
+func startTestCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhost.Host, *pluginhost.Courier) {
 	t.Helper()
-	host := misbehaving(t, "courier", "otp-test", change)
+	host := openTestPlugin(t, "courier", "otp-test", change)
 	c, err := host.Courier("otp-test")
 	if err != nil {
 		t.Fatal(err)
@@ -88,26 +88,26 @@ func testCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhost.Hos
 	if err := host.StartAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := only(t, host); s.State != pluginhost.Running {
+	if s := onlyStatus(t, host); s.State != pluginhost.Running {
 		t.Fatalf("status = %+v, want it running", s)
 	}
 	return host, c
 }
 
 // recovers checks that the plugin comes back as another process, and delivers.
-func recovers(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
+func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
 	t.Helper()
-	within(t, "another process", func() bool {
-		s := only(t, host)
+	waitUntil(t, "another process", func() bool {
+		s := onlyStatus(t, host)
 		return s.State == pluginhost.Running && s.PID != was
 	})
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "2")); err != nil {
 		t.Errorf("Deliver after the restart = %v, want none", err)
 	}
-	if s := only(t, host); s.Restarts < 1 || s.LastError == "" {
+	if s := onlyStatus(t, host); s.Restarts < 1 || s.LastError == "" {
 		t.Errorf("status = %+v, want a restart and its reason", s)
 	}
-	within(t, "end of the process before", func() bool { return gone(was) })
+	waitUntil(t, "end of the process before", func() bool { return hasEnded(was) })
 }
 
 func TestUnavailableWhenTheProcessEnds(t *testing.T) {
@@ -115,8 +115,8 @@ func TestUnavailableWhenTheProcessEnds(t *testing.T) {
 	for name, code := range map[string]string{"killed during a call": "HANG", "exits during a call": "EXIT"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host, c := testCourier(t, asIs)
-			pid := only(t, host).PID
+			host, c := startTestCourier(t, unchangedConfig)
+			pid := onlyStatus(t, host).PID
 			answer := make(chan error, 1)
 			go func() { answer <- c.Deliver(context.Background(), couriertest.Code(courier.Email, code)) }()
 			if code == "HANG" {
@@ -125,56 +125,56 @@ func TestUnavailableWhenTheProcessEnds(t *testing.T) {
 			if err := <-answer; !fault.Is(err, fault.Unavailable) {
 				t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 			}
-			recovers(t, host, c, pid)
+			wantRecovery(t, host, c, pid)
 		})
 	}
 }
 
 func TestStoppedProcessIsReplaced(t *testing.T) {
 	t.Parallel()
-	host, c := testCourier(t, func(cfg *pluginhost.Config) {
+	host, c := startTestCourier(t, func(cfg *pluginhost.Config) {
 		cfg.HealthInterval, cfg.HealthTimeout = time.Hour, 2*time.Second
 	})
-	pid := only(t, host).PID
-	freeze(t, pid)
+	pid := onlyStatus(t, host).PID
+	freezeProcess(t, pid)
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "3")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
-	recovers(t, host, c, pid)
+	wantRecovery(t, host, c, pid)
 }
 
 func TestStoppedProcessIsFoundWithoutACall(t *testing.T) {
 	t.Parallel()
-	host, c := testCourier(t, func(cfg *pluginhost.Config) {
+	host, c := startTestCourier(t, func(cfg *pluginhost.Config) {
 		cfg.HealthInterval, cfg.HealthTimeout = 20*time.Millisecond, 3*time.Second
 	})
-	pid := only(t, host).PID
+	pid := onlyStatus(t, host).PID
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	recovers(t, host, c, pid)
+	wantRecovery(t, host, c, pid)
 }
 
 func TestCallsThatOverrunGetThePluginReplaced(t *testing.T) {
 	t.Parallel()
-	host, c := testCourier(t, func(cfg *pluginhost.Config) { cfg.CallTimeout = 200 * time.Millisecond })
-	pid := only(t, host).PID
+	host, c := startTestCourier(t, func(cfg *pluginhost.Config) { cfg.CallTimeout = 200 * time.Millisecond })
+	pid := onlyStatus(t, host).PID
 	for range 3 {
 		err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "HANG"))
 		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Deliver = %v, want a fault of kind Unavailable for the deadline", err)
 		}
 	}
-	within(t, "another process", func() bool { s := only(t, host); return s.State == pluginhost.Running && s.PID != pid })
-	if s := only(t, host); !strings.Contains(s.LastError, "overran") {
+	waitUntil(t, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
+	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "exceeded") {
 		t.Errorf("last error = %q", s.LastError)
 	}
 }
 
 func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 	t.Parallel()
-	host, c := testCourier(t, asIs)
-	pid := only(t, host).PID
+	host, c := startTestCourier(t, unchangedConfig)
+	pid := onlyStatus(t, host).PID
 	for range 4 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		err := c.Deliver(ctx, couriertest.Code(courier.Email, "HANG"))
@@ -186,24 +186,24 @@ func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "4")); err != nil {
 		t.Error(err)
 	}
-	if s := only(t, host); s.PID != pid {
+	if s := onlyStatus(t, host); s.PID != pid {
 		t.Errorf("process %d became %d", pid, s.PID)
 	}
 }
 
-// TestADeadlineReportedEarlyIsNotAnOverrun has every call end as one does that the plugin closes at its deadline, before the
-// timers of the host have shown that the deadline has passed.
+// TestADeadlineReportedEarlyIsNotAnOverrun has every call end as one does that the plugin closes at
+// its deadline, before the timers of the host have shown that the deadline has passed.
 func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 	t.Parallel()
 	for name, callersBound := range map[string]time.Duration{"the caller's deadline": time.Hour, "the host's deadline": 3 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var checks atomic.Int64
-			host, c := testCourier(t, func(cfg *pluginhost.Config) {
+			host, c := startTestCourier(t, func(cfg *pluginhost.Config) {
 				cfg.CallTimeout, cfg.HealthInterval = 2*time.Hour, time.Millisecond
-				cfg.Around = closedAtTheDeadline(&checks)
+				cfg.Interceptor = closedAtTheDeadline(&checks)
 			})
-			pid := only(t, host).PID
+			pid := onlyStatus(t, host).PID
 			ctx, cancel := context.WithTimeout(t.Context(), callersBound)
 			defer cancel()
 			for range 4 {
@@ -212,16 +212,16 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 				}
 			}
 			before := checks.Load()
-			within(t, "two more looks at the plugin", func() bool { return checks.Load() > before+2 })
-			if s := only(t, host); s.PID != pid || s.LastError != "" {
+			waitUntil(t, "two more looks at the plugin", func() bool { return checks.Load() > before+2 })
+			if s := onlyStatus(t, host); s.PID != pid || s.LastError != "" {
 				t.Errorf("status = %+v, want process %d", s, pid)
 			}
 		})
 	}
 }
 
-// closedAtTheDeadline ends deliveries with the status that gRPC gives to a stream which was reset at its deadline, and counts
-// health checks.
+// closedAtTheDeadline ends deliveries with the status that gRPC gives to a stream which was reset
+// at its deadline, and counts health checks.
 func closedAtTheDeadline(checks *atomic.Int64) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 		switch method {
@@ -236,20 +236,20 @@ func closedAtTheDeadline(checks *atomic.Int64) grpc.UnaryClientInterceptor {
 
 func TestPanicEndsTheCallOnly(t *testing.T) {
 	t.Parallel()
-	host, c := testCourier(t, asIs)
-	pid := only(t, host).PID
+	host, c := startTestCourier(t, unchangedConfig)
+	pid := onlyStatus(t, host).PID
 	err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "PANIC"))
 	if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "PANIC") {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable without the code", err)
 	}
-	if s := only(t, host); s.PID != pid || s.Restarts != 0 {
+	if s := onlyStatus(t, host); s.PID != pid || s.Restarts != 0 {
 		t.Errorf("status = %+v, want the same process", s)
 	}
 }
 
 func TestErrorsShowNeitherCodeNorRecipient(t *testing.T) {
 	t.Parallel()
-	_, c := testCourier(t, asIs)
+	_, c := startTestCourier(t, unchangedConfig)
 	m := couriertest.Code(courier.Email, "LEAK")
 	err := c.Deliver(t.Context(), m)
 	if err == nil || strings.Contains(err.Error(), m.Code) || strings.Contains(err.Error(), m.Recipient) {
@@ -265,17 +265,17 @@ func TestErrorsShowNeitherCodeNorRecipient(t *testing.T) {
 
 func TestEnvironmentIsNotPassedOn(t *testing.T) {
 	t.Setenv("TOLLGATE_TEST_SECRET", "hush")
-	dir := folder(t)
-	install(t, dir, "testplugin", "otp-test")
-	cfg := quick(dir)
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", "otp-test")
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"otp-test": {"ALLOWED=yes", "MODE=courier"}, "otp-other": {"OTHER=1"}}
-	c, err := open(t, cfg, silent()).Courier("otp-test")
+	c, err := openHost(t, cfg, discardLog()).Courier("otp-test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "ENV"))
 	if err == nil {
-		t.Fatal("no environment told")
+		t.Fatal("Deliver succeeded, want an error with the environment")
 	}
 	_, told, _ := strings.Cut(err.Error(), "Unavailable: ")
 	if want := "ALLOWED=yes MODE=courier TOLLGATE_PLUGIN=d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4 TOLLGATE_PLUGIN_LIFELINE=stdin"; told != want {

@@ -17,27 +17,29 @@ import (
 )
 
 const (
-	everyone   fs.FileMode = 0o002 // the bit by which everyone may write
-	executable fs.FileMode = 0o111
+	writableByAll fs.FileMode = 0o002 // the permission bit for other users to write
+	executable    fs.FileMode = 0o111
 )
 
-// pluginName is the form of a plugin's name.
+// pluginName matches a valid name of a plugin.
 var pluginName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// spec is what is known of a plugin before it starts.
+// spec is the specification of a plugin, from its file or the manifest.
 type spec struct {
 	name   string
 	kind   pluginclient.Kind
 	path   string
-	sum    []byte   // SHA-256 that the binary must have; nil for any
+	sum    []byte   // SHA-256 checksum that the binary must have; nil to accept any
 	env    []string // KEY=VALUE
 	limits limits
 }
 
-// discover lists the plugins of the folder: those of the manifest where there is one, else every executable file whose name
-// tells its kind. A folder that is not there holds none.
-func discover(cfg Config, log *logrus.Entry) ([]spec, error) {
-	if cfg.Missing() {
+// discoverPlugins returns the plugins of the folder: those of the manifest, or without a manifest
+// every executable file whose name begins with otp- or pkg-. It returns none for a folder that does
+// not exist, and an error if the folder cannot be read, every user may write to it, or the manifest
+// is wrong.
+func discoverPlugins(cfg Config, log *logrus.Entry) ([]spec, error) {
+	if cfg.FolderMissing() {
 		log.WithField("dir", cfg.Dir).Warn("the plugin folder does not exist, so there are no plugins")
 		return nil, nil
 	}
@@ -46,19 +48,19 @@ func discover(cfg Config, log *logrus.Entry) ([]spec, error) {
 		return nil, fmt.Errorf("PLUGIN_DIR: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("PLUGIN_DIR: %s is not a folder", cfg.Dir)
+		return nil, fmt.Errorf("PLUGIN_DIR is %s, it must be a folder", cfg.Dir)
 	}
-	if info.Mode()&everyone != 0 {
-		return nil, fmt.Errorf("PLUGIN_DIR: everyone may write to %s, so anyone could add a plugin: remove the permission (chmod o-w)", cfg.Dir)
+	if info.Mode()&writableByAll != 0 {
+		return nil, fmt.Errorf("PLUGIN_DIR: every user may write to %s and could add a plugin: remove the permission (chmod o-w)", cfg.Dir)
 	}
-	specs, found, err := manifest(cfg)
+	specs, found, err := loadManifest(cfg)
 	if found || err != nil {
 		return specs, err
 	}
-	return scan(cfg, log)
+	return scanFolder(cfg, log)
 }
 
-func scan(cfg Config, log *logrus.Entry) ([]spec, error) {
+func scanFolder(cfg Config, log *logrus.Entry) ([]spec, error) {
 	entries, err := os.ReadDir(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("PLUGIN_DIR: %w", err)
@@ -71,18 +73,18 @@ func scan(cfg Config, log *logrus.Entry) ([]spec, error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&executable == 0 {
 			continue
 		}
-		kind, ok := kindOf(name)
+		kind, ok := kindFromName(name)
 		if !ok || !pluginName.MatchString(name) {
-			log.WithField("file", name).Warn("file in the plugin folder is ignored: its name does not begin with otp- or pkg-")
+			log.WithField("file", name).Warn("a file in the plugin folder is ignored: its name must begin with otp- or pkg- and have only lower-case letters, digits, dots, dashes and underscores")
 			continue
 		}
-		specs = append(specs, spec{name: name, kind: kind, path: path, env: cfg.Env[name], limits: cfg.limits()})
+		specs = append(specs, spec{name: name, kind: kind, path: path, env: cfg.Env[name], limits: cfg.defaultLimits()})
 	}
 	return specs, nil
 }
 
-// kindOf tells a plugin's kind by its name.
-func kindOf(name string) (pluginclient.Kind, bool) {
+// kindFromName returns the kind of a plugin from the prefix of its name.
+func kindFromName(name string) (pluginclient.Kind, bool) {
 	switch {
 	case strings.HasPrefix(name, "otp-"):
 		return pluginclient.Courier, true
@@ -92,13 +94,14 @@ func kindOf(name string) (pluginclient.Kind, bool) {
 	return "", false
 }
 
-// verify checks the binary before each start: that not everyone may write to it, and that its sum is the pinned one.
-func (s spec) verify() error {
+// verifyBinary checks the binary before each start. It returns an error if the file is not a
+// regular file, every user may write to it, or its checksum is not that of the manifest.
+func (s spec) verifyBinary() error {
 	file, err := os.Open(s.path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // read only: nothing is lost
+	defer func() { _ = file.Close() }() // only read
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -106,8 +109,8 @@ func (s spec) verify() error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", s.path)
 	}
-	if info.Mode()&everyone != 0 {
-		return fmt.Errorf("everyone may write to %s, so it is not started: remove the permission (chmod o-w)", s.path)
+	if info.Mode()&writableByAll != 0 {
+		return fmt.Errorf("every user may write to %s, so it is not started: remove the permission (chmod o-w)", s.path)
 	}
 	if s.sum == nil {
 		return nil
@@ -117,7 +120,7 @@ func (s spec) verify() error {
 		return err
 	}
 	if got := hash.Sum(nil); subtle.ConstantTimeCompare(got, s.sum) != 1 {
-		return fmt.Errorf("SHA-256 of %s is %x, the manifest has %x, so it is not started", s.path, got, s.sum)
+		return fmt.Errorf("the SHA-256 checksum of %s is %x, but the manifest has %x, so it is not started: restore the file or correct the manifest", s.path, got, s.sum)
 	}
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup makes the process lead a group of its own: signals of the service's terminal do not reach it, and what it starts
-// can be killed with it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// setOwnGroup puts the process into its own process group, so that signals from the service's
+// terminal do not reach it, and the processes that it starts can be killed with it.
+func setOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit returns true when the process has ended and is still to be reaped: until then its id stays its own. It returns
-// false when that cannot be known.
+// awaitExit returns true when the process has ended and has not been reaped, so that no other
+// process has its id yet. It returns false if it cannot wait for the process.
 func awaitExit(cmd *exec.Cmd) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -23,7 +23,8 @@ func awaitExit(cmd *exec.Cmd) bool {
 	}
 }
 
-// killGroup kills the process and all that it has started. It must be called before the process is reaped.
+// killGroup kills the process and all processes that it has started. Call it before the process is
+// reaped.
 func killGroup(cmd *exec.Cmd) {
-	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // it fails when nobody is left
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // fails if no process of the group is left
 }

@@ -4,11 +4,12 @@ package pluginhost
 
 import "os/exec"
 
-// ownGroup does nothing where groups are not known: only the process itself is killed.
+// setOwnGroup does nothing on systems other than Linux, where only the plugin's own process is
+// killed.
 func ownGroup(*exec.Cmd) {}
 
-// awaitExit cannot tell.
+// awaitExit returns false: it cannot wait on this system.
 func awaitExit(*exec.Cmd) bool { return false }
 
-// killGroup does nothing; the process itself is killed beside it.
+// killGroup does nothing. The caller also kills the process itself.
 func killGroup(*exec.Cmd) {}

@@ -1,24 +1,27 @@
-// Package pluginhost finds, starts and watches the plugin binaries of PLUGIN_DIR, and answers the courier and ownership ports
-// with them. It knows no channel and no package registry, and keeps nothing: what a plugin does is the plugin's.
+// Package pluginhost finds, starts and watches the plugin binaries of PLUGIN_DIR, and implements
+// the courier and ownership ports with them. It delivers no messages and checks no packages itself,
+// and stores nothing.
 //
-// A plugin is a process of its own. It is started in the background when something first asks for it, sees none of the
-// service's environment, and speaks gRPC over a socket with mutual TLS. The host checks its health with a deadline; one that
-// hangs, ends or does not start is killed and started again after a pause that doubles at each failure, and meanwhile every
-// call of it answers as unavailable. Plugins cannot end the service, and do not outlive it.
+// Each plugin is a separate process. The host starts it in the background at its first use, without
+// the service's environment, and calls it by gRPC over a socket with mutual TLS. The host checks
+// the health of the process with a deadline. It kills a plugin that hangs, ends or does not start,
+// and starts it again after a delay that doubles at each failure; until then calls return a fault
+// of kind Unavailable. Plugins cannot end the service, and do not outlive it.
 //
-// Without a manifest every executable file of the folder is a plugin if its name begins with "otp-" (a courier) or "pkg-"
-// (package ownership). With a manifest, plugins.yaml in the same folder, only what it names is loaded:
+// Without a manifest, every executable file in the folder is a plugin if its name begins with
+// "otp-" (a courier) or "pkg-" (package ownership). With a manifest, plugins.yaml in the same
+// folder, only the files that it lists are plugins:
 //
 //	plugins:
-//	  - name: otp-email          # as in OTP_EMAIL_PLUGIN
-//	    kind: courier            # courier or ownership; may be left out where the name tells
-//	    file: otp-email-1.4      # in the same folder; the name, if left out
+//	  - name: otp-email          # the name in OTP_EMAIL_PLUGIN
+//	    kind: courier            # courier or ownership; default: from the prefix of the name
+//	    file: otp-email-1.4      # in the same folder; default: the name
 //	    sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 //	    env: {SMTP_TIMEOUT: 15s}
 //	    limits: {start_timeout: 5s, call_timeout: 20s, max_message_bytes: 65536}
 //
-// A binary with another sum is not started, checked at every start. A folder, manifest or binary that everyone may write to is
-// refused.
+// The host checks the checksum at every start and does not start a binary with another one. It
+// refuses a folder, a manifest or a binary that every user may write to.
 package pluginhost
 
 import (
@@ -37,21 +40,21 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
-// Fields of the host's log lines about a plugin.
+// Fields of log lines about a plugin.
 const (
 	fieldPlugin = "plugin"
 	fieldKind   = "kind"
 )
 
-// maxErrorText bounds, in bytes, an error's text in log lines and in [Status].
+// maxErrorText is the size limit, in bytes, of an error's text in log lines and in [Status].
 const maxErrorText = 500
 
-// Host holds the plugins of one folder. Its methods may be called from many goroutines at once.
+// Host holds the plugins of one folder. It is safe for concurrent use.
 type Host struct {
 	dir     string
-	sockets string // folder of the plugins' sockets, only the host's
+	sockets string // folder of the plugins' sockets, which only the host may read
 	plugins []*supervisor
-	metrics measures
+	metrics callMetrics
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
@@ -59,43 +62,45 @@ type Host struct {
 	runs   sync.WaitGroup
 }
 
-// Open finds the plugins of cfg.Dir and starts none of them yet. The second result is [Host.Close]. It fails by a sentence when
-// a setting or the manifest is wrong, or the folder may be written to by everyone.
+// Open returns a host for the plugins of cfg.Dir, and [Host.Close]. It does not start plugins. It
+// returns an error if a setting or the manifest is wrong, or every user may write to the folder.
 func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	specs, err := discover(cfg, log)
+	specs, err := discoverPlugins(cfg, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	warnUnused(cfg, specs, log)
+	warnUnusedSettings(cfg, specs, log)
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &Host{dir: cfg.Dir, metrics: newMeasures(), cancel: cancel}
+	h := &Host{dir: cfg.Dir, metrics: newCallMetrics(), cancel: cancel}
 	if len(specs) > 0 {
 		if h.sockets, err = socketFolder(os.TempDir()); err != nil {
 			cancel()
-			return nil, nil, fmt.Errorf("folder for the sockets of plugins: %w", err)
+			return nil, nil, fmt.Errorf("create the folder for the sockets of plugins: %w", err)
 		}
 	}
 	slices.SortFunc(specs, func(a, b spec) int { return strings.Compare(a.name, b.name) })
 	for _, s := range specs {
-		h.plugins = append(h.plugins, h.supervise(ctx, s, cfg, log))
+		h.plugins = append(h.plugins, h.newSupervisor(ctx, s, cfg, log))
 	}
 	return h, h.Close, nil
 }
 
-// warnUnused tells of variables that no plugin gets: credentials under a name that is mistyped would otherwise never be missed.
-func warnUnused(cfg Config, specs []spec, log *logrus.Entry) {
+// warnUnusedSettings logs a warning for variables of a plugin that does not exist. Otherwise nobody
+// would notice credentials under a mistyped name.
+func warnUnusedSettings(cfg Config, specs []spec, log *logrus.Entry) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
 		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == name }) {
-			log.WithField(fieldPlugin, name).Warn("there are settings for a plugin that does not exist")
+			log.WithField(fieldPlugin, name).Warn("settings are ignored: the plugin does not exist")
 		}
 	}
 }
 
-// socketFolder makes a folder that only this user may enter. The address of a Unix socket holds about a hundred bytes (unix(7)),
-// of which go-plugin takes some forty below the folder, so it lies in /tmp where the temporary folder's own name is too long.
+// socketFolder creates a folder that only this user may read. The path of a Unix socket has at most
+// about 100 bytes (unix(7)), of which go-plugin uses about 40 below the folder. If the path of the
+// temporary folder is too long, socketFolder uses /tmp.
 func socketFolder(temporary string) (string, error) {
 	const longest, short = 36, "/tmp"
 	if len(temporary) > longest {
@@ -106,28 +111,28 @@ func socketFolder(temporary string) (string, error) {
 	return os.MkdirTemp(temporary, "tollgate-plugins-")
 }
 
-func (h *Host) supervise(ctx context.Context, s spec, cfg Config, log *logrus.Entry) *supervisor {
+func (h *Host) newSupervisor(ctx context.Context, s spec, cfg Config, log *logrus.Entry) *supervisor {
 	v := &supervisor{
-		spec: s, cfg: cfg, sockets: h.sockets, calls: h.metrics.of(s.name), state: Idle, settled: make(chan struct{}),
+		spec: s, cfg: cfg, sockets: h.sockets, calls: h.metrics.forPlugin(s.name), state: Idle, settled: make(chan struct{}),
 		log: log.WithFields(logrus.Fields{fieldPlugin: s.name, fieldKind: string(s.kind)}),
 	}
-	v.begin = sync.OnceFunc(func() { h.start(ctx, v) })
+	v.startOnce = sync.OnceFunc(func() { h.startSupervisor(ctx, v) })
 	return v
 }
 
-// start runs v in the background, unless the host is closed.
-func (h *Host) start(ctx context.Context, v *supervisor) {
+// startSupervisor runs v in the background, unless the host is closed.
+func (h *Host) startSupervisor(ctx context.Context, v *supervisor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		v.close()
+		v.markClosed()
 		return
 	}
-	h.runs.Go(func() { v.run(ctx) })
+	h.runs.Go(func() { v.keepRunning(ctx) })
 }
 
-// Courier returns the courier of that name and starts it in the background. It fails when there is no courier of that name; that
-// a plugin does not start shows at the calls.
+// Courier returns the courier with that name and starts it in the background. It returns an error
+// if no courier has that name. If the plugin does not start, the calls return an error.
 func (h *Host) Courier(name string) (*Courier, error) {
 	var couriers []string
 	for _, v := range h.plugins {
@@ -135,55 +140,56 @@ func (h *Host) Courier(name string) (*Courier, error) {
 			continue
 		}
 		if v.spec.name == name {
-			v.begin()
+			v.startOnce()
 			return &Courier{plugin: v}, nil
 		}
 		couriers = append(couriers, v.spec.name)
 	}
 	if len(couriers) == 0 {
-		return nil, fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin", name, h.dir)
+		return nil, fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin: install it", name, h.dir)
 	}
-	return nil, fmt.Errorf("there is no courier plugin %q in %s, only %s", name, h.dir, strings.Join(couriers, ", "))
+	return nil, fmt.Errorf("there is no courier plugin %q in %s: install it, or use %s", name, h.dir, strings.Join(couriers, ", "))
 }
 
-// Ownership returns the checker over all ownership plugins and starts them in the background. Of two that serve one registry
-// type, the first by name is asked.
+// Ownership returns a checker that uses all ownership plugins, and starts them in the background.
+// If two plugins support one registry type, the checker calls the first by name.
 func (h *Host) Ownership() *Checker {
 	c := &Checker{}
 	for _, v := range h.plugins {
 		if v.spec.kind == pluginclient.Ownership {
-			v.begin()
+			v.startOnce()
 			c.plugins = append(c.plugins, v)
 		}
 	}
 	return c
 }
 
-// StartAll starts every plugin and returns when each runs or has failed, or when ctx ends, with its error. It is for operator
-// commands; the service starts what it uses.
+// StartAll starts every plugin and returns nil when each runs or has failed, or the error of ctx if
+// ctx ends before. Operator commands use it; the service starts only the plugins that it needs.
 func (h *Host) StartAll(ctx context.Context) error {
 	for _, v := range h.plugins {
-		v.begin()
+		v.startOnce()
 	}
 	for _, v := range h.plugins {
-		if err := v.settle(ctx); err != nil {
+		if err := v.awaitFirstStart(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Status tells of every plugin, ordered by name.
+// Status returns the status of every plugin, ordered by name.
 func (h *Host) Status() []Status {
 	all := make([]Status, len(h.plugins))
 	for i, v := range h.plugins {
-		all[i] = v.status()
+		all[i] = v.currentStatus()
 	}
 	return all
 }
 
-// Close ends all plugins and returns when their processes are gone, after at most a few seconds. Calls in flight answer as
-// unavailable, as do later ones. It may be called more than once.
+// Close stops all plugins and returns when their processes have ended, after a few seconds at most.
+// Calls in progress and later calls return a fault of kind Unavailable. Further calls of Close have
+// no effect.
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -191,25 +197,27 @@ func (h *Host) Close() {
 	h.cancel()
 	h.runs.Wait()
 	if h.sockets != "" {
-		_ = os.RemoveAll(h.sockets) // empty sockets in the temporary folder, at worst
+		_ = os.RemoveAll(h.sockets) // if it fails, empty sockets remain in the temporary folder
 	}
 }
 
-// bareConn is the host's side of the protocol: package pluginclient does the talking.
-type bareConn struct{}
+// hostSide is the host's side of the go-plugin protocol. It provides only the connection, which
+// package pluginclient uses.
+type hostSide struct{}
 
-// GRPCServer refuses: the host serves nothing to plugins.
-func (bareConn) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
-	return fmt.Errorf("the host serves no plugin")
+// GRPCServer returns an error: the host provides no services to plugins.
+func (hostSide) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return fmt.Errorf("the plugin host provides no services")
 }
 
 // GRPCClient returns the connection itself.
-func (bareConn) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+func (hostSide) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	return conn, nil
 }
 
-// shortened cuts a text that a plugin may have had a part in, and keeps it on one line.
-func shortened(text string) string {
+// shortenText returns text on one line, cut to maxErrorText, because a plugin may have written
+// parts of it.
+func shortenText(text string) string {
 	if len(text) > maxErrorText {
 		text = text[:maxErrorText]
 	}

@@ -13,7 +13,7 @@ import (
 // Inspect starts every plugin once and returns the status of each. It returns fault.NotFound if the plugin folder
 // does not exist, although the service starts without plugins then.
 func Inspect(ctx context.Context, c Config, log *logrus.Entry) ([]Status, error) {
-	if c.Missing() {
+	if c.FolderMissing() {
 		return nil, fault.Newf(fault.NotFound, "", "the plugin folder %s (PLUGIN_DIR) does not exist", c.Dir)
 	}
 	host, cleanup, err := Open(c, log)

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// stopGrace is how long a plugin may take to end when the host closes.
+	// stopGrace is the time that a plugin has to end by itself when the host closes.
 	stopGrace = 2 * time.Second
-	// maxOverruns is how many calls in a row may overrun their deadline before the plugin counts as hung although it answers
-	// health checks.
+	// maxOverruns is the number of consecutive calls that may exceed their deadline before the host
+	// replaces the plugin, even if its health checks succeed.
 	maxOverruns = 3
 )
 
@@ -30,28 +30,29 @@ type instance struct {
 	conn        *grpc.ClientConn
 	description pluginclient.Description
 
-	doubts   chan struct{} // a call takes long: check the plugin now
+	checkNow chan struct{} // requests a health check now, because a call takes long
 	overruns atomic.Int32
 }
 
-// launch starts the plugin and returns once it is healthy and has described itself. When ctx ends first, or at the start
-// deadline, the process is killed.
-func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry) (*instance, error) {
-	if err := s.verify(); err != nil {
+// launchInstance starts the plugin and returns it once it is healthy and has returned its
+// description. It kills the process and returns an error if ctx ends or the start deadline passes
+// before that.
+func launchInstance(ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry) (*instance, error) {
+	if err := s.verifyBinary(); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start, fmt.Errorf("it did not start within %v", s.limits.start))
+	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start, fmt.Errorf("the plugin did not start within %v", s.limits.start))
 	defer cancel()
 	p := newProcess(s.path, s.env, log)
 	config := clientConfig(s, sockets, p)
 	if around != nil {
 		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(around))
 	}
-	i := &instance{process: p, client: plugin.NewClient(config), doubts: make(chan struct{}, 1)}
+	i := &instance{process: p, client: plugin.NewClient(config), checkNow: make(chan struct{}, 1)}
 	abort := context.AfterFunc(limited, p.killGroupOnce)
-	err := i.connect(limited, s.kind)
+	err := i.connectPlugin(limited, s.kind)
 	if !abort() && err == nil {
-		err = context.Cause(limited) // it came up, and was killed in the same moment
+		err = context.Cause(limited) // the plugin started and was killed at the same moment
 	}
 	if err == nil {
 		return i, nil
@@ -61,35 +62,37 @@ func launch(ctx context.Context, s spec, sockets string, around grpc.UnaryClient
 	if late != nil {
 		return nil, late
 	}
-	if own := i.process.ownExit(); own != nil {
-		return nil, i.process.stillborn(own)
+	if own := i.process.ownExitError(); own != nil {
+		return nil, i.process.startError(own)
 	}
 	return nil, err
 }
 
-// startGrace is how much later than ours the library's own deadline of a start is, so that it is always ours that is told.
+// startGrace is how much later the library's own start deadline is, so that the error of our
+// deadline is always the one reported.
 const startGrace = time.Second
 
 func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 	bound := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.limits.message), grpc.MaxCallSendMsgSize(s.limits.message))
 	return &plugin.ClientConfig{
 		HandshakeConfig:  handshake.Config(),
-		VersionedPlugins: handshake.Versions(bareConn{}),
+		VersionedPlugins: handshake.Versions(hostSide{}),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		StartTimeout:     s.limits.start + startGrace,
 		GRPCDialOptions:  []grpc.DialOption{bound},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: sockets},
-		Logger:           libraryLog(p.log),
-		SyncStdout:       &lines{log: p.log, plain: logrus.InfoLevel},
-		SyncStderr:       &lines{log: p.log, plain: logrus.WarnLevel},
-		RunnerFunc:       p.runner,
+		Logger:           newLibraryLogger(p.log),
+		SyncStdout:       &logWriter{log: p.log, defaultLevel: logrus.InfoLevel},
+		SyncStderr:       &logWriter{log: p.log, defaultLevel: logrus.WarnLevel},
+		RunnerFunc:       p.newRunner,
 	}
 }
 
-// connect has go-plugin start the process and shake hands, and asks the plugin what it is.
-func (i *instance) connect(ctx context.Context, kind pluginclient.Kind) error {
+// connectPlugin lets go-plugin start the process, and then checks the health and the description of
+// the plugin.
+func (i *instance) connectPlugin(ctx context.Context, kind pluginclient.Kind) error {
 	protocol, err := i.client.Client()
 	if err != nil {
 		return fmt.Errorf("handshake: %w", err)
@@ -100,10 +103,10 @@ func (i *instance) connect(ctx context.Context, kind pluginclient.Kind) error {
 	}
 	conn, ok := open.(*grpc.ClientConn)
 	if !ok {
-		return fmt.Errorf("connection is a %T", open)
+		return fmt.Errorf("the connection has the unexpected type %T", open)
 	}
 	i.conn = conn
-	if err := pluginclient.Healthy(ctx, conn); err != nil {
+	if err := pluginclient.CheckHealth(ctx, conn); err != nil {
 		return err
 	}
 	i.description, err = pluginclient.Describe(ctx, conn)
@@ -111,13 +114,13 @@ func (i *instance) connect(ctx context.Context, kind pluginclient.Kind) error {
 		return err
 	}
 	if i.description.Kind != kind {
-		return fmt.Errorf("plugin describes itself as %s, it is set up as %s", i.description.Kind, kind)
+		return fmt.Errorf("the plugin is of kind %s, but its name or the manifest says %s", i.description.Kind, kind)
 	}
 	return nil
 }
 
-// watch returns why the plugin cannot go on, or nil when ctx ends first.
-func (i *instance) watch(ctx context.Context, interval, timeout time.Duration) error {
+// watchHealth returns the reason when the plugin must be replaced, or nil when ctx ends.
+func (i *instance) watchHealth(ctx context.Context, interval, timeout time.Duration) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -125,69 +128,71 @@ func (i *instance) watch(ctx context.Context, interval, timeout time.Duration) e
 		case <-ctx.Done():
 			return nil
 		case <-i.process.done:
-			return i.process.exit()
+			return i.process.exitError()
 		case <-ticker.C:
-		case <-i.doubts:
+		case <-i.checkNow:
 		}
 		if n := i.overruns.Load(); n >= maxOverruns {
-			return fmt.Errorf("%d calls in a row overran their deadline", n)
+			return fmt.Errorf("%d calls in a row exceeded their deadline", n)
 		}
-		if err := i.probe(ctx, timeout); err != nil && ctx.Err() == nil {
-			return i.cause(err)
+		if err := i.checkHealth(ctx, timeout); err != nil && ctx.Err() == nil {
+			return i.preferExit(err)
 		}
 	}
 }
 
-func (i *instance) probe(ctx context.Context, timeout time.Duration) error {
+func (i *instance) checkHealth(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return pluginclient.Healthy(ctx, i.conn)
+	return pluginclient.CheckHealth(ctx, i.conn)
 }
 
-// cause prefers the end of the process, if it has ended, to what followed from it.
-func (i *instance) cause(err error) error {
+// preferExit returns the error of the process's exit if it has ended, because err then follows from
+// it, and err otherwise.
+func (i *instance) preferExit(err error) error {
 	select {
 	case <-i.process.done:
-		return i.process.exit()
+		return i.process.exitError()
 	default:
 		return err
 	}
 }
 
-// doubt asks for a health check now.
-func (i *instance) doubt() {
+// requestCheck requests a health check now.
+func (i *instance) requestCheck() {
 	select {
-	case i.doubts <- struct{}{}:
-	default: // one is asked for already
+	case i.checkNow <- struct{}{}:
+	default: // already requested
 	}
 }
 
-// count takes note of a call's end: whether it overran the host's deadline.
-func (i *instance) count(overrun bool) {
+// recordOverrun records whether a call exceeded the host's deadline.
+func (i *instance) recordOverrun(overrun bool) {
 	if !overrun {
 		i.overruns.Store(0)
 		return
 	}
 	if i.overruns.Add(1) >= maxOverruns {
-		i.doubt()
+		i.requestCheck()
 	}
 }
 
-// stop lets the plugin end by itself, and kills it if it does not.
-func (i *instance) stop() {
+// stopGracefully lets the plugin end by itself, and kills it after stopGrace.
+func (i *instance) stopGracefully() {
 	timer := time.AfterFunc(stopGrace, i.process.killGroupOnce)
 	defer timer.Stop()
-	i.end()
+	i.cleanUp()
 }
 
-// killProcess ends the plugin at once. The process goes first: go-plugin would otherwise ask it to end, and wait for an answer.
+// killProcess kills the plugin at once. It kills the process before it calls go-plugin, which would
+// otherwise request the plugin to end and wait.
 func (i *instance) killProcess() {
 	i.process.killGroupOnce()
-	i.end()
+	i.cleanUp()
 }
 
-// end waits for the process and removes what is left of it.
-func (i *instance) end() {
+// cleanUp waits for the process to end and removes its files.
+func (i *instance) cleanUp() {
 	i.client.Kill()
-	_ = os.RemoveAll(i.process.dir) // the host's own temporary folder around it goes at its close
+	_ = os.RemoveAll(i.process.dir) // Host.Close removes the folder that contains it
 }

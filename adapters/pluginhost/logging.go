@@ -15,24 +15,26 @@ const (
 	maxFields = 32      // of a structured line
 )
 
-// lines writes what a plugin prints into the service's log, line by line. Structured lines keep their level and fields, plain
-// ones are logged at the level they name at their beginning ("[WARN] …"), or at the given one.
+// logWriter copies the output of a plugin to the service's log, line by line. Structured lines keep
+// their level and fields. Plain lines are logged at the level at their beginning ("[WARN] …"), or
+// at defaultLevel.
 //
-// The plugin's output is not trusted: lines are bounded, and any JSON is taken as it comes. That is why go-plugin, whose reader
-// of standard error ends the host when a key of the line has an unexpected type, gets none of it.
-type lines struct {
-	log   *logrus.Entry
-	plain logrus.Level // of lines that name none
-	quiet bool         // log every line at plain, whatever it names
+// The output of a plugin is not trusted: logWriter limits the length of lines, and accepts any
+// JSON. It replaces go-plugin's own reader of standard error, which ends the host if a key of a
+// line has an unexpected type.
+type logWriter struct {
+	log          *logrus.Entry
+	defaultLevel logrus.Level // of lines without a level
+	ignoreLevels bool         // log every line at defaultLevel
 
-	mu    sync.Mutex
-	line  []byte
-	crash bool   // a stack trace has begun: what follows belongs to it
-	last  string // the last plain line, of a stack trace its first
+	mu           sync.Mutex
+	line         []byte
+	inStackTrace bool   // a stack trace has begun; all further lines belong to it
+	last         string // the last plain line, or the first line of a stack trace
 }
 
-// Write takes a piece of output; it never fails.
-func (l *lines) Write(p []byte) (int, error) {
+// Write implements [io.Writer]. It never returns an error.
+func (l *logWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rest := p; len(rest) > 0; {
@@ -41,42 +43,42 @@ func (l *lines) Write(p []byte) (int, error) {
 			l.line = append(l.line, piece[:min(room, len(piece))]...)
 		}
 		if ended {
-			l.emit()
+			l.logLine()
 		}
 		rest = after
 	}
 	return len(p), nil
 }
 
-// flush logs what is left of a last line without end.
-func (l *lines) flush() {
+// flushLine logs a last line that has no line end.
+func (l *logWriter) flushLine() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.emit()
+	l.logLine()
 }
 
-// lastWords returns what was printed last, which tells why a plugin gave up.
-func (l *lines) lastWords() string {
+// lastLine returns the last line of the plugin, which usually says why it ended.
+func (l *logWriter) lastLine() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-func (l *lines) emit() {
+func (l *logWriter) logLine() {
 	line := bytes.TrimSpace(l.line)
 	l.line = l.line[:0]
 	switch {
 	case len(line) == 0:
-	case l.quiet:
-		l.log.Log(l.plain, string(line))
-	case line[0] == '{' && l.structured(line):
+	case l.ignoreLevels:
+		l.log.Log(l.defaultLevel, string(line))
+	case line[0] == '{' && l.logStructured(line):
 	default:
-		l.text(strings.ToValidUTF8(string(line), "\uFFFD"))
+		l.logText(strings.ToValidUTF8(string(line), "\uFFFD"))
 	}
 }
 
-// structured logs a line in the form of hclog; it reports false for one that is none.
-func (l *lines) structured(line []byte) bool {
+// logStructured logs a line in the form of hclog. It returns false if line does not have that form.
+func (l *logWriter) logStructured(line []byte) bool {
 	var fields map[string]any
 	if json.Unmarshal(line, &fields) != nil {
 		return false
@@ -85,18 +87,19 @@ func (l *lines) structured(line []byte) bool {
 	if !ok {
 		return false
 	}
-	name, _ := fields["@level"].(string) // another type counts as no level
-	level := levelOf(name, l.plain)
+	name, _ := fields["@level"].(string) // any other type counts as no level
+	level := parseLevel(name, l.defaultLevel)
 	entry := l.log
 	if l.log.Logger.IsLevelEnabled(level) {
-		entry = l.log.WithFields(carried(fields))
+		entry = l.log.WithFields(keepFields(fields))
 	}
 	entry.Log(level, message)
 	return true
 }
 
-// carried returns at most maxFields fields of a line; none of them may pass for one of the host's own.
-func carried(fields map[string]any) logrus.Fields {
+// keepFields returns at most maxFields fields of a line, renamed if they have the name of one of
+// the host's own fields.
+func keepFields(fields map[string]any) logrus.Fields {
 	kept := logrus.Fields{}
 	for key, value := range fields {
 		if strings.HasPrefix(key, "@") || len(kept) == maxFields {
@@ -110,30 +113,31 @@ func carried(fields map[string]any) logrus.Fields {
 	return kept
 }
 
-func (l *lines) text(line string) {
-	if !l.crash {
+func (l *logWriter) logText(line string) {
+	if !l.inStackTrace {
 		l.last = line
 	}
 	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-		l.crash = true
+		l.inStackTrace = true
 	}
-	level := l.plain
-	if l.crash {
+	level := l.defaultLevel
+	if l.inStackTrace {
 		level = logrus.ErrorLevel
 	}
 	if tag, rest, ok := strings.Cut(line, "] "); ok && strings.HasPrefix(tag, "[") {
-		if named := levelOf(strings.ToLower(tag[1:]), noLevel); named != noLevel {
+		if named := parseLevel(strings.ToLower(tag[1:]), unknownLevel); named != unknownLevel {
 			level, line = named, rest
 		}
 	}
 	l.log.Log(level, line)
 }
 
-// noLevel is no level of logrus.
-const noLevel = logrus.Level(255)
+// unknownLevel is a value that is not a level of logrus.
+const unknownLevel = logrus.Level(255)
 
-// levelOf returns the level of a name; a plugin cannot make the host's logger exit or panic.
-func levelOf(name string, otherwise logrus.Level) logrus.Level {
+// parseLevel returns the level with that name, or otherwise. It does not return fatal and panic,
+// with which the logger would end the host.
+func parseLevel(name string, otherwise logrus.Level) logrus.Level {
 	switch name {
 	case "trace":
 		return logrus.TraceLevel
@@ -149,13 +153,14 @@ func levelOf(name string, otherwise logrus.Level) logrus.Level {
 	return otherwise
 }
 
-// libraryLog returns the logger for go-plugin's own remarks, which are of use to a developer only: all are debug lines.
-func libraryLog(log *logrus.Entry) hclog.Logger {
+// newLibraryLogger returns the logger for the messages of go-plugin itself, which only developers
+// need. It logs all of them at debug level.
+func newLibraryLogger(log *logrus.Entry) hclog.Logger {
 	level := hclog.Off
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
 		level = hclog.Debug
 	}
 	return hclog.New(&hclog.LoggerOptions{
-		Level: level, DisableTime: true, Output: &lines{log: log.WithField("library", "go-plugin"), plain: logrus.DebugLevel, quiet: true},
+		Level: level, DisableTime: true, Output: &logWriter{log: log.WithField("library", "go-plugin"), defaultLevel: logrus.DebugLevel, ignoreLevels: true},
 	})
 }

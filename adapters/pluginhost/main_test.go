@@ -18,15 +18,16 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 )
 
-// binaries is the folder of the plugins built for the tests; hostOf, when set, makes the test binary a host that is to be killed.
+// binaries is the folder of the plugins built for the tests; hostOf, when set, makes the test
+// binary a host that is to be killed.
 const (
 	binaries = "PLUGINHOST_TEST_BINARIES"
 	hostOf   = "PLUGINHOST_TEST_HOST"
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-func run(m *testing.M) int {
+func runTests(m *testing.M) int {
 	if dir := os.Getenv(hostOf); dir != "" {
 		return hostUntilKilled(dir)
 	}
@@ -52,7 +53,7 @@ func run(m *testing.M) int {
 }
 
 // install links a built binary into a plugin folder.
-func install(t *testing.T, dir, binary, name string) {
+func installPlugin(t *testing.T, dir, binary, name string) {
 	t.Helper()
 	if err := os.Link(filepath.Join(os.Getenv(binaries), binary), filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func install(t *testing.T, dir, binary, name string) {
 }
 
 // folder returns a new plugin folder, on the file system of the built binaries.
-func folder(t *testing.T) string {
+func newFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(binaries), "plugins-")
 	if err != nil {
@@ -70,40 +71,40 @@ func folder(t *testing.T) string {
 }
 
 // capture is a log that tests read.
-type capture struct {
+type logCapture struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (c *capture) Write(p []byte) (int, error) {
+func (c *logCapture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text.Write(p)
 }
 
-func (c *capture) String() string {
+func (c *logCapture) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text.String()
 }
 
-func (c *capture) entry() *logrus.Entry {
+func (c *logCapture) entry() *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(c)
 	log.SetFormatter(&logrus.JSONFormatter{})
 	return logrus.NewEntry(log)
 }
 
-func silent() *logrus.Entry {
+func discardLog() *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	log.SetLevel(logrus.DebugLevel)
 	return logrus.NewEntry(log)
 }
 
-// quick returns settings under which a plugin that failed is restarted soon, and one that is only slow, on a machine with much
-// else to do, does not fail. Tests of a deadline set it themselves.
-func quick(dir string) pluginhost.Config {
+// quick returns settings under which a plugin that failed is restarted soon, and one that is only
+// slow, on a machine with much else to do, does not fail. Tests of a deadline set it themselves.
+func quickConfig(dir string) pluginhost.Config {
 	cfg := pluginhost.DefaultConfig(dir)
 	cfg.StartTimeout, cfg.CallTimeout, cfg.HealthTimeout = time.Minute, time.Minute, time.Minute
 	cfg.RestartDelayMin = 10 * time.Millisecond
@@ -112,7 +113,7 @@ func quick(dir string) pluginhost.Config {
 }
 
 // open opens a host that is closed at the end of the test.
-func open(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Host {
+func openHost(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Host {
 	t.Helper()
 	host, closeHost, err := pluginhost.Open(cfg, log)
 	if err != nil {
@@ -123,20 +124,20 @@ func open(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Ho
 }
 
 // misbehaving opens a host with the test plugin in a mode, under the given name.
-func misbehaving(t *testing.T, mode, name string, change func(*pluginhost.Config)) *pluginhost.Host {
+func openTestPlugin(t *testing.T, mode, name string, change func(*pluginhost.Config)) *pluginhost.Host {
 	t.Helper()
-	dir := folder(t)
-	install(t, dir, "testplugin", name)
-	cfg := quick(dir)
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", name)
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{name: {"MODE=" + mode}}
 	change(&cfg)
-	return open(t, cfg, silent())
+	return openHost(t, cfg, discardLog())
 }
 
-func asIs(*pluginhost.Config) {}
+func unchangedConfig(*pluginhost.Config) {}
 
 // within polls until done, and fails the test when that takes too long to be true at all.
-func within(t *testing.T, what string, done func() bool) {
+func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for !done() {
@@ -148,13 +149,13 @@ func within(t *testing.T, what string, done func() bool) {
 }
 
 // gone reports whether the process has ended; one that nobody has reaped yet has.
-func gone(pid int) bool {
-	s := state(fmt.Sprintf("/proc/%d", pid))
+func hasEnded(pid int) bool {
+	s := processState(fmt.Sprintf("/proc/%d", pid))
 	return s == "" || s == "Z" || s == "X"
 }
 
 // state returns the letter of the state of a process or thread, empty when there is none.
-func state(proc string) string {
+func processState(proc string) string {
 	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {
 		return ""
@@ -165,18 +166,18 @@ func state(proc string) string {
 }
 
 // freeze stops the process and returns when all of it has stopped.
-func freeze(t *testing.T, pid int) {
+func freezeProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "stop of every thread", func() bool {
+	waitUntil(t, "stop of every thread", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil || len(threads) == 0 {
 			return false
 		}
 		for _, thread := range threads {
-			if state(thread) != "T" {
+			if processState(thread) != "T" {
 				return false
 			}
 		}
@@ -192,7 +193,7 @@ func killPID(t *testing.T, pid int) {
 }
 
 // only returns the status of the host's one plugin.
-func only(t *testing.T, host *pluginhost.Host) pluginhost.Status {
+func onlyStatus(t *testing.T, host *pluginhost.Host) pluginhost.Status {
 	t.Helper()
 	all := host.Status()
 	if len(all) != 1 {
@@ -204,7 +205,7 @@ func only(t *testing.T, host *pluginhost.Host) pluginhost.Status {
 // hostUntilKilled starts the plugins of dir, prints the process id of the first, and waits.
 func hostUntilKilled(dir string) int {
 	cfg := pluginhost.DefaultConfig(dir)
-	host, closeHost, err := pluginhost.Open(cfg, silent())
+	host, closeHost, err := pluginhost.Open(cfg, discardLog())
 	if err != nil {
 		return 1
 	}

@@ -27,10 +27,10 @@ const (
 	sha256Bytes      = 32
 )
 
-// variable is the form of an environment variable's name.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// variableName matches a valid name of an environment variable.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// manifestForm is the shape of plugins.yaml.
+// manifestForm is the structure of plugins.yaml.
 type manifestForm struct {
 	Plugins []pluginForm `yaml:"plugins"`
 }
@@ -50,8 +50,9 @@ type limitsForm struct {
 	MaxMessageBytes int    `yaml:"max_message_bytes"`
 }
 
-// manifest reads the manifest of the folder; found is false when there is none.
-func manifest(cfg Config) (specs []spec, found bool, err error) {
+// loadManifest returns the plugins of the folder's manifest. found is false if the folder has no
+// manifest. It returns an error if the manifest cannot be read or is wrong.
+func loadManifest(cfg Config) (specs []spec, found bool, err error) {
 	path := filepath.Join(cfg.Dir, manifestFile)
 	text, err := readManifest(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,26 +73,27 @@ func readManifest(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // read only: nothing is lost
+	defer func() { _ = file.Close() }() // only read
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode()&everyone != 0 {
-		return nil, errors.New("everyone may write to it: take the right away (chmod o-w)")
+	if info.Mode()&writableByAll != 0 {
+		return nil, errors.New("every user may write to it: remove the permission (chmod o-w)")
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxManifestBytes+1))
 	if err == nil && len(text) > maxManifestBytes {
-		err = fmt.Errorf("it is longer than %d bytes", maxManifestBytes)
+		err = fmt.Errorf("it must be at most %d bytes", maxManifestBytes)
 	}
 	return text, err
 }
 
-// parseManifest checks the whole manifest and reports everything that is wrong with it.
+// parseManifest returns the plugins of a manifest. It checks the whole manifest and returns an
+// error with all problems.
 func parseManifest(text []byte, cfg Config) ([]spec, error) {
 	var form manifestForm
 	if err := yaml.Load(text, &form, yaml.WithKnownFields(), yaml.WithUniqueKeys()); err != nil {
-		return nil, fmt.Errorf("not of the form of a manifest: %w", err)
+		return nil, fmt.Errorf("it is not a valid manifest: %w", err)
 	}
 	var (
 		specs []spec
@@ -99,9 +101,9 @@ func parseManifest(text []byte, cfg Config) ([]spec, error) {
 		seen  = map[string]bool{}
 	)
 	for i, entry := range form.Plugins {
-		s, err := entry.spec(cfg)
+		s, err := entry.parseSpec(cfg)
 		if err == nil && seen[s.name] {
-			err = errors.New("the name occurs twice")
+			err = errors.New("another plugin has the same name")
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("plugins[%d] %q: %w", i, entry.Name, err))
@@ -113,44 +115,44 @@ func parseManifest(text []byte, cfg Config) ([]spec, error) {
 	return specs, errors.Join(wrong...)
 }
 
-func (f pluginForm) spec(cfg Config) (spec, error) {
+func (f pluginForm) parseSpec(cfg Config) (spec, error) {
 	if !pluginName.MatchString(f.Name) {
 		return spec{}, errors.New("name must be 1 to 64 lower-case letters, digits, dots, dashes and underscores, the first a letter or digit")
 	}
 	s := spec{name: f.Name}
 	var wrong [5]error
-	s.kind, wrong[0] = f.kind()
-	s.path, wrong[1] = f.path(cfg.Dir)
-	s.sum, wrong[2] = f.sum()
-	s.env, wrong[3] = f.env(cfg.Env[f.Name])
-	s.limits, wrong[4] = f.Limits.over(cfg.limits())
+	s.kind, wrong[0] = f.parseKind()
+	s.path, wrong[1] = f.binaryPath(cfg.Dir)
+	s.sum, wrong[2] = f.parseSum()
+	s.env, wrong[3] = f.mergeEnv(cfg.Env[f.Name])
+	s.limits, wrong[4] = f.Limits.applyTo(cfg.defaultLimits())
 	return s, errors.Join(wrong[:]...)
 }
 
-func (f pluginForm) kind() (pluginclient.Kind, error) {
+func (f pluginForm) parseKind() (pluginclient.Kind, error) {
 	switch kind := pluginclient.Kind(f.Kind); kind {
 	case pluginclient.Courier, pluginclient.Ownership:
 		return kind, nil
 	case "":
-		if kind, ok := kindOf(f.Name); ok {
+		if kind, ok := kindFromName(f.Name); ok {
 			return kind, nil
 		}
 	}
-	return "", fmt.Errorf("kind must be %s or %s; it may be left out for names that begin with otp- or pkg-", pluginclient.Courier, pluginclient.Ownership)
+	return "", fmt.Errorf("kind must be %s or %s; it is optional for names that begin with otp- or pkg-", pluginclient.Courier, pluginclient.Ownership)
 }
 
-func (f pluginForm) path(dir string) (string, error) {
+func (f pluginForm) binaryPath(dir string) (string, error) {
 	file := f.File
 	if file == "" {
 		file = f.Name
 	}
 	if filepath.Base(file) != file || file == "." || file == ".." || strings.ContainsRune(file, 0) {
-		return "", fmt.Errorf("file %q must be the name of a file in the folder", file)
+		return "", fmt.Errorf("file %q must be the name of a file in the plugin folder, without a path", file)
 	}
 	return filepath.Join(dir, file), nil
 }
 
-func (f pluginForm) sum() ([]byte, error) {
+func (f pluginForm) parseSum() ([]byte, error) {
 	if f.SHA256 == "" {
 		return nil, nil
 	}
@@ -161,8 +163,9 @@ func (f pluginForm) sum() ([]byte, error) {
 	return sum, nil
 }
 
-// env returns given with the manifest's variables added; where both name one, the manifest's stands.
-func (f pluginForm) env(given []string) ([]string, error) {
+// mergeEnv returns given with the manifest's variables. A variable of the manifest replaces one of
+// given with the same name. It returns an error for names and values that are not allowed.
+func (f pluginForm) mergeEnv(given []string) ([]string, error) {
 	merged := slices.DeleteFunc(slices.Clone(given), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		_, replaced := f.Env[name]
@@ -171,23 +174,24 @@ func (f pluginForm) env(given []string) ([]string, error) {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 		switch {
-		case !variable.MatchString(name):
-			wrong = append(wrong, fmt.Errorf("env: %q is not a valid name of a variable", name))
+		case !variableName.MatchString(name):
+			wrong = append(wrong, fmt.Errorf("env: %q is not a valid name of an environment variable", name))
 		case strings.HasPrefix(name, "PLUGIN_"), strings.HasPrefix(name, handshake.CookieKey):
-			wrong = append(wrong, fmt.Errorf("env: names that begin with PLUGIN_ or %s are the host's, %q is one", handshake.CookieKey, name))
+			wrong = append(wrong, fmt.Errorf("env: %[2]q must be removed, names that begin with PLUGIN_ or %[1]s are reserved for the host", handshake.CookieKey, name))
 		case strings.ContainsRune(f.Env[name], 0):
-			wrong = append(wrong, fmt.Errorf("env: the value of %s has a NUL", name))
+			wrong = append(wrong, fmt.Errorf("env: the value of %s must not contain a NUL character", name))
 		}
 		merged = append(merged, name+"="+f.Env[name])
 	}
 	return merged, errors.Join(wrong...)
 }
 
-// over returns the host's limits with the manifest's in place of those it names.
-func (f limitsForm) over(l limits) (limits, error) {
+// applyTo returns l with the limits that the manifest sets. It returns an error for limits that are
+// out of range.
+func (f limitsForm) applyTo(l limits) (limits, error) {
 	var wrong [3]error
-	l.start, wrong[0] = timeLimit("start_timeout", f.StartTimeout, l.start)
-	l.call, wrong[1] = timeLimit("call_timeout", f.CallTimeout, l.call)
+	l.start, wrong[0] = parseTimeLimit("start_timeout", f.StartTimeout, l.start)
+	l.call, wrong[1] = parseTimeLimit("call_timeout", f.CallTimeout, l.call)
 	if f.MaxMessageBytes != 0 {
 		l.message = f.MaxMessageBytes
 	}
@@ -197,7 +201,7 @@ func (f limitsForm) over(l limits) (limits, error) {
 	return l, errors.Join(wrong[:]...)
 }
 
-func timeLimit(name, text string, otherwise time.Duration) (time.Duration, error) {
+func parseTimeLimit(name, text string, otherwise time.Duration) (time.Duration, error) {
 	if text == "" {
 		return otherwise, nil
 	}

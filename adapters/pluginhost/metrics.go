@@ -12,14 +12,14 @@ import (
 
 const labelPlugin = "plugin"
 
-// measures are the metrics of calls.
-type measures struct {
+// callMetrics holds the metrics of the calls of all plugins.
+type callMetrics struct {
 	calls *prometheus.CounterVec
 	times *prometheus.HistogramVec
 }
 
-func newMeasures() measures {
-	return measures{
+func newCallMetrics() callMetrics {
+	return callMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tollgate_plugin_calls_total",
 			Help: "Calls of plugins.",
@@ -32,13 +32,13 @@ func newMeasures() measures {
 	}
 }
 
-// callMeter measures the calls of one plugin.
+// callMeter holds the metrics of the calls of one plugin.
 type callMeter struct {
 	took                                 prometheus.Observer
 	done, refused, unavailable, canceled prometheus.Counter
 }
 
-func (m measures) of(plugin string) callMeter {
+func (m callMetrics) forPlugin(plugin string) callMeter {
 	return callMeter{
 		took:        m.times.WithLabelValues(plugin),
 		done:        m.calls.WithLabelValues(plugin, "done"),
@@ -48,15 +48,15 @@ func (m measures) of(plugin string) callMeter {
 	}
 }
 
-// ended takes note of a call. A plugin that says no, to a package for one, has
-// done its work; one that cannot be called or cannot answer has not.
-func (m *callMeter) ended(ctx context.Context, began time.Time, err error) {
+// recordCall records a call that began at began. A refusal, for example of a package, is a
+// successful call; it counts as refused. A call that failed counts as unavailable.
+func (m *callMeter) recordCall(ctx context.Context, began time.Time, err error) {
 	m.took.Observe(time.Since(began).Seconds())
 	f, classified := fault.As(err)
 	switch {
 	case err == nil:
 		m.done.Inc()
-	case errors.Is(ctx.Err(), context.Canceled): // the caller went away
+	case errors.Is(ctx.Err(), context.Canceled): // the caller cancelled the call
 		m.canceled.Inc()
 	case classified && f.Kind != fault.Unavailable && f.Kind != fault.Internal:
 		m.refused.Inc()
@@ -65,19 +65,19 @@ func (m *callMeter) ended(ctx context.Context, began time.Time, err error) {
 	}
 }
 
-// Measure adds to the metrics of r how calls of the plugins fare, and how the plugins stand.
-func (h *Host) Measure(r prometheus.Registerer) {
-	r.MustRegister(h.metrics.calls, h.metrics.times, newStates(h))
+// RegisterMetrics registers the metrics of the plugins' calls and states with r.
+func (h *Host) RegisterMetrics(r prometheus.Registerer) {
+	r.MustRegister(h.metrics.calls, h.metrics.times, newStateCollector(h))
 }
 
-// states tells how the plugins of a host stand, whenever it is asked.
-type states struct {
+// stateCollector collects the states of a host's plugins.
+type stateCollector struct {
 	host         *Host
 	up, restarts *prometheus.Desc
 }
 
-func newStates(h *Host) *states {
-	return &states{
+func newStateCollector(h *Host) *stateCollector {
+	return &stateCollector{
 		host: h,
 		up: prometheus.NewDesc("tollgate_plugin_up",
 			"1 while a plugin runs, or before its first use; 0 while it starts or has failed.", []string{labelPlugin}, nil),
@@ -86,14 +86,14 @@ func newStates(h *Host) *states {
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (s *states) Describe(to chan<- *prometheus.Desc) {
+// Describe implements [prometheus.Collector].
+func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- s.up
 	to <- s.restarts
 }
 
-// Collect implements prometheus.Collector.
-func (s *states) Collect(to chan<- prometheus.Metric) {
+// Collect implements [prometheus.Collector].
+func (s *stateCollector) Collect(to chan<- prometheus.Metric) {
 	for _, status := range s.host.Status() {
 		up := 0.0
 		if status.State == Running || status.State == Idle {

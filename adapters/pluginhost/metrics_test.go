@@ -13,7 +13,7 @@ import (
 
 // metric returns the value of a metric of a plugin, of an outcome where one is
 // given; of a histogram, how many were observed. -1 is that it is not there.
-func metric(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) float64 {
+func metricValue(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -41,10 +41,10 @@ func metric(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) 
 func TestCallsAreMeasured(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
-	host := misbehaving(t, "ownership", "pkg-test", asIs)
-	host.Measure(metrics)
+	host := openTestPlugin(t, "ownership", "pkg-test", unchangedConfig)
+	host.RegisterMetrics(metrics)
 	for _, outcome := range []string{"done", "refused", "unavailable", "canceled"} {
-		if got := metric(t, metrics, "tollgate_plugin_calls_total", "pkg-test", outcome); got != 0 {
+		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "pkg-test", outcome); got != 0 {
 			t.Errorf("%v calls are %s before the first", got, outcome)
 		}
 	}
@@ -56,10 +56,10 @@ func TestCallsAreMeasured(t *testing.T) {
 		_ = checker.Check(t.Context(), ownership.Claim{ // what it answers, other tests look at
 			ServerName: "com.example/server", RegistryType: "npm", Identifier: c.identifier, Version: "1.0.0",
 		})
-		if got := metric(t, metrics, "tollgate_plugin_calls_total", "pkg-test", c.outcome); got != 1 {
+		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "pkg-test", c.outcome); got != 1 {
 			t.Errorf("%s: %v calls are %s, want 1", c.identifier, got, c.outcome)
 		}
-		if got := metric(t, metrics, "tollgate_plugin_call_duration_seconds", "pkg-test", ""); got != float64(i+1) {
+		if got := metricValue(t, metrics, "tollgate_plugin_call_duration_seconds", "pkg-test", ""); got != float64(i+1) {
 			t.Errorf("%v calls are timed, want %d", got, i+1)
 		}
 	}
@@ -69,15 +69,15 @@ func TestCallsAreMeasured(t *testing.T) {
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
-	host, c := testCourier(t, asIs)
-	host.Measure(metrics)
+	host, c := startTestCourier(t, unchangedConfig)
+	host.RegisterMetrics(metrics)
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if err := c.Deliver(left, couriertest.Code(courier.Email, "1")); err == nil {
 		t.Error("a call of a caller that has left succeeded")
 	}
 	for outcome, want := range map[string]float64{"canceled": 1, "unavailable": 0} {
-		if got := metric(t, metrics, "tollgate_plugin_calls_total", "otp-test", outcome); got != want {
+		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "otp-test", outcome); got != want {
 			t.Errorf("%v calls are %s, want %v", got, outcome, want)
 		}
 	}
@@ -87,15 +87,15 @@ func TestCallersThatLeave(t *testing.T) {
 // for it, and one that fails down, with its restarts.
 func TestStatesAreShown(t *testing.T) {
 	t.Parallel()
-	dir, metrics := folder(t), prometheus.NewRegistry()
-	cfg := quick(dir)
+	dir, metrics := newFolder(t), prometheus.NewRegistry()
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{}
 	for name, mode := range map[string]string{"otp-broken": "exit", "otp-idle": "exit", "otp-sound": "courier"} {
-		install(t, dir, "testplugin", name)
+		installPlugin(t, dir, "testplugin", name)
 		cfg.Env[name] = []string{"MODE=" + mode}
 	}
-	host := open(t, cfg, silent())
-	host.Measure(metrics)
+	host := openHost(t, cfg, discardLog())
+	host.RegisterMetrics(metrics)
 	for _, name := range []string{"otp-broken", "otp-sound"} {
 		c, err := host.Courier(name)
 		if err != nil {
@@ -104,12 +104,12 @@ func TestStatesAreShown(t *testing.T) {
 		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")) // waits for the first start, however it ends
 	}
 	for name, want := range map[string]float64{"otp-idle": 1, "otp-sound": 1, "otp-broken": 0} {
-		if got := metric(t, metrics, "tollgate_plugin_up", name, ""); got != want {
+		if got := metricValue(t, metrics, "tollgate_plugin_up", name, ""); got != want {
 			t.Errorf("%s is up: %v, want %v", name, got, want)
 		}
 	}
-	within(t, "restarts", func() bool { return metric(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
-	if got := metric(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
+	waitUntil(t, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
+	if got := metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
 		t.Errorf("a sound plugin restarted %v times", got)
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest"
 )
 
-func claim(registryType, identifier string) ownership.Claim {
+func newClaim(registryType, identifier string) ownership.Claim {
 	return ownership.Claim{ServerName: "com.example/weather", RegistryType: registryType, Identifier: identifier, Version: "1.0.0"}
 }
 
 func TestOwnershipContract(t *testing.T) {
 	t.Parallel()
 	ownershiptest.Run(t, func(t *testing.T) ownershiptest.Subject {
-		busy := claim("npm", "busy")
+		busy := newClaim("npm", "busy")
 		return ownershiptest.Subject{
-			Checker: misbehaving(t, "ownership", "pkg-test", asIs).Ownership(),
-			Owned:   claim("npm", "weather"),
+			Checker: openTestPlugin(t, "ownership", "pkg-test", unchangedConfig).Ownership(),
+			Owned:   newClaim("npm", "weather"),
 			Refused: map[string]ownership.Claim{
-				"no such package": claim("npm", "missing"), "not claimed": claim("npm", "foreign"),
+				"no such package": newClaim("npm", "missing"), "not claimed": newClaim("npm", "foreign"),
 			},
 			Transient: &busy,
 		}
@@ -33,27 +33,27 @@ func TestOwnershipContract(t *testing.T) {
 
 func TestHugeAnswerIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	checker := misbehaving(t, "ownership", "pkg-test", asIs).Ownership()
-	if err := checker.Check(t.Context(), claim("npm", "huge")); !fault.Is(err, fault.Unavailable) {
+	checker := openTestPlugin(t, "ownership", "pkg-test", unchangedConfig).Ownership()
+	if err := checker.Check(t.Context(), newClaim("npm", "huge")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}
-	if err := checker.Check(t.Context(), claim("npm", "weather")); err != nil {
+	if err := checker.Check(t.Context(), newClaim("npm", "weather")); err != nil {
 		t.Errorf("Check afterwards = %v, want none", err)
 	}
 }
 
 func TestTypeWhosePluginIsDown(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "testplugin", "pkg-npm")
-	install(t, dir, "testplugin", "pkg-pypi")
-	cfg := quick(dir)
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", "pkg-npm")
+	installPlugin(t, dir, "testplugin", "pkg-pypi")
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"pkg-npm": {"MODE=ownership"}, "pkg-pypi": {"MODE=exit"}}
-	checker := open(t, cfg, silent()).Ownership()
-	if err := checker.Check(t.Context(), claim("pypi", "weather")); !fault.Is(err, fault.Unavailable) {
+	checker := openHost(t, cfg, discardLog()).Ownership()
+	if err := checker.Check(t.Context(), newClaim("pypi", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("type of a plugin that is down: Check = %v, want a fault of kind Unavailable", err)
 	}
-	if err := checker.Check(t.Context(), claim("oci", "weather")); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "cargo, npm") {
+	if err := checker.Check(t.Context(), newClaim("oci", "weather")); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "cargo, npm") {
 		t.Errorf("type of no plugin: Check = %v, want a fault of kind Unsupported that names cargo and npm", err)
 	}
 	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {
@@ -63,8 +63,8 @@ func TestTypeWhosePluginIsDown(t *testing.T) {
 
 func TestNoOwnershipPlugins(t *testing.T) {
 	t.Parallel()
-	checker := open(t, pluginhost.DefaultConfig(folder(t)), silent()).Ownership()
-	if err := checker.Check(t.Context(), claim("npm", "weather")); !fault.Is(err, fault.Unsupported) {
+	checker := openHost(t, pluginhost.DefaultConfig(newFolder(t)), discardLog()).Ownership()
+	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("Check = %v, want a fault of kind Unsupported", err)
 	}
 	if types := checker.Types(); types == nil || len(types) != 0 {
@@ -74,16 +74,16 @@ func TestNoOwnershipPlugins(t *testing.T) {
 
 func TestTypesAreKeptOverARestart(t *testing.T) {
 	t.Parallel()
-	host := misbehaving(t, "ownership", "pkg-test", func(cfg *pluginhost.Config) {
+	host := openTestPlugin(t, "ownership", "pkg-test", func(cfg *pluginhost.Config) {
 		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
 	})
 	checker := host.Ownership()
-	if err := checker.Check(t.Context(), claim("npm", "weather")); err != nil {
+	if err := checker.Check(t.Context(), newClaim("npm", "weather")); err != nil {
 		t.Fatal(err)
 	}
-	killPID(t, only(t, host).PID)
-	within(t, "failure", func() bool { return only(t, host).State == pluginhost.Failed })
-	if err := checker.Check(t.Context(), claim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
+	killPID(t, onlyStatus(t, host).PID)
+	waitUntil(t, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
+	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}
 	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {

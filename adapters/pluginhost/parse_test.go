@@ -54,7 +54,7 @@ func FuzzLines(f *testing.F) {
 		log.SetOutput(&logged)
 		log.SetLevel(logrus.TraceLevel)
 		log.SetFormatter(&logrus.JSONFormatter{})
-		l := &lines{log: log.WithField(fieldPlugin, "mine"), plain: logrus.WarnLevel}
+		l := &logWriter{log: log.WithField(fieldPlugin, "mine"), defaultLevel: logrus.WarnLevel}
 		for rest := output; len(rest) > 0; {
 			n := min(int(step)+1, len(rest))
 			if written, err := l.Write(rest[:n]); err != nil || written != n {
@@ -62,7 +62,7 @@ func FuzzLines(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		l.flush()
+		l.flushLine()
 		count := 0
 		for line := range strings.Lines(logged.String()) {
 			var entry map[string]any
@@ -85,7 +85,7 @@ func TestLineIsCutNotSplit(t *testing.T) {
 	var logged bytes.Buffer
 	log := logrus.New()
 	log.SetOutput(&logged)
-	l := &lines{log: logrus.NewEntry(log), plain: logrus.InfoLevel}
+	l := &logWriter{log: logrus.NewEntry(log), defaultLevel: logrus.InfoLevel}
 	for range 100 {
 		_, _ = l.Write(bytes.Repeat([]byte("x"), 1000))
 	}

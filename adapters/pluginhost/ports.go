@@ -18,7 +18,7 @@ var (
 	_ ownership.Checker = (*Checker)(nil)
 )
 
-// Courier answers the courier port with one plugin.
+// Courier implements the courier port with one plugin.
 type Courier struct{ plugin *supervisor }
 
 // Deliver implements [courier.Courier].
@@ -26,21 +26,21 @@ func (c *Courier) Deliver(ctx context.Context, m courier.Message) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	err := c.plugin.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
+	err := c.plugin.callPlugin(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
 		return pluginclient.Deliver(ctx, conn, d, m)
 	})
-	return answered(ctx, err, pluginclient.Undelivered)
+	return toFault(ctx, err, pluginclient.DeliveryFailed)
 }
 
-// Channels lists the channels that the plugin serves; empty until it has first run.
+// Channels returns the channels that the plugin supports; empty until its first successful start.
 func (c *Courier) Channels() []courier.Channel {
-	if d := c.plugin.described(); d != nil {
+	if d := c.plugin.lastDescription(); d != nil {
 		return slices.Clone(d.Channels)
 	}
 	return nil
 }
 
-// Checker answers the ownership port with all ownership plugins.
+// Checker implements the ownership port with all ownership plugins.
 type Checker struct{ plugins []*supervisor }
 
 // Check implements [ownership.Checker].
@@ -48,24 +48,25 @@ func (c *Checker) Check(ctx context.Context, claim ownership.Claim) error {
 	if err := claim.Validate(); err != nil {
 		return err
 	}
-	v, err := c.pick(ctx, claim.RegistryType)
+	v, err := c.findPlugin(ctx, claim.RegistryType)
 	if err != nil {
 		return err
 	}
-	err = v.use(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
-		return pluginclient.Check(ctx, conn, d, claim)
+	err = v.callPlugin(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
+		return pluginclient.CheckOwnership(ctx, conn, d, claim)
 	})
-	return answered(ctx, err, pluginclient.Unchecked)
+	return toFault(ctx, err, pluginclient.CheckFailed)
 }
 
-// pick returns the plugin for a registry type. Plugins that are coming up for the first time are waited for; one that never came
-// up is known by its name only, "pkg-" and the type.
-func (c *Checker) pick(ctx context.Context, registryType string) (*supervisor, error) {
+// findPlugin returns the plugin for a registry type. It waits for plugins that start for the first
+// time. A plugin that has never started is found by its name, "pkg-" and the type. It returns a
+// fault if no plugin supports the type.
+func (c *Checker) findPlugin(ctx context.Context, registryType string) (*supervisor, error) {
 	for _, v := range c.plugins {
-		if err := c.settled(ctx, v); err != nil {
-			return nil, pluginclient.Unchecked(err)
+		if err := c.awaitFirstStart(ctx, v); err != nil {
+			return nil, pluginclient.CheckFailed(err)
 		}
-		d := v.described()
+		d := v.lastDescription()
 		if d == nil && v.spec.name == "pkg-"+registryType || d != nil && slices.Contains(d.RegistryTypes, registryType) {
 			return v, nil
 		}
@@ -73,17 +74,17 @@ func (c *Checker) pick(ctx context.Context, registryType string) (*supervisor, e
 	return nil, pluginclient.UnsupportedType(registryType, c.Types())
 }
 
-func (c *Checker) settled(ctx context.Context, v *supervisor) error {
+func (c *Checker) awaitFirstStart(ctx context.Context, v *supervisor) error {
 	ctx, cancel := context.WithTimeout(ctx, v.spec.limits.call)
 	defer cancel()
-	return v.settle(ctx)
+	return v.awaitFirstStart(ctx)
 }
 
 // Types implements [ownership.Checker].
 func (c *Checker) Types() []string {
 	types := []string{}
 	for _, v := range c.plugins {
-		if d := v.described(); d != nil {
+		if d := v.lastDescription(); d != nil {
 			types = append(types, d.RegistryTypes...)
 		}
 	}
@@ -91,15 +92,16 @@ func (c *Checker) Types() []string {
 	return slices.Compact(types)
 }
 
-// answered makes a fault of every error: those of package pluginclient are one already, the others mean that the plugin could not be
-// called. The end of the caller's context is kept findable.
-func answered(ctx context.Context, err error, unavailable func(error) *fault.Error) error {
+// toFault converts err to a fault. Errors of package pluginclient are faults already; any other
+// error means that the plugin could not be called. The result matches the error of ctx by errors.Is
+// if ctx has ended.
+func toFault(ctx context.Context, err error, unavailable func(error) *fault.Error) error {
 	if err == nil {
 		return nil
 	}
 	if _, ok := fault.As(err); !ok {
 		f := unavailable(err)
-		var d *down
+		var d *downError
 		if errors.As(err, &d) && d.retryIn > 0 {
 			f = f.After(d.retryIn)
 		}

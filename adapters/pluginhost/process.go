@@ -19,27 +19,29 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/handshake"
 )
 
-// drain is how long output is read after a plugin has ended, in case that something it started still holds the other end.
-const drain = time.Second
+// drainTimeout is how long the host reads output after a plugin has ended, because a process that
+// the plugin started may still have the pipe open.
+const drainTimeout = time.Second
 
-// process is a plugin's operating system process, for go-plugin to start. The host keeps it in its own hands: killing is
-// possible at any time, also while go-plugin waits for the plugin, and reaches what the plugin has started itself.
+// process is the operating system process of a plugin. It implements go-plugin's runner, so that
+// the host can kill the process at any time, also while go-plugin waits for it, together with the
+// processes that the plugin has started.
 type process struct {
 	path string
-	env  []string // what the host gives; what go-plugin needs is added behind it
-	dir  string   // of the socket, made by go-plugin; empty before
+	env  []string // the variables of the host, followed by those of go-plugin
+	dir  string   // folder of the socket, which go-plugin creates; empty before the start
 	log  *logrus.Entry
 
 	stdout   *os.File // read by go-plugin: the handshake, then nothing
-	lifeline *os.File // its end tells the plugin that the host is gone
+	lifeline *os.File // its end shows the plugin that the host is gone
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	killed bool
-	reaped bool          // the group is gone: its id may be another's
-	done   chan struct{} // closed when the process has ended; what follows is set before
-	err    error
-	words  string // its last ones on standard error
+	mu       sync.Mutex
+	cmd      *exec.Cmd
+	killed   bool
+	reaped   bool          // the process is reaped: another group may have its id
+	done     chan struct{} // closed when the process has ended and err and lastLine are set
+	err      error
+	lastLine string // on standard error
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -48,14 +50,14 @@ func newProcess(path string, env []string, log *logrus.Entry) *process {
 	return &process{path: path, env: env, log: log, done: make(chan struct{})}
 }
 
-// runner gives go-plugin the process for what it calls a runner. cmd holds go-plugin's part of the environment.
-func (p *process) runner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
+// newRunner returns p as go-plugin's runner. cmd contains go-plugin's variables.
+func (p *process) newRunner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 	p.env = slices.Concat(p.env, cmd.Env, []string{handshake.LifelineKey + "=" + handshake.LifelineStdin})
 	p.dir = dir
 	return p, nil
 }
 
-// Start starts the process, unless it has been killed before.
+// Start starts the process. It returns [context.Canceled] if killGroupOnce was called before.
 func (p *process) Start(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,46 +68,47 @@ func (p *process) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(context.Background(), p.path) // kill ends it; the given context ends with the handshake
+	cmd := exec.CommandContext(context.Background(), p.path) // killGroupOnce ends the process; the given context ends with the handshake
 	cmd.Env = p.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in.r, pipes.out.w, pipes.err.w
-	ownGroup(cmd)
+	setOwnGroup(cmd)
 	err = cmd.Start()
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.closeHostEnds()
-		return fmt.Errorf("starting the process: %w", err)
+		return fmt.Errorf("start the process: %w", err)
 	}
 	p.cmd, p.stdout, p.lifeline = cmd, pipes.out.r, pipes.in.w
-	go p.await(pipes.err.r)
+	go p.awaitEnd(pipes.err.r)
 	return nil
 }
 
-// await reads what the process prints, and reaps it when it ends.
-func (p *process) await(stderr *os.File) {
-	output := &lines{log: p.log, plain: logrus.WarnLevel}
+// awaitEnd copies the output of the process to the log, and reaps the process when it ends.
+func (p *process) awaitEnd(stderr *os.File) {
+	output := &logWriter{log: p.log, defaultLevel: logrus.WarnLevel}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		_, _ = io.Copy(output, stderr) // it ends with the process, or drain after it
-		output.flush()
+		_, _ = io.Copy(output, stderr) // ends with the process, or drainTimeout after it
+		output.flushLine()
 	})
 	if awaitExit(p.cmd) {
-		p.release(true)
+		p.releaseGroup(true)
 	}
 	p.err = p.cmd.Wait()
-	p.release(false)
-	end := time.Now().Add(drain)
-	_ = stderr.SetReadDeadline(end)   // pipes take deadlines, and a closed one needs none
-	_ = p.stdout.SetReadDeadline(end) // as above
+	p.releaseGroup(false)
+	end := time.Now().Add(drainTimeout)
+	_ = stderr.SetReadDeadline(end)   // fails only for a closed pipe
+	_ = p.stdout.SetReadDeadline(end) // fails only for a closed pipe
 	reading.Wait()
-	p.words = output.lastWords()
+	p.lastLine = output.lastLine()
 	_ = stderr.Close()     // read to its end
-	_ = p.lifeline.Close() // nobody is there to hear it
+	_ = p.lifeline.Close() // the plugin has ended
 	close(p.done)
 }
 
-// release lets go of the process's group, whose id may soon be another's; while it is held, what is left of it is killed.
-func (p *process) release(held bool) {
+// releaseGroup marks the process as reaped, because another process may get its id. If held is
+// true, it first kills the remaining processes of the group.
+func (p *process) releaseGroup(held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if held {
@@ -114,7 +117,8 @@ func (p *process) release(held bool) {
 	p.reaped = true
 }
 
-// killGroupOnce ends the process and what it has started; also before it starts, and more than once.
+// killGroupOnce kills the process and all processes that it has started. It may be called before
+// the start, which then fails, and more than once.
 func (p *process) killGroupOnce() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,11 +127,11 @@ func (p *process) killGroupOnce() {
 		return
 	}
 	killGroup(p.cmd)
-	_ = p.cmd.Process.Kill() // it fails only when the process is gone
+	_ = p.cmd.Process.Kill() // fails only if the process has ended
 }
 
-// pid returns 0 before the start.
-func (p *process) pid() int {
+// processID returns the id of the process, or 0 before the start.
+func (p *process) processID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil {
@@ -136,16 +140,17 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-// exit tells how the process ended; only after done.
-func (p *process) exit() error {
+// exitError returns the error that says how the process ended. Call it only after done is closed.
+func (p *process) exitError() error {
 	if p.err == nil {
-		return errors.New("it exited with status 0")
+		return errors.New("the process exited with status 0")
 	}
-	return fmt.Errorf("it exited: %w", p.err)
+	return fmt.Errorf("the process exited: %w", p.err)
 }
 
-// ownExit is exit, but nil where the process never ran, runs, or was killed.
-func (p *process) ownExit() error {
+// ownExitError returns exitError if the process ended by itself, and nil if it never ran, still
+// runs, or was killed.
+func (p *process) ownExitError() error {
 	select {
 	case <-p.done:
 	default:
@@ -154,67 +159,69 @@ func (p *process) ownExit() error {
 	if p.cmd.ProcessState == nil || !p.cmd.ProcessState.Exited() {
 		return nil
 	}
-	return p.exit()
+	return p.exitError()
 }
 
-// stillborn tells of a process that ended before it served, in its own words where it had any: of a wrong setting, say.
-func (p *process) stillborn(exit error) error {
-	if p.words == "" {
-		return fmt.Errorf("%w, before it served", exit)
+// startError returns the error for a process that ended before it served, with the last line that
+// it printed, for example about a wrong setting.
+func (p *process) startError(exit error) error {
+	if p.lastLine == "" {
+		return fmt.Errorf("%w before it served", exit)
 	}
-	return fmt.Errorf("%w, before it served: %s", exit, p.words)
+	return fmt.Errorf("%w before it served: %s", exit, p.lastLine)
 }
 
-// Wait returns when the process has ended. go-plugin calls it after it has read standard output to its end.
+// Wait returns when the process has ended. go-plugin calls it after it has read standard output to
+// its end.
 func (p *process) Wait(context.Context) error {
 	<-p.done
 	_ = p.stdout.Close() // read to its end
 	return p.err
 }
 
-// Kill is kill.
+// Kill implements [runner.Runner].
 func (p *process) Kill(context.Context) error {
 	p.killGroupOnce()
 	return nil
 }
 
-// Stdout is where the plugin tells its address.
+// Stdout returns standard output, where the plugin prints its address.
 func (p *process) Stdout() io.ReadCloser { return p.stdout }
 
-// Stderr is empty: the host reads standard error itself, see lines.
-func (p *process) Stderr() io.ReadCloser { return io.NopCloser(empty{}) }
+// Stderr returns an empty reader, because the host reads standard error itself.
+func (p *process) Stderr() io.ReadCloser { return io.NopCloser(emptyReader{}) }
 
-// Name is the path of the binary.
+// Name returns the path of the binary.
 func (p *process) Name() string { return p.path }
 
-// ID is the process id, empty before the start.
+// ID returns the process id, or "" before the start.
 func (p *process) ID() string {
-	if pid := p.pid(); pid != 0 {
+	if pid := p.processID(); pid != 0 {
 		return strconv.Itoa(pid)
 	}
 	return ""
 }
 
-// Diagnose has nothing to add to go-plugin's own message.
+// Diagnose returns "": it has no information to add to go-plugin's message.
 func (p *process) Diagnose(context.Context) string { return "" }
 
-// PluginToHost keeps addresses: host and plugin share one machine.
+// PluginToHost returns the address unchanged: host and plugin run on the same machine.
 func (p *process) PluginToHost(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-// HostToPlugin keeps addresses.
+// HostToPlugin returns the address unchanged.
 func (p *process) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-type empty struct{}
+type emptyReader struct{}
 
-func (empty) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 type pipe struct{ r, w *os.File }
 
-// pipes are a child's standard streams.
+// pipes holds the standard streams of a child process.
 type pipes struct{ in, out, err pipe }
 
 func openPipes() (pipes, error) {
@@ -234,6 +241,7 @@ func openPipes() (pipes, error) {
 	return p, wrong
 }
 
-// Closing fails only for files that are closed already, or were never opened.
+// The two close methods ignore errors: closing fails only for a file that is closed or was never
+// opened.
 func (p pipes) closeChildEnds() { _, _, _ = p.in.r.Close(), p.out.w.Close(), p.err.w.Close() }
 func (p pipes) closeHostEnds()  { _, _, _ = p.in.w.Close(), p.out.r.Close(), p.err.r.Close() }

@@ -26,19 +26,19 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 		mode, name string
 		want       string // part of the reason
 	}{
-		"wrong cookie":        {"cookie", "otp-test", "exited: exit status 1, before it served"},
+		"wrong cookie":        {"cookie", "otp-test", "exited: exit status 1 before it served"},
 		"wrong protocol":      {"protocol", "otp-test", "incompatible API version"},
 		"never shakes hands":  {"slow", "otp-test", "did not start within"},
 		"never answers":       {"mute", "otp-test", "did not start within"},
-		"exits":               {"exit", "otp-test", "exited: exit status 3, before it served: a setting is missing"},
+		"exits":               {"exit", "otp-test", "exited: exit status 3 before it served: a setting is missing"},
 		"too long an answer":  {"huge", "otp-test", "ResourceExhausted"},
-		"of the other kind":   {"ownership", "otp-test", "describes itself as ownership"},
-		"courier as registry": {"courier", "pkg-npm", "describes itself as courier"},
+		"of the other kind":   {"ownership", "otp-test", "of kind ownership"},
+		"courier as registry": {"courier", "pkg-npm", "of kind courier"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := misbehaving(t, c.mode, c.name, func(cfg *pluginhost.Config) {
+			host := openTestPlugin(t, c.mode, c.name, func(cfg *pluginhost.Config) {
 				if strings.Contains(c.want, "within") {
 					cfg.StartTimeout = 300 * time.Millisecond
 				}
@@ -46,8 +46,8 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 			if err := host.StartAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			within(t, "more than one try", func() bool { return only(t, host).Restarts > 1 })
-			if s := only(t, host); !strings.Contains(s.LastError, c.want) || s.PID != 0 {
+			waitUntil(t, "more than one try", func() bool { return onlyStatus(t, host).Restarts > 1 })
+			if s := onlyStatus(t, host); !strings.Contains(s.LastError, c.want) || s.PID != 0 {
 				t.Errorf("status = %+v, want no process, and %q as the reason", s, c.want)
 			}
 		})
@@ -56,7 +56,7 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 
 func TestFailedPluginAnswersAtOnce(t *testing.T) {
 	t.Parallel()
-	host := misbehaving(t, "exit", "otp-test", func(cfg *pluginhost.Config) {
+	host := openTestPlugin(t, "exit", "otp-test", func(cfg *pluginhost.Config) {
 		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
 	})
 	c, err := host.Courier("otp-test")
@@ -74,10 +74,10 @@ func TestFailedPluginAnswersAtOnce(t *testing.T) {
 
 func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "testplugin", "otp-test")
-	pin(t, dir, "otp-test")
-	host := open(t, quick(dir), silent())
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", "otp-test")
+	pinChecksum(t, dir, "otp-test")
+	host := openHost(t, quickConfig(dir), discardLog())
 	c, err := host.Courier("otp-test")
 	if err != nil {
 		t.Fatal(err)
@@ -85,37 +85,37 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); err != nil {
 		t.Fatalf("untampered: %v", err)
 	}
-	replace(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "otp-log"))
+	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "otp-log"))
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "EXIT")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
-	within(t, "refusal", func() bool { return strings.Contains(only(t, host).LastError, "SHA-256") })
+	waitUntil(t, "refusal", func() bool { return strings.Contains(onlyStatus(t, host).LastError, "SHA-256") })
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
-	replace(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
-	within(t, "start of the restored binary", func() bool { return only(t, host).State == pluginhost.Running })
+	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
+	waitUntil(t, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
 }
 
 // pin writes a manifest with the sum of the one plugin.
-func pin(t *testing.T, dir, name string) {
+func pinChecksum(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "plugins.yaml"), fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
+	writeFile(t, filepath.Join(dir, "plugins.yaml"), fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
 }
 
 // replace puts a link to source in the place of path.
-func replace(t *testing.T, path, source string) {
+func replaceFile(t *testing.T, path, source string) {
 	t.Helper()
 	if err := errors.Join(os.Remove(path), os.Link(source, path)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
+func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
 		t.Fatal(err)
@@ -124,29 +124,29 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 
 func TestBinaryThatEveryoneMayWriteToIsNotStarted(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	write(t, filepath.Join(dir, "otp-open"), "#!/bin/sh\n", 0o777)
-	host := open(t, quick(dir), silent())
+	dir := newFolder(t)
+	writeFile(t, filepath.Join(dir, "otp-open"), "#!/bin/sh\n", 0o777)
+	host := openHost(t, quickConfig(dir), discardLog())
 	if err := host.StartAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := only(t, host); !strings.Contains(s.LastError, "everyone may write") {
+	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "every user may write") {
 		t.Errorf("status = %+v", s)
 	}
 }
 
 func TestOutputOfAPluginIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "testplugin", "otp-test")
-	cfg := quick(dir)
+	dir := newFolder(t)
+	installPlugin(t, dir, "testplugin", "otp-test")
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"otp-test": {"MODE=noise"}}
-	out := &capture{}
-	host := open(t, cfg, out.entry())
+	out := &logCapture{}
+	host := openHost(t, cfg, out.entry())
 	if err := host.StartAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := only(t, host); s.State != pluginhost.Running || s.Version != "noisy" {
+	if s := onlyStatus(t, host); s.State != pluginhost.Running || s.Version != "noisy" {
 		t.Errorf("status = %+v, want it running", s)
 	}
 	host.Close()
@@ -170,14 +170,14 @@ func TestOutputOfAPluginIsNotTrusted(t *testing.T) {
 
 func TestCloseLeavesNothingBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
-	dir := folder(t)
-	cfg := quick(dir)
+	dir := newFolder(t)
+	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"otp-parent": {"MODE=parent"}, "otp-slow": {"MODE=slow"}, "otp-exit": {"MODE=exit"}, "pkg-npm": {"MODE=ownership"}}
 	for name := range cfg.Env {
-		install(t, dir, "testplugin", name)
+		installPlugin(t, dir, "testplugin", name)
 	}
-	install(t, dir, "otp-log", "otp-log")
-	host, closeHost, err := pluginhost.Open(cfg, silent())
+	installPlugin(t, dir, "otp-log", "otp-log")
+	host, closeHost, err := pluginhost.Open(cfg, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	var pids []int
-	within(t, "three plugins", func() bool {
+	waitUntil(t, "three plugins", func() bool {
 		pids = pids[:0]
 		for _, s := range host.Status() {
 			if s.State == pluginhost.Running {
@@ -203,14 +203,14 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	})
 	closeHost()
 	for _, pid := range pids {
-		within(t, fmt.Sprintf("end of process %d", pid), func() bool { return gone(pid) })
+		waitUntil(t, fmt.Sprintf("end of process %d", pid), func() bool { return hasEnded(pid) })
 	}
 	for _, s := range host.Status() {
 		if s.State != pluginhost.Closed || s.PID != 0 {
 			t.Errorf("status after Close = %+v", s)
 		}
 	}
-	within(t, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	waitUntil(t, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
 	c, err := host.Courier("otp-log")
 	if err != nil {
 		t.Fatal(err)
@@ -222,9 +222,9 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 
 func TestCloseWithAStoppedOrUnusedPlugin(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "otp-log", "otp-log")
-	host := open(t, quick(dir), silent())
+	dir := newFolder(t)
+	installPlugin(t, dir, "otp-log", "otp-log")
+	host := openHost(t, quickConfig(dir), discardLog())
 	host.Close()
 	c, err := host.Courier("otp-log")
 	if err != nil {
@@ -241,13 +241,13 @@ func TestLongTemporaryFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", long)
-	testCourier(t, asIs)
+	startTestCourier(t, unchangedConfig)
 }
 
 func TestPluginsEndWithAHostThatIsKilled(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	install(t, dir, "otp-log", "otp-log")
+	dir := newFolder(t)
+	installPlugin(t, dir, "otp-log", "otp-log")
 	child := exec.Command(os.Args[0])
 	short, err := os.MkdirTemp("", "killed-")
 	if err != nil {
@@ -267,12 +267,12 @@ func TestPluginsEndWithAHostThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil || pid == 0 || gone(pid) {
+	if err != nil || pid == 0 || hasEnded(pid) {
 		t.Fatalf("host printed %q, want the id of a living process", line)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
-	within(t, "end of the plugin", func() bool { return gone(pid) })
+	waitUntil(t, "end of the plugin", func() bool { return hasEnded(pid) })
 }

@@ -15,58 +15,58 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
-// State is where a plugin stands.
+// State is the state of a plugin.
 type State string
 
-// The states. A plugin is idle until something asks for it.
+// The states of a plugin.
 const (
-	Idle     State = "idle"     // nothing has asked for it
-	Starting State = "starting" // the process is coming up
-	Running  State = "running"  // it answers
-	Failed   State = "failed"   // it was killed, ended or refused; the next try is due later
+	Idle     State = "idle"     // not used yet
+	Starting State = "starting" // the process is starting
+	Running  State = "running"  // it answers calls
+	Failed   State = "failed"   // it was killed, has ended or could not start; the host tries again later
 	Closed   State = "closed"   // the host is closed
 )
 
-// Status tells of one plugin.
+// Status is the status of one plugin.
 type Status struct {
 	Name      string
 	Kind      string // "courier" or "ownership"
-	Version   string // as the plugin names it; empty until it has run, or where it names none
+	Version   string // as the plugin reports it; empty before its first run
 	State     State
-	PID       int    // of the running process; 0 for none
-	Restarts  int    // how often it was started again after a failure
-	LastError string // why it last failed; empty if it never did
+	PID       int    // of the running process, or 0
+	Restarts  int    // the number of starts after a failure
+	LastError string // the last failure; empty if it never failed
 }
 
-// errClosed answers calls after the host was closed.
-var errClosed = errors.New("plugin host is closed")
+// errClosed is the error of calls after the host is closed.
+var errClosed = errors.New("the plugin host is closed")
 
-// supervisor keeps one plugin running.
+// supervisor starts one plugin and keeps it running.
 type supervisor struct {
-	spec    spec
-	cfg     Config
-	sockets string
-	log     *logrus.Entry
-	calls   callMeter
-	begin   func() // starts run in the background, once; later calls do nothing
+	spec      spec
+	cfg       Config
+	sockets   string
+	log       *logrus.Entry
+	calls     callMeter
+	startOnce func() // starts keepRunning in the background; further calls do nothing
 
-	settled chan struct{} // closed when the first start has succeeded or failed, or the host closes
+	settled chan struct{} // closed when the first start has succeeded or failed, or the host is closed
 
 	mu          sync.Mutex
 	state       State
 	current     *instance
-	description *pluginclient.Description // of the last run, kept over restarts
+	description *pluginclient.Description // of the last run, kept during restarts
 	restarts    int
 	lastErr     error
 	retryAt     time.Time
 }
 
-// run starts the plugin over and over, until ctx ends.
-func (s *supervisor) run(ctx context.Context) {
-	defer s.close()
+// keepRunning starts the plugin, and starts it again after each failure, until ctx ends.
+func (s *supervisor) keepRunning(ctx context.Context) {
+	defer s.markClosed()
 	delay := s.cfg.RestartDelayMin
 	for ctx.Err() == nil {
-		s.enter(Starting)
+		s.setState(Starting)
 		begun := time.Now()
 		err := s.runOnce(ctx)
 		if ctx.Err() != nil {
@@ -75,66 +75,69 @@ func (s *supervisor) run(ctx context.Context) {
 		if time.Since(begun) >= s.cfg.RestartDelayMax {
 			delay = s.cfg.RestartDelayMin
 		}
-		wait := delay/2 + rand.N(delay/2+1) // some spread, so that plugins that failed together do not start together
-		s.failed(err, wait)
+		wait := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
+		s.recordFailure(err, wait)
 		if !pause.For(ctx, wait) {
 			return
 		}
 		delay = min(2*delay, s.cfg.RestartDelayMax)
-		s.restarted()
+		s.countRestart()
 	}
 }
 
-// runOnce starts the plugin and returns why it is no longer running; the process is gone by then.
+// runOnce starts the plugin and returns the reason when it no longer runs. The process has then
+// ended.
 func (s *supervisor) runOnce(ctx context.Context) error {
-	i, err := launch(ctx, s.spec, s.sockets, s.cfg.Around, s.log)
+	i, err := launchInstance(ctx, s.spec, s.sockets, s.cfg.Interceptor, s.log)
 	if err != nil {
 		return err
 	}
-	s.running(i)
-	err = i.watch(ctx, s.cfg.HealthInterval, s.cfg.HealthTimeout)
+	s.setRunning(i)
+	err = i.watchHealth(ctx, s.cfg.HealthInterval, s.cfg.HealthTimeout)
 	if err == nil {
-		s.close()
-		i.stop()
+		s.markClosed()
+		i.stopGracefully()
 		return nil
 	}
-	s.lost(err)
+	s.dropInstance(err)
 	i.killProcess()
 	return err
 }
 
-// use calls the plugin, bounded by the call deadline. The error is that of call, or why the plugin cannot be called.
-func (s *supervisor) use(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
+// callPlugin calls call with the running plugin and the call deadline, and records the result. It
+// returns the error of call, or an error if the plugin cannot be called.
+func (s *supervisor) callPlugin(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
 	began := time.Now()
-	err := s.bounded(ctx, call)
-	s.calls.ended(ctx, began, err)
+	err := s.callWithDeadline(ctx, call)
+	s.calls.recordCall(ctx, began, err)
 	return err
 }
 
-func (s *supervisor) bounded(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
+func (s *supervisor) callWithDeadline(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
 	began := time.Now()
 	limited, cancel := context.WithDeadline(ctx, began.Add(s.spec.limits.call))
 	defer cancel()
-	i, err := s.acquire(limited)
+	i, err := s.acquireInstance(limited)
 	if err != nil {
 		return err
 	}
-	timer := time.AfterFunc(s.cfg.HealthTimeout, i.doubt)
+	timer := time.AfterFunc(s.cfg.HealthTimeout, i.requestCheck)
 	defer timer.Stop()
 	err = call(limited, i.conn, i.description)
 	switch {
 	case err == nil:
-		i.count(false)
-	case s.overran(ctx, began, err):
-		i.count(true)
+		i.recordOverrun(false)
+	case s.overranDeadline(ctx, began, err):
+		i.recordOverrun(true)
 	}
 	return err
 }
 
-// overran reports whether err is that of a call which took longer than the host allows. A deadline of the caller's own that
-// ends sooner is no fault of the plugin. Whether the caller's context has ended does not show that: the plugin has the same
-// deadline, and when it closes the call there, the host may read that before the caller's timer fires.
-func (s *supervisor) overran(caller context.Context, began time.Time, err error) bool {
+// overranDeadline reports whether err is the error of a call that took longer than the host's
+// limit. A call that ends at an earlier deadline of the caller does not count. overranDeadline
+// compares the deadlines instead of checking the caller's context, because the plugin may close the
+// call at the deadline before the timer of the context fires.
+func (s *supervisor) overranDeadline(caller context.Context, began time.Time, err error) bool {
 	due := began.Add(s.spec.limits.call)
 	if earlier, bounded := caller.Deadline(); bounded && earlier.Before(due) {
 		return false
@@ -142,30 +145,31 @@ func (s *supervisor) overran(caller context.Context, began time.Time, err error)
 	return errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(due)
 }
 
-// down says that a plugin cannot be called now.
-type down struct {
+// downError is the error of a call to a plugin that cannot be called now.
+type downError struct {
 	name    string
 	cause   error
-	retryIn time.Duration // 0 = not known
+	retryIn time.Duration // 0 if unknown
 }
 
-func (d *down) Error() string { return fmt.Sprintf("plugin %s is down: %v", d.name, d.cause) }
-func (d *down) Unwrap() error { return d.cause }
+func (d *downError) Error() string { return fmt.Sprintf("plugin %s is down: %v", d.name, d.cause) }
+func (d *downError) Unwrap() error { return d.cause }
 
-// acquire returns the running instance. It waits for a first start only: a plugin that has failed answers at once.
-func (s *supervisor) acquire(ctx context.Context) (*instance, error) {
+// acquireInstance returns the running instance. It waits for the first start, but not for a
+// restart: if the plugin has failed, it returns an error at once.
+func (s *supervisor) acquireInstance(ctx context.Context) (*instance, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, &down{name: s.spec.name, cause: err}
+		return nil, &downError{name: s.spec.name, cause: err}
 	}
-	if err := s.settle(ctx); err != nil {
-		return nil, &down{name: s.spec.name, cause: err}
+	if err := s.awaitFirstStart(ctx); err != nil {
+		return nil, &downError{name: s.spec.name, cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil {
 		return s.current, nil
 	}
-	d := &down{name: s.spec.name, cause: s.lastErr}
+	d := &downError{name: s.spec.name, cause: s.lastErr}
 	if s.state == Closed {
 		d.cause = errClosed
 	} else if wait := time.Until(s.retryAt); wait > 0 {
@@ -174,9 +178,10 @@ func (s *supervisor) acquire(ctx context.Context) (*instance, error) {
 	return nil, d
 }
 
-// settle starts the plugin if nothing did before, and waits until it is known whether it runs.
-func (s *supervisor) settle(ctx context.Context) error {
-	s.begin()
+// awaitFirstStart starts the plugin if it was not started before, and waits until the first start
+// has succeeded or failed.
+func (s *supervisor) awaitFirstStart(ctx context.Context) error {
+	s.startOnce()
 	select {
 	case <-s.settled:
 		return nil
@@ -185,14 +190,15 @@ func (s *supervisor) settle(ctx context.Context) error {
 	}
 }
 
-// described returns what the plugin said of itself when it last ran; nil if it never did.
-func (s *supervisor) described() *pluginclient.Description {
+// lastDescription returns the description of the plugin from its last run, or nil if it has never
+// run.
+func (s *supervisor) lastDescription() *pluginclient.Description {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.description
 }
 
-func (s *supervisor) status() Status {
+func (s *supervisor) currentStatus() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := Status{Name: s.spec.name, Kind: string(s.spec.kind), State: s.state, Restarts: s.restarts}
@@ -200,58 +206,58 @@ func (s *supervisor) status() Status {
 		status.Version = s.description.Version
 	}
 	if s.current != nil {
-		status.PID = s.current.process.pid()
+		status.PID = s.current.process.processID()
 	}
 	if s.lastErr != nil {
-		status.LastError = shortened(s.lastErr.Error())
+		status.LastError = shortenText(s.lastErr.Error())
 	}
 	return status
 }
 
-func (s *supervisor) enter(state State) {
+func (s *supervisor) setState(state State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = state
 }
 
-func (s *supervisor) running(i *instance) {
+func (s *supervisor) setRunning(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.current, s.description = Running, i, &i.description
-	s.settleLocked()
-	s.log.WithFields(logrus.Fields{"version": i.description.Version, "pid": i.process.pid()}).Info("plugin runs")
+	s.markSettled()
+	s.log.WithFields(logrus.Fields{"version": i.description.Version, "pid": i.process.processID()}).Info("plugin runs")
 }
 
-// lost takes the instance away from callers, before its process is gone.
-func (s *supervisor) lost(err error) {
+// dropInstance removes the failed instance, so that no caller uses it while its process is killed.
+func (s *supervisor) dropInstance(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.current, s.lastErr = Failed, nil, err
 }
 
-// failed tells when the next start is due.
-func (s *supervisor) failed(err error, pause time.Duration) {
+// recordFailure records a failure and the delay before the next start.
+func (s *supervisor) recordFailure(err error, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.current, s.lastErr, s.retryAt = Failed, nil, err, time.Now().Add(pause)
-	s.settleLocked()
-	s.log.WithField("retry_in", pause.String()).WithField("error", shortened(err.Error())).Warn("plugin failed")
+	s.markSettled()
+	s.log.WithField("retry_in", pause.String()).WithField("error", shortenText(err.Error())).Warn("plugin failed")
 }
 
-func (s *supervisor) restarted() {
+func (s *supervisor) countRestart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restarts++
 }
 
-func (s *supervisor) close() {
+func (s *supervisor) markClosed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.current = Closed, nil
-	s.settleLocked()
+	s.markSettled()
 }
 
-func (s *supervisor) settleLocked() {
+func (s *supervisor) markSettled() {
 	select {
 	case <-s.settled:
 	default:

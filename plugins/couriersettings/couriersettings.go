@@ -1,5 +1,6 @@
-// Package couriersettings holds the settings of the couriers that come with Tollgate, in the one form in which the host checks and shows
-// them and the plugin reads them again: environment variables. It delivers nothing, and knows no courier of others.
+// Package couriersettings declares the settings of otp-email and otp-sms as environment variables.
+// The service checks them and passes them on, and the plugin reads them again. The package delivers
+// no messages, and has no settings for other plugins.
 package couriersettings
 
 import (
@@ -17,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// The names of the plugins whose settings these are.
+// The names of the plugins that these settings belong to.
 const (
 	EmailPlugin = "otp-email"
 	SMSPlugin   = "otp-sms"
@@ -28,47 +29,50 @@ const (
 	maxName   = 100     // characters of a name that people read
 )
 
-// Brand is how messages name the service.
+// Brand is the name of the service in messages.
 type Brand struct {
-	// Name is 1 to 100 characters, one line.
+	// Name has 1 to 100 characters and is one line.
 	Name string `env:"PRODUCT_NAME" envDefault:"Tollgate" desc:"name of this service in codes and notices"`
 }
 
-// Validate names the setting that is malformed.
+// Validate returns an error that names PRODUCT_NAME if the name is empty, too long or more than one
+// line.
 func (b Brand) Validate() error {
 	if b.Name == "" {
 		return errors.New("PRODUCT_NAME: it must not be empty")
 	}
-	return line("PRODUCT_NAME", b.Name, maxName)
+	return checkOneLine("PRODUCT_NAME", b.Name, maxName)
 }
 
-// environ returns the set fields of a settings struct, those of structs in it too, as KEY=VALUE by their env tags.
-func environ(settings any) []string {
+// listVariables returns the fields of a settings struct, and of the structs in it, as KEY=VALUE,
+// where KEY is the field's env tag. It leaves out fields that are zero.
+func listVariables(settings any) []string {
 	var list []string
 	v := reflect.ValueOf(settings)
 	for i := range v.NumField() {
 		field, name := v.Field(i), v.Type().Field(i).Tag.Get("env")
 		switch {
 		case name == "" && field.Kind() == reflect.Struct:
-			list = append(list, environ(field.Interface())...)
+			list = append(list, listVariables(field.Interface())...)
 		case name != "" && !field.IsZero():
-			list = append(list, name+"="+written(field.Interface()))
+			list = append(list, name+"="+formatValue(field.Interface()))
 		}
 	}
 	return list
 }
 
-// written is a value as it stands in an environment variable.
-func written(value any) string {
+// formatValue returns value in the form of an environment variable; a list is separated by commas.
+func formatValue(value any) string {
 	if list, ok := value.([]int); ok {
 		return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
 	}
 	return fmt.Sprint(value)
 }
 
-// Roots returns the certificates of a PEM file of at most 1 MiB, or nil, which stands for the system's, without one. It fails
-// when the file cannot be read or holds none.
-func Roots(file string) (*x509.CertPool, error) {
+// LoadRoots returns the certificates of a PEM file of at most 1 MiB. It returns nil, which means
+// the certificates of the system, if file is empty, and an error if the file cannot be read or
+// contains no certificate.
+func LoadRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -83,42 +87,43 @@ func Roots(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("%s contains no certificate in PEM form", file)
+		return nil, fmt.Errorf("%s contains no PEM certificate", file)
 	}
 	return pool, nil
 }
 
-// line refuses what would break out of a header or a line of its own.
-func line(name, value string, most int) error {
+// checkOneLine returns an error if value could end a header or a line, or has more than most
+// characters.
+func checkOneLine(name, value string, most int) error {
 	switch {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return fmt.Errorf("%s: it contains a line end or another control character, or is not UTF-8", name)
+		return fmt.Errorf("%s: it must be one line of UTF-8 text without control characters", name)
 	case utf8.RuneCountInString(value) > most:
-		return fmt.Errorf("%s: it has more than %d characters", name, most)
+		return fmt.Errorf("%s: it must have at most %d characters", name, most)
 	}
 	return nil
 }
 
-func caFile(name, path string) error {
-	if _, err := Roots(path); err != nil {
+func checkCAFile(name, path string) error {
+	if _, err := LoadRoots(path); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-func positive(name string, d time.Duration) error {
+func checkPositive(name string, d time.Duration) error {
 	if d <= 0 {
-		return fmt.Errorf("%s: %v is not above 0", name, d)
+		return fmt.Errorf("%s: %v must be above 0", name, d)
 	}
 	return nil
 }
 
-// Minutes returns for how many minutes a code with so much time left is said to be good: rounded up, so that 9:59 are ten, and at
-// least one.
-func Minutes(left time.Duration) int { return max(1, int(math.Ceil(left.Minutes()))) }
+// WholeMinutes returns the number of minutes to show for a code that is valid for the time left:
+// rounded up, so that 9:59 is 10, and at least 1.
+func WholeMinutes(left time.Duration) int { return max(1, int(math.Ceil(left.Minutes()))) }
 
-// Loopback reports whether a host is this machine, where nobody listens on the line.
-func Loopback(host string) bool {
+// IsLoopback reports whether host is this machine, to which unencrypted connections are allowed.
+func IsLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }

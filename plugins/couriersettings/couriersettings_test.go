@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
-// told parses an environment as a plugin does.
-func told[T any](t *testing.T, environ []string) T {
+// parseSettings parses an environment as a plugin does.
+func parseSettings[T any](t *testing.T, environ []string) T {
 	t.Helper()
 	settings, err := env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(environ)})
 	if err != nil {
@@ -21,21 +21,21 @@ func told[T any](t *testing.T, environ []string) T {
 	return settings
 }
 
-// TestWhatIsToldIsUnderstood wants every setting to reach the plugin as the
-// host has it.
-func TestWhatIsToldIsUnderstood(t *testing.T) {
+// TestPluginReadsTheSettingsOfTheService checks that the plugin reads the same settings that the
+// service passed on.
+func TestPluginReadsTheSettingsOfTheService(t *testing.T) {
 	t.Parallel()
-	email := told[couriersettings.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
-	if again := told[couriersettings.Email](t, email.Environ()); again != email {
+	email := parseSettings[couriersettings.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
+	if again := parseSettings[couriersettings.Email](t, email.Environ()); again != email {
 		t.Errorf("%+v became %+v", email, again)
 	}
-	sms := told[couriersettings.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
-	if again := told[couriersettings.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
+	sms := parseSettings[couriersettings.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
+	if again := parseSettings[couriersettings.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
 		t.Errorf("%+v became %+v", sms, again)
 	}
 }
 
-func TestPortOfEachWay(t *testing.T) {
+func TestDefaultPortDependsOnTheSecurity(t *testing.T) {
 	t.Parallel()
 	for security, want := range map[string]int{"starttls": 587, "tls": 465, "none": 25} {
 		if got := (couriersettings.Email{Security: security}).ServerPort(); got != want {
@@ -43,19 +43,19 @@ func TestPortOfEachWay(t *testing.T) {
 		}
 	}
 	if got := (couriersettings.Email{Security: "tls", Port: 1465}).ServerPort(); got != 1465 {
-		t.Errorf("port that is set is %d", got)
+		t.Errorf("port is %d, want the 1465 that is set", got)
 	}
 }
 
-// FuzzContent wants a form with the fields that were set up and no other,
-// each holding what was put into it, whatever that is.
-func FuzzContent(f *testing.F) {
+// FuzzRequestBody checks that a body has exactly the configured fields, whatever the recipient and
+// the text contain.
+func FuzzRequestBody(f *testing.F) {
 	f.Add("+15550100", "a&To=b\r\n{from}{to}%41")
 	f.Add("{text}", "")
 	f.Fuzz(func(t *testing.T, to, text string) {
 		for format, wants := range map[string]int{couriersettings.Form: 3, couriersettings.JSON: 3} {
 			s := couriersettings.SMS{Format: format, From: "f"}
-			body, err := s.Content(to, text)
+			body, err := s.RequestBody(to, text)
 			if err != nil {
 				t.Fatal(err)
 			}

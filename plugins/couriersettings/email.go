@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// How otp-email speaks to the mail server.
+// The values of SMTP_TLS.
 const (
-	StartTLS = "starttls" // the connection turns to TLS before anything is said, or is given up (RFC 3207)
+	StartTLS = "starttls" // the connection changes to TLS before the message is sent, or fails (RFC 3207)
 	TLS      = "tls"      // TLS from the first byte (RFC 8314, section 3.3)
-	Plain    = "none"     // neither; only to this machine
+	Plain    = "none"     // no TLS; allowed only to this machine
 )
 
 // Email holds the settings of otp-email.
@@ -27,16 +27,17 @@ type Email struct {
 	From     string `env:"SMTP_FROM" desc:"sender address of messages; required with OTP_EMAIL_PLUGIN=otp-email"`
 	FromName string `env:"SMTP_FROM_NAME" desc:"sender name of messages; default: PRODUCT_NAME"`
 	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the mail server's certificate; default: the system's"`
-	// Timeout bounds one delivery from the connection to the server's word that it took the message; above 0.
+	// Timeout is the time limit of one delivery, from the connection until the server has accepted
+	// the message; above 0.
 	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
 	Templates string        `env:"OTP_EMAIL_TEMPLATES" desc:"folder of templates that replace the built-in ones: code.subject, code.txt, code.html, notice.subject, notice.txt, notice.html"`
 	Brand     Brand
 }
 
-// Environ returns the settings as the plugin reads them.
-func (e Email) Environ() []string { return environ(e) }
+// Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
+func (e Email) Environ() []string { return listVariables(e) }
 
-// ServerPort returns the port in force: [RFC 6409] and [RFC 8314] name those of submission.
+// ServerPort returns SMTP_PORT, or the default port for SMTP_TLS ([RFC 6409], [RFC 8314]).
 //
 // [RFC 6409]: https://www.rfc-editor.org/rfc/rfc6409
 // [RFC 8314]: https://www.rfc-editor.org/rfc/rfc8314
@@ -44,44 +45,44 @@ func (e Email) ServerPort() int {
 	return cmp.Or(e.Port, map[string]int{StartTLS: 587, TLS: 465, Plain: 25}[e.Security])
 }
 
-// Sender returns the name beside the address that messages come from.
-func (e Email) Sender() string { return cmp.Or(e.FromName, e.Brand.Name) }
+// SenderName returns the name that recipients see next to the sender's address.
+func (e Email) SenderName() string { return cmp.Or(e.FromName, e.Brand.Name) }
 
-// Check names the first setting that is missing or malformed. It is not called Validate, since it holds only where the plugin
-// is chosen.
-func (e Email) Check() error {
+// CheckSettings returns an error that names the first setting that is missing or malformed. It is
+// not called Validate because the settings are required only if the plugin is used.
+func (e Email) CheckSettings() error {
 	if err := e.checkServer(); err != nil {
 		return err
 	}
 	from, err := mail.ParseAddress(e.From)
 	if err != nil || from.Name != "" || from.Address != e.From {
-		return fmt.Errorf("SMTP_FROM: %q is not an e-mail address (for example tollgate@example.com)", e.From)
+		return fmt.Errorf("SMTP_FROM: %q must be an e-mail address, for example tollgate@example.com", e.From)
 	}
-	if err := errors.Join(line("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
+	if err := errors.Join(checkOneLine("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
 		return err
 	}
 	if e.Templates != "" {
 		if info, err := os.Stat(e.Templates); err != nil || !info.IsDir() {
-			return fmt.Errorf("OTP_EMAIL_TEMPLATES: %s is not a folder that can be read", e.Templates)
+			return fmt.Errorf("OTP_EMAIL_TEMPLATES: %s must be a folder that otp-email may read", e.Templates)
 		}
 	}
-	return errors.Join(positive("SMTP_TIMEOUT", e.Timeout), caFile("SMTP_CA_FILE", e.CAFile))
+	return errors.Join(checkPositive("SMTP_TIMEOUT", e.Timeout), checkCAFile("SMTP_CA_FILE", e.CAFile))
 }
 
 func (e Email) checkServer() error {
 	switch {
 	case e.Host == "":
-		return errors.New("SMTP_HOST: it is required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
+		return errors.New("SMTP_HOST: it is missing, it is required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
 	case strings.ContainsAny(e.Host, " /@[]\t\r\n"):
-		return fmt.Errorf("SMTP_HOST: %q is not the name or address of a host", e.Host)
+		return fmt.Errorf("SMTP_HOST: %q must be the name or address of a host", e.Host)
 	case e.Port < 0 || e.Port > 65535:
-		return fmt.Errorf("SMTP_PORT: %d is not a port", e.Port)
+		return fmt.Errorf("SMTP_PORT: %d must be 1 to 65535", e.Port)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
-		return fmt.Errorf("SMTP_TLS: %q is not starttls, tls or none", e.Security)
-	case e.Security == Plain && !Loopback(e.Host):
+		return fmt.Errorf("SMTP_TLS: %q must be starttls, tls or none", e.Security)
+	case e.Security == Plain && !IsLoopback(e.Host):
 		return fmt.Errorf("SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
 	case (e.Username == "") != (e.Password == ""):
-		return errors.New("SMTP_USERNAME: it goes together with SMTP_PASSWORD")
+		return errors.New("SMTP_USERNAME: it and SMTP_PASSWORD must be set together")
 	}
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Forms of a request's body.
+// The values of SMS_FORMAT.
 const (
 	Form = "form"
 	JSON = "json"
 )
 
-// What stands in for the parts of a message in SMS_GATEWAY_URL and SMS_BODY.
+// Placeholders for the parts of a message in SMS_GATEWAY_URL and SMS_BODY.
 const (
 	accountMark = "{account}"
 	toMark      = "{to}"
@@ -33,7 +33,8 @@ const (
 	defaultWords = "{{.Code}} is your {{.Product}} code, good for {{.Minutes}} minute{{if ne .Minutes 1}}s{{end}}. Do not tell it to anyone."
 )
 
-// SMS holds the settings of otp-sms. Without others than account, token and sender it speaks to Twilio.
+// SMS holds the settings of otp-sms. The defaults are those of Twilio, which needs only the
+// account, the token and the sender.
 type SMS struct {
 	URL      string `env:"SMS_GATEWAY_URL" envDefault:"https://api.twilio.com/2010-04-01/Accounts/{account}/Messages.json" desc:"URL of the gateway that otp-sms sends messages to; https, or http on the same machine; {account} is replaced by SMS_ACCOUNT"`
 	Account  string `env:"SMS_ACCOUNT" desc:"user name for basic authentication at the gateway; for Twilio the account SID"`
@@ -46,107 +47,111 @@ type SMS struct {
 	Template string `env:"SMS_TEMPLATE" desc:"wording of a code, with {{.Code}}, {{.Product}} and {{.Minutes}}"`
 	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204" desc:"HTTP statuses with which the gateway confirms that it accepted the message"`
 	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the gateway's certificate; default: the system's"`
-	// Timeout bounds one delivery; above 0.
+	// Timeout is the time limit of one delivery; above 0.
 	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
 	Brand   Brand
 }
 
-// Environ returns the settings as the plugin reads them.
-func (s SMS) Environ() []string { return environ(s) }
+// Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
+func (s SMS) Environ() []string { return listVariables(s) }
 
-// Check names the first setting that is missing or malformed, and shows no secret. It is not called Validate, since it holds
-// only where the plugin is chosen.
-func (s SMS) Check() error {
+// CheckSettings returns an error that names the first setting that is missing or malformed, without
+// showing a secret. It is not called Validate because the settings are required only if the plugin
+// is used.
+func (s SMS) CheckSettings() error {
 	if s.Method != http.MethodPost && s.Method != http.MethodPut {
-		return fmt.Errorf("SMS_METHOD: %q is neither POST nor PUT", s.Method)
+		return fmt.Errorf("SMS_METHOD: %q must be POST or PUT", s.Method)
 	}
 	for _, status := range s.Statuses {
 		if status < 200 || status > 299 {
-			return fmt.Errorf("SMS_SUCCESS_STATUSES: %d is not 200 to 299", status)
+			return fmt.Errorf("SMS_SUCCESS_STATUSES: it contains %d, each status must be 200 to 299", status)
 		}
 	}
 	if len(s.Statuses) == 0 {
-		return errors.New("SMS_SUCCESS_STATUSES: at least one is needed")
+		return errors.New("SMS_SUCCESS_STATUSES: it must contain at least one status")
 	}
-	if _, err := s.Address(); err != nil {
+	if _, err := s.GatewayURL(); err != nil {
 		return err
 	}
-	headers, err := s.Header()
+	headers, err := s.ExtraHeaders()
 	if err != nil {
 		return err
 	}
 	if err := s.checkCredentials(headers); err != nil {
 		return err
 	}
-	if _, err := s.Content("+15550100", "text"); err != nil {
+	if _, err := s.RequestBody("+15550100", "text"); err != nil {
 		return err
 	}
-	if _, err := s.Words(Code{Code: "000000", Product: s.Brand.Name, Minutes: 10}); err != nil {
+	if _, err := s.CodeText(CodeData{Code: "000000", Product: s.Brand.Name, Minutes: 10}); err != nil {
 		return err
 	}
-	return errors.Join(line("SMS_FROM", s.From, maxName), s.Brand.Validate(),
-		positive("SMS_TIMEOUT", s.Timeout), caFile("SMS_CA_FILE", s.CAFile))
+	return errors.Join(checkOneLine("SMS_FROM", s.From, maxName), s.Brand.Validate(),
+		checkPositive("SMS_TIMEOUT", s.Timeout), checkCAFile("SMS_CA_FILE", s.CAFile))
 }
 
 func (s SMS) checkCredentials(headers http.Header) error {
 	switch {
 	case (s.Account == "") != (s.Token == ""):
-		return errors.New("SMS_ACCOUNT: it goes together with SMS_TOKEN")
+		return errors.New("SMS_ACCOUNT: it and SMS_TOKEN must be set together")
 	case s.Token != "" && headers.Get("Authorization") != "":
-		return errors.New("SMS_HEADERS: it has an Authorization together with SMS_ACCOUNT and SMS_TOKEN: give only one")
+		return errors.New("SMS_HEADERS: it contains Authorization, and SMS_ACCOUNT and SMS_TOKEN are set: use only one of them")
 	case strings.Contains(s.Account, ":"):
 		return errors.New("SMS_ACCOUNT: it must not contain a colon") // RFC 7617, section 2
 	}
 	return nil
 }
 
-// Address returns the gateway's URL.
-func (s SMS) Address() (*url.URL, error) {
+// GatewayURL returns the URL of the gateway, with the account filled in. It returns an error if the
+// URL is malformed, contains credentials, or would send codes unencrypted to another machine.
+func (s SMS) GatewayURL() (*url.URL, error) {
 	if s.Account == "" && strings.Contains(s.URL, accountMark) {
-		return nil, errors.New("SMS_ACCOUNT: it is required, since SMS_GATEWAY_URL names it")
+		return nil, errors.New("SMS_ACCOUNT: it is missing, SMS_GATEWAY_URL contains {account}")
 	}
 	u, err := url.Parse(strings.ReplaceAll(s.URL, accountMark, url.PathEscape(s.Account)))
 	switch {
 	case err != nil || u.Host == "":
-		return nil, errors.New("SMS_GATEWAY_URL: it is not an https URL")
+		return nil, errors.New("SMS_GATEWAY_URL: it must be an https URL")
 	case u.User != nil:
 		return nil, errors.New("SMS_GATEWAY_URL: it must not contain credentials: use SMS_ACCOUNT and SMS_TOKEN")
 	case u.Fragment != "":
-		return nil, errors.New("SMS_GATEWAY_URL: it must have no fragment")
-	case u.Scheme != "https" && (u.Scheme != "http" || !Loopback(u.Hostname())):
-		return nil, errors.New("SMS_GATEWAY_URL: codes are sent over https only, or to this machine")
+		return nil, errors.New("SMS_GATEWAY_URL: it must not have a fragment")
+	case u.Scheme != "https" && (u.Scheme != "http" || !IsLoopback(u.Hostname())):
+		return nil, errors.New("SMS_GATEWAY_URL: it must be an https URL, or http to the same machine")
 	}
 	return u, nil
 }
 
-// Header returns the further headers.
-func (s SMS) Header() (http.Header, error) {
+// ExtraHeaders returns the headers of SMS_HEADERS. It returns an error if they are not a JSON
+// object of valid HTTP headers.
+func (s SMS) ExtraHeaders() (http.Header, error) {
 	header := http.Header{}
 	if s.Headers == "" {
 		return header, nil
 	}
 	var given map[string]string
 	if err := json.Unmarshal([]byte(s.Headers), &given); err != nil {
-		return nil, errors.New(`SMS_HEADERS: it is not a JSON object (for example {"X-Api-Key": "…"})`)
+		return nil, errors.New(`SMS_HEADERS: it must be a JSON object, for example {"X-Api-Key": "…"}`)
 	}
 	for name, value := range given {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, errors.New("SMS_HEADERS: a name or value is not one of HTTP")
+			return nil, errors.New("SMS_HEADERS: it contains a name or value that is not valid in an HTTP header")
 		}
 		header.Set(name, value)
 	}
 	return header, nil
 }
 
-// Code is what SMS_TEMPLATE may speak of.
-type Code struct {
+// CodeData holds the fields that SMS_TEMPLATE may use.
+type CodeData struct {
 	Code    string
 	Product string
-	Minutes int // for which the code is good
+	Minutes int // for which the code is valid
 }
 
-// Words returns the wording of a code.
-func (s SMS) Words(c Code) (string, error) {
+// CodeText returns the text of a message with a code. It returns an error if SMS_TEMPLATE is
+// malformed or does not contain the code.
+func (s SMS) CodeText(c CodeData) (string, error) {
 	text := s.Template
 	if text == "" {
 		text = defaultWords
@@ -160,35 +165,36 @@ func (s SMS) Words(c Code) (string, error) {
 		return "", fmt.Errorf("SMS_TEMPLATE: %w", err)
 	}
 	if !strings.Contains(words.String(), c.Code) {
-		return "", errors.New("SMS_TEMPLATE: it does not give {{.Code}}")
+		return "", errors.New("SMS_TEMPLATE: it must contain {{.Code}}")
 	}
 	return words.String(), nil
 }
 
-// Content returns the body of the request for a message. Marks are replaced within values that were parsed before, so that no
-// part of a message can become another field.
-func (s SMS) Content(to, text string) ([]byte, error) {
+// RequestBody returns the body of the request for a message. It parses SMS_BODY before it fills in
+// the placeholders, so that no part of a message can become another field. It returns an error if
+// SMS_BODY or SMS_FORMAT is malformed.
+func (s SMS) RequestBody(to, text string) ([]byte, error) {
 	if s.Body != "" && (!strings.Contains(s.Body, toMark) || !strings.Contains(s.Body, textMark)) {
-		return nil, errors.New("SMS_BODY: it needs {to} and {text}")
+		return nil, errors.New("SMS_BODY: it must contain {to} and {text}")
 	}
 	fill := strings.NewReplacer(toMark, to, fromMark, s.From, textMark, text, accountMark, s.Account).Replace
 	switch s.Format {
 	case Form:
-		return s.form(fill)
+		return s.formBody(fill)
 	case JSON:
-		return s.document(fill)
+		return s.jsonBody(fill)
 	}
-	return nil, fmt.Errorf("SMS_FORMAT: %q is neither form nor json", s.Format)
+	return nil, fmt.Errorf("SMS_FORMAT: %q must be form or json", s.Format)
 }
 
-func (s SMS) form(fill func(string) string) ([]byte, error) {
+func (s SMS) formBody(fill func(string) string) ([]byte, error) {
 	body := s.Body
 	if body == "" {
 		body = defaultForm
 	}
 	fields, err := url.ParseQuery(body)
 	if err != nil {
-		return nil, errors.New("SMS_BODY: it is not a form such as " + defaultForm)
+		return nil, errors.New("SMS_BODY: it must be a form, for example " + defaultForm)
 	}
 	for _, values := range fields {
 		for i := range values {
@@ -198,32 +204,32 @@ func (s SMS) form(fill func(string) string) ([]byte, error) {
 	return []byte(fields.Encode()), nil
 }
 
-func (s SMS) document(fill func(string) string) ([]byte, error) {
+func (s SMS) jsonBody(fill func(string) string) ([]byte, error) {
 	body := s.Body
 	if body == "" {
 		body = defaultJSON
 	}
 	decoder := json.NewDecoder(strings.NewReader(body))
-	decoder.UseNumber() // a number is sent as it is written
+	decoder.UseNumber() // keeps the digits of each number
 	var document any
 	if err := decoder.Decode(&document); err != nil || decoder.More() {
-		return nil, errors.New("SMS_BODY: it is not a JSON document such as " + defaultJSON)
+		return nil, errors.New("SMS_BODY: it must be a JSON document, for example " + defaultJSON)
 	}
-	return json.Marshal(filled(document, fill))
+	return json.Marshal(fillStrings(document, fill))
 }
 
-// filled returns a JSON value with its strings filled; names of members stay.
-func filled(value any, fill func(string) string) any {
+// fillStrings applies fill to each string of a JSON value, but not to the names of its members.
+func fillStrings(value any, fill func(string) string) any {
 	switch v := value.(type) {
 	case string:
 		return fill(v)
 	case []any:
 		for i := range v {
-			v[i] = filled(v[i], fill)
+			v[i] = fillStrings(v[i], fill)
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = filled(v[name], fill)
+			v[name] = fillStrings(v[name], fill)
 		}
 	}
 	return value

@@ -1,52 +1,59 @@
-// Package handshake holds what the host and a plugin must agree on before they speak: the cookie by which a plugin knows that
-// it was started as one, the versions of the protocol, and the bound of a message. It starts nothing and serves nothing.
+// Package handshake declares what the host and a plugin must agree on before the first call: the
+// cookie that shows a program that it was started as a plugin, the protocol versions, and the size
+// limit of a message. It does not start or serve plugins.
 package handshake
 
 import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// The cookie is no secret: it only keeps a plugin that someone starts by hand from waiting for a host for ever.
+// The cookie is not secret. Without it, a plugin that somebody starts by hand would wait for a host
+// forever.
 const (
 	CookieKey   = "TOLLGATE_PLUGIN"
 	CookieValue = "d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4"
 )
 
-// Version1 is package tollgate.plugin.v1 of plugins/proto. A later version is served beside it for as long as plugins of the
-// earlier one are about; host and plugin agree on the highest that both know.
+// Version1 is the protocol of package tollgate.plugin.v1 in plugins/proto. The host supports a
+// later version in addition to earlier ones while plugins use them; host and plugin agree on the
+// highest version that both support.
 const Version1 = 1
 
-// MaxMessageBytes bounds a message in either direction.
+// MaxMessageBytes is the size limit of a message in either direction.
 const MaxMessageBytes = 1 << 20
 
-// MaxErrorText bounds, in bytes, the text of an error or a refusal that a host takes from a plugin; the rest is cut off.
+// MaxErrorText is the size limit, in bytes, of the text of an error that the host accepts from a
+// plugin. The host cuts off the rest.
 const MaxErrorText = 2000
 
-// SetName is the one name under which a plugin set holds its plugin: which services there are, the plugin describes itself.
+// SetName is the name of the only plugin in a plugin set. The description of the plugin says which
+// services it has.
 const SetName = "tollgate"
 
-// Health is the service name under which go-plugin's server answers the gRPC health protocol.
+// Health is the service name that go-plugin's server uses in the gRPC health protocol.
 const Health = "plugin"
 
-// Config returns the handshake of host and plugin. The protocol version is left out: it is negotiated from [Versions].
+// Config returns the handshake of host and plugin. It contains no protocol version because host and
+// plugin negotiate the version from [Versions].
 func Config() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}
 }
 
-// Versions returns the plugin sets by protocol version, p being the host's or the plugin's side of version 1.
+// Versions returns the plugin sets by protocol version; p is the host's or the plugin's side of
+// version 1.
 func Versions(p plugin.GRPCPlugin) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{Version1: {SetName: both{GRPCPlugin: p}}}
+	return map[int]plugin.PluginSet{Version1: {SetName: grpcOnly{GRPCPlugin: p}}}
 }
 
-// both makes a gRPC plugin acceptable where go-plugin's older interface is asked for.
-type both struct {
+// grpcOnly implements go-plugin's older interface for a gRPC plugin.
+type grpcOnly struct {
 	plugin.NetRPCUnsupportedPlugin
 	plugin.GRPCPlugin
 }
 
-// LifelineKey is the environment variable by which a host says, with the value [LifelineStdin], that a plugin's standard input
-// is a pipe that nobody writes to, and that ends with the host: a plugin that reads its end stops, so that none outlives a host
-// that was killed.
+// LifelineKey is the name of an environment variable. If its value is [LifelineStdin], the plugin's
+// standard input is a pipe without data that is closed when the host ends. A plugin stops at the
+// end of the pipe, so that it does not outlive a host that was killed.
 const (
 	LifelineKey   = "TOLLGATE_PLUGIN_LIFELINE"
 	LifelineStdin = "stdin"

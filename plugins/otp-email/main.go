@@ -1,5 +1,6 @@
-// Command otp-email is the courier plugin for e-mail: it hands one-time codes and notices to a mail server over SMTP, with
-// STARTTLS or TLS (RFC 3207, RFC 8314). It keeps no queue and never tries twice: what the server did not take was not delivered.
+// Command otp-email is the courier plugin for e-mail: it sends one-time codes and notices to a mail
+// server by SMTP with STARTTLS or TLS (RFC 3207, RFC 8314). It has no queue and sends each message
+// once: a message that the server did not accept is not delivered.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 var version string
 
 func main() {
-	p, err := open()
+	p, err := openMailer()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -24,13 +25,13 @@ func main() {
 	sdk.ServeCourier(p)
 }
 
-func open() (*post, error) {
+func openMailer() (*mailer, error) {
 	settings, err := env.ParseAs[couriersettings.Email]()
 	if err != nil {
 		return nil, err
 	}
-	return newPost(settings)
+	return newMailer(settings)
 }
 
 // Version implements [sdk.Versioner].
-func (*post) Version() string { return version }
+func (*mailer) Version() string { return version }

@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	maxAnswer  = 64 << 10 // bytes of a gateway's answer that are read
-	maxHeader  = 64 << 10 // bytes of its header
-	maxText    = 1600     // characters of a message, as Twilio has it: ten segments, about
-	idle       = time.Minute
-	keptOpen   = 4
-	atOnceMost = 32
+	maxResponse  = 64 << 10 // bytes of the body of a gateway's response
+	maxHeader    = 64 << 10 // bytes of its header
+	maxText      = 1600     // characters of a message, the limit of Twilio: about ten segments
+	idleTimeout  = time.Minute
+	maxIdleConns = 4
+	maxConns     = 32
 )
 
-// number is a telephone number as the service keeps it (ITU-T E.164).
-var number = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
+// phoneNumber matches a telephone number in the form that the service stores (ITU-T E.164).
+var phoneNumber = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
 
-// gateway hands messages to an HTTP gateway.
+// gateway sends messages to an HTTP gateway.
 type gateway struct {
 	settings couriersettings.SMS
 	url      *url.URL
@@ -40,64 +40,67 @@ type gateway struct {
 	client   *http.Client
 }
 
-// newGateway checks the settings; it does not connect.
+// newGateway returns a gateway that has not connected yet. It returns an error if a setting is
+// wrong.
 func newGateway(settings couriersettings.SMS) (*gateway, error) {
-	if err := settings.Check(); err != nil {
+	if err := settings.CheckSettings(); err != nil {
 		return nil, err
 	}
-	address, err := settings.Address()
+	address, err := settings.GatewayURL()
 	if err != nil {
 		return nil, err
 	}
-	header, err := settings.Header()
+	header, err := settings.ExtraHeaders()
 	if err != nil {
 		return nil, err
 	}
-	roots, err := couriersettings.Roots(settings.CAFile)
+	roots, err := couriersettings.LoadRoots(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	proxy := httpproxy.FromEnvironment().ProxyFunc() // of this process: what the manifest gives it
+	proxy := httpproxy.FromEnvironment().ProxyFunc() // the plugin's own variables, from the manifest
 	return &gateway{settings: settings, url: address, header: header, client: &http.Client{
 		Timeout: settings.Timeout,
-		// A redirect would carry the code and the credentials elsewhere: it is an answer like any other, and no success.
+		// A redirect would send the code and the credentials to another server, so it counts as a
+		// failure.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:           func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: atOnceMost, MaxIdleConnsPerHost: keptOpen, IdleConnTimeout: idle,
+			MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxIdleConns, IdleConnTimeout: idleTimeout,
 		},
 	}}, nil
 }
 
-// Channels is SMS alone.
+// Channels implements [sdk.Courier].
 func (*gateway) Channels() []sdk.Channel { return []sdk.Channel{sdk.SMS} }
 
-// Deliver returns nil once the gateway has answered with a status of success. It ends when ctx or SMS_TIMEOUT does.
+// Deliver returns nil if the gateway responds with a status of SMS_SUCCESS_STATUSES. It returns an
+// error when ctx ends or SMS_TIMEOUT has passed.
 func (g *gateway) Deliver(ctx context.Context, m sdk.Message) error {
-	if !number.MatchString(m.Recipient) {
+	if !phoneNumber.MatchString(m.Recipient) {
 		return errors.New("the recipient is not a telephone number (for example +15550100)")
 	}
-	text, err := g.text(m)
+	text, err := g.messageText(m)
 	if err != nil {
 		return err
 	}
-	request, err := g.request(ctx, m.Recipient, text)
+	request, err := g.newRequest(ctx, m.Recipient, text)
 	if err != nil {
 		return err
 	}
 	response, err := g.client.Do(request)
 	if err != nil {
-		return failure(err)
+		return withoutURL(err)
 	}
-	defer func() { _ = response.Body.Close() }() // its content is read, or of no use
-	return g.verdict(response)
+	defer func() { _ = response.Body.Close() }() // the body has been read, or is not needed
+	return g.checkResponse(response)
 }
 
-func (g *gateway) text(m sdk.Message) (string, error) {
+func (g *gateway) messageText(m sdk.Message) (string, error) {
 	if m.Kind == sdk.OTP {
-		return g.settings.Words(couriersettings.Code{
-			Code: m.Code, Product: g.settings.Brand.Name, Minutes: couriersettings.Minutes(time.Until(m.ExpiresAt)),
+		return g.settings.CodeText(couriersettings.CodeData{
+			Code: m.Code, Product: g.settings.Brand.Name, Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)),
 		})
 	}
 	if text := []rune(m.Text); len(text) > maxText {
@@ -106,8 +109,8 @@ func (g *gateway) text(m sdk.Message) (string, error) {
 	return m.Text, nil
 }
 
-func (g *gateway) request(ctx context.Context, to, text string) (*http.Request, error) {
-	body, err := g.settings.Content(to, text)
+func (g *gateway) newRequest(ctx context.Context, to, text string) (*http.Request, error) {
+	body, err := g.settings.RequestBody(to, text)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +134,8 @@ func (g *gateway) request(ctx context.Context, to, text string) (*http.Request, 
 	return request, nil
 }
 
-// failure leaves the URL out, in which the account may stand.
-func failure(err error) error {
+// withoutURL returns err without the URL, which may contain the account.
+func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -140,21 +143,21 @@ func failure(err error) error {
 	return err
 }
 
-// verdict reads the gateway's answer. Of one that is no success only the status and the gateway's own error number are told: its
-// text may hold the message.
-func (g *gateway) verdict(response *http.Response) error {
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+// checkResponse returns nil if the gateway accepted the message. The error contains only the status
+// and the gateway's own error number, because the body may contain the message.
+func (g *gateway) checkResponse(response *http.Response) error {
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if slices.Contains(g.settings.Statuses, response.StatusCode) {
-		return nil // it took the message, whatever else it says
+		return nil // the gateway accepted the message
 	}
 	if err != nil {
-		return failure(err)
+		return withoutURL(err)
 	}
 	var refusal struct {
 		Code int `json:"code"`
 	}
 	if json.Unmarshal(content, &refusal) == nil && refusal.Code != 0 {
-		return fmt.Errorf("the gateway answered with status %d and error %d", response.StatusCode, refusal.Code)
+		return fmt.Errorf("the gateway returned status %d and error %d", response.StatusCode, refusal.Code)
 	}
-	return fmt.Errorf("the gateway answered with status %d", response.StatusCode)
+	return fmt.Errorf("the gateway returned status %d", response.StatusCode)
 }

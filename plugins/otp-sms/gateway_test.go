@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for r.Context().Err() == nil {
-				_, _ = w.Write(make([]byte, maxAnswer)) // until the client leaves
+				_, _ = w.Write(make([]byte, maxResponse)) // until the client leaves
 			}
 		}, "status 500"},
 		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},

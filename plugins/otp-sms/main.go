@@ -1,5 +1,6 @@
-// Command otp-sms is the courier plugin for SMS: it hands one-time codes and notices to a gateway over HTTP, in Twilio's form
-// unless it is set up otherwise. It keeps no queue and never tries twice: what the gateway did not take was not delivered.
+// Command otp-sms is the courier plugin for SMS: it sends one-time codes and notices to a gateway
+// over HTTP, by default in the form that Twilio requires. It has no queue and sends each message
+// once: a message that the gateway did not accept is not delivered.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 var version string
 
 func main() {
-	g, err := open()
+	g, err := openGateway()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -24,7 +25,7 @@ func main() {
 	sdk.ServeCourier(g)
 }
 
-func open() (*gateway, error) {
+func openGateway() (*gateway, error) {
 	settings, err := env.ParseAs[couriersettings.SMS]()
 	if err != nil {
 		return nil, err

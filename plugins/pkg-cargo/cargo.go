@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// Bounds, in bytes.
+// Limits, in bytes.
 const (
 	maxName    = 64 // the registry's own rule
 	maxVersion = 256
@@ -25,20 +25,20 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
-// The public registry, and where it keeps readmes.
+// The public registry, and the host where it stores readmes.
 const (
 	publicAPI     = "https://crates.io"
 	publicStorage = "https://static.crates.io"
 )
 
-// registry checks claims of crates.
+// registry checks claims with cargo registries.
 type registry struct {
 	api     *registryclient.Client
-	storage *registryclient.Base // of the public registry's readmes
+	storage *registryclient.Base // the host of the public registry's readmes
 }
 
-func open(environment func(string) string) (registry, error) {
-	// A cargo token is sent as it is, without a scheme before it.
+func openRegistry(environment func(string) string) (registry, error) {
+	// A cargo token is sent without the word "Bearer".
 	api, err := registryclient.Open(registryclient.Config{
 		Defaults: []string{publicAPI}, Environment: environment, RawToken: true,
 	})
@@ -58,7 +58,7 @@ func (registry) RegistryTypes() []string { return []string{"cargo"} }
 
 // Check implements [sdk.Ownership].
 func (r registry) Check(ctx context.Context, c sdk.Claim) error {
-	if err := wellFormed(c); err != nil {
+	if err := checkForm(c); err != nil {
 		return err
 	}
 	at, err := r.api.Base(c.RegistryBaseURL)
@@ -67,30 +67,31 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	}
 	ctx, cancel := registryclient.Within(ctx)
 	defer cancel()
-	if err := published(ctx, at, c); err != nil {
+	if err := checkPublished(ctx, at, c); err != nil {
 		return registryclient.Verdict(err)
 	}
-	text, err := r.readme(ctx, at, c)
+	text, err := r.fetchReadme(ctx, at, c)
 	if err != nil {
 		return registryclient.Verdict(err)
 	}
-	return claims(text, c)
+	return checkClaim(text, c)
 }
 
-func wellFormed(c sdk.Claim) error {
+func checkForm(c sdk.Claim) error {
 	switch {
 	case len(c.Identifier) > maxName || !nameForm.MatchString(c.Identifier):
-		return sdk.Refuse("identifier %.80q is not the name of a crate", c.Identifier)
+		return sdk.Refuse("identifier %.80q is not a valid crate name", c.Identifier)
 	case c.Version == "":
-		return sdk.Refuse("crate %q needs a version", c.Identifier)
+		return sdk.Refuse("crate %q has no version: add the version to the server document", c.Identifier)
 	case len(c.Version) > maxVersion || !versionForm.MatchString(c.Version):
-		return sdk.Refuse("version %.80q of crate %q is not a semantic version", c.Version, c.Identifier)
+		return sdk.Refuse("version %.80q of crate %q is not a semantic version: use the form 1.2.3", c.Version, c.Identifier)
 	}
 	return nil
 }
 
-// published returns nil when the version is there, and a refusal when it or the crate is not.
-func published(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
+// checkPublished returns nil if the version exists, and a refusal if the crate or the version does
+// not exist.
+func checkPublished(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
 	var answer struct {
 		Version *struct {
 			Num string `json:"num"`
@@ -99,49 +100,52 @@ func published(ctx context.Context, at *registryclient.Base, c sdk.Claim) error 
 	err := at.JSON(ctx, versionPath(c), registryclient.Options{}, &answer)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return missing(ctx, at, c)
+		return refuseMissing(ctx, at, c)
 	case err != nil:
 		return err
 	case answer.Version == nil:
-		return fmt.Errorf("%s answers without the metadata of crate %q", at.URL(), c.Identifier)
+		return fmt.Errorf("%s returned no metadata of crate %q", at.URL(), c.Identifier)
 	case answer.Version.Num != c.Version:
 		return sdk.Refuse("crate %q has no version %q", c.Identifier, c.Version)
 	}
 	return nil
 }
 
-// missing tells what is: the crate or its version.
-func missing(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
+// refuseMissing returns the refusal for a version that was not found: either the crate or only the
+// version is missing.
+func refuseMissing(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
 	there, err := at.Exists(ctx, cratePath(c), registryclient.Options{})
 	switch {
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
 	case err == nil && !there:
-		return sdk.Refuse("there is no crate %q", c.Identifier)
+		return sdk.Refuse("there is no crate %q: publish it, or correct the identifier in the server document", c.Identifier)
 	}
 	return sdk.Refuse("crate %q has no version %q", c.Identifier, c.Version)
 }
 
-// readme returns the readme of the version, empty for none. The registry answers with it, or, asked for JSON, with the address
-// where it keeps it: on its own host, or where the public registry keeps all.
-func (r registry) readme(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
+// fetchReadme returns the readme of the version, or "" if there is none. The registry returns
+// either the readme itself or JSON with its URL, which is on the registry's own host or, for the
+// public registry, on [publicStorage].
+func (r registry) fetchReadme(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
 	body, err := at.Get(ctx, versionPath(c)+"/readme", registryclient.Options{MaxBytes: maxReadme, Accept: "application/json"})
 	if err != nil {
-		return "", unlessMissing(err)
+		return "", ignoreMissing(err)
 	}
-	elsewhere := addressIn(body)
+	elsewhere := readmeURL(body)
 	if elsewhere == "" {
 		return string(body), nil
 	}
-	body, err = r.keeper(at, elsewhere).Get(ctx, elsewhere, registryclient.Options{MaxBytes: maxReadme})
+	body, err = r.readmeHost(at, elsewhere).Get(ctx, elsewhere, registryclient.Options{MaxBytes: maxReadme})
 	if err != nil {
-		return "", unlessMissing(err)
+		return "", ignoreMissing(err)
 	}
 	return string(body), nil
 }
 
-// addressIn returns the address that an answer about a readme holds, empty when it is the readme itself.
-func addressIn(body []byte) string {
+// readmeURL returns the URL in a response about a readme, or "" if the response is the readme
+// itself.
+func readmeURL(body []byte) string {
 	var answer struct {
 		URL string `json:"url"`
 	}
@@ -151,18 +155,19 @@ func addressIn(body []byte) string {
 	return answer.URL
 }
 
-// keeper returns the registry to ask for the readme at the address: the public registry's storage for what the public registry
-// keeps there, else at itself, which refuses the addresses of other hosts.
-func (r registry) keeper(at *registryclient.Base, address string) *registryclient.Base {
+// readmeHost returns the host to download the readme at address from: the storage of the public
+// registry if the address is there, otherwise at itself, which refuses the addresses of other
+// hosts.
+func (r registry) readmeHost(at *registryclient.Base, address string) *registryclient.Base {
 	if at.URL() == publicAPI && strings.HasPrefix(address, r.storage.URL()+"/") {
 		return r.storage
 	}
 	return at
 }
 
-// unlessMissing returns err, but nil where it means that there is no readme: storage without a listing denies what it does not
-// have.
-func unlessMissing(err error) error {
+// ignoreMissing returns nil if err means that there is no readme, and err otherwise. Storage that
+// does not list its files returns "denied" for a missing file.
+func ignoreMissing(err error) error {
 	if registryclient.Is(err, registryclient.NotFound) || registryclient.Is(err, registryclient.Denied) {
 		return nil
 	}
@@ -173,7 +178,7 @@ func cratePath(c sdk.Claim) string { return "api/v1/crates/" + url.PathEscape(c.
 
 func versionPath(c sdk.Claim) string { return cratePath(c) + "/" + url.PathEscape(c.Version) }
 
-func claims(readme string, c sdk.Claim) error {
+func checkClaim(readme string, c sdk.Claim) error {
 	if mcpname.Claims(readme, c.ServerName) {
 		return nil
 	}

@@ -30,7 +30,8 @@ var crates = map[string]map[string]string{
 	},
 }
 
-// public answers as the public registry does. "busy" is throttled. readme answers for a readme that is there.
+// public answers as the public registry does. "busy" is throttled. readme answers for a readme that
+// is there.
 func public(readme func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimPrefix(r.URL.Path, "/")
@@ -96,7 +97,7 @@ func inPlace(w http.ResponseWriter, r *http.Request, _ string) {
 
 func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
-	return sdktest.Opened(t, handler, open)
+	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
 func claim(baseURL, identifier, version string) sdk.Claim {
@@ -135,9 +136,9 @@ func TestContract(t *testing.T) {
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
-		TellsWait: true,
-		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
-		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+		ReportsRetryAfter: true,
+		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
+		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
@@ -160,7 +161,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestReadmeElsewhere checks that a registry cannot send the check to another host by the address of a readme.
+// TestReadmeElsewhere checks that a registry cannot send the check to another host by the address
+// of a readme.
 func TestReadmeElsewhere(t *testing.T) {
 	t.Parallel()
 	var strayed atomic.Bool
@@ -186,7 +188,7 @@ func TestReadmeElsewhere(t *testing.T) {
 
 func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 	t.Parallel()
-	r, err := open(func(string) string { return "" })
+	r, err := openRegistry(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +203,12 @@ func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 			publicStorage + ".example/readme":         publicAPI,
 			"https://elsewhere.example/readme":        publicAPI,
 		} {
-			if got := r.keeper(b, address).URL(); got != want {
+			if got := r.readmeHost(b, address).URL(); got != want {
 				t.Errorf("keeper of %q = %q, want %q", address, got, want)
 			}
 		}
 	}
-	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
 	}
 }

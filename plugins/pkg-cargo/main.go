@@ -1,6 +1,6 @@
-// Command pkg-cargo is the ownership plugin for packages of registry type "cargo": a version of a
-// crate claims a server by the token "mcp-name: NAME" in its readme (contract R-57). It reads
-// metadata and the readme, and downloads no crate.
+// Command pkg-cargo is the ownership plugin for registry type "cargo": a version of a crate claims
+// a server with the token "mcp-name: NAME" in its readme (contract R-57). The plugin reads only
+// metadata and the readme, and does not download crates.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 var version string
 
 func main() {
-	r, err := open(os.Getenv)
+	r, err := openRegistry(os.Getenv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

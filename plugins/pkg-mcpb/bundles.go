@@ -14,14 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// maxShown bounds how much of a URL a sentence shows.
+// maxShown is the length limit of a URL in a message, in bytes.
 const maxShown = 160
 
-// bundles answers for MCPB files.
+// bundles checks claims of MCPB files.
 type bundles struct {
-	client *registryclient.Client
-	hosts  []host
-	most   int64 // bytes of a file
+	client   *registryclient.Client
+	hosts    []publicHost
+	maxBytes int64 // bytes of a file
 }
 
 // RegistryTypes implements [sdk.Ownership].
@@ -33,9 +33,9 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 	defer cancel()
 	want, err := hex.DecodeString(c.FileSHA256)
 	if err != nil || len(want) != sha256.Size {
-		return sdk.Refuse("fileSha256 of an MCPB file is needed, 64 hexadecimal digits")
+		return sdk.Refuse("fileSha256 of the MCPB file is missing or malformed: add the SHA-256 checksum, 64 hexadecimal digits, to the server document")
 	}
-	f, err := b.file(c)
+	f, err := b.findFile(c)
 	if err != nil {
 		return err
 	}
@@ -45,71 +45,74 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 		return err
 	})
 	if err != nil {
-		return verdict(err, c.Identifier)
+		return downloadError(err, c.Identifier)
 	}
 	got := sum.Sum(nil)
 	if subtle.ConstantTimeCompare(got, want) != 1 {
-		return sdk.Refuse("the file at %q has the SHA-256 %x, but fileSha256 is %x", shown(c.Identifier), got, want)
+		return sdk.Refuse("the file at %q has the SHA-256 checksum %x, but fileSha256 is %x: correct the one that is wrong", shortenURL(c.Identifier), got, want)
 	}
 	return nil
 }
 
-// verdict has sentences of its own for what is not there, and for what may not be read.
-func verdict(err error, address string) error {
+// downloadError returns the error for a download that failed: a refusal if the file does not exist
+// or is not public.
+func downloadError(err error, address string) error {
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return sdk.Refuse("there is no file at %q", shown(address))
+		return sdk.Refuse("there is no file at %q: publish it, or correct the identifier in the server document", shortenURL(address))
 	case registryclient.Is(err, registryclient.Denied):
-		return sdk.Refuse("the file at %q is not public", shown(address))
+		return sdk.Refuse("the file at %q is not public: publish it for everyone", shortenURL(address))
 	}
-	return registryclient.Verdict(fmt.Errorf("file at %q: %w", shown(address), err))
+	return registryclient.Verdict(fmt.Errorf("file at %q: %w", shortenURL(address), err))
 }
 
-// file finds where a claim's file is, and refuses what is not allowed.
-func (b bundles) file(c sdk.Claim) (file, error) {
+// findFile returns the file that a claim names. It returns a refusal if the URL is malformed or its
+// host is not allowed.
+func (b bundles) findFile(c sdk.Claim) (file, error) {
 	address, err := url.Parse(c.Identifier)
 	if err != nil || address.Host == "" {
-		return file{}, sdk.Refuse("the identifier of an MCPB file is its https URL, not %q", shown(c.Identifier))
+		return file{}, sdk.Refuse("identifier %q is not the https URL of an MCPB file", shortenURL(c.Identifier))
 	}
-	if err := below(address, c.RegistryBaseURL); err != nil {
+	if err := checkBelow(address, c.RegistryBaseURL); err != nil {
 		return file{}, err
 	}
 	base, err := b.client.At(c.Identifier)
 	if err != nil {
 		return file{}, err
 	}
-	if _, err := b.client.Base(base.URL()); err != nil { // At takes every public host
-		return file{}, sdk.Refuse("MCPB files of %.200q are not accepted, only release downloads of github.com and gitlab.com, "+
-			"and files of hosts that the operator configured", address.Host)
+	if _, err := b.client.Base(base.URL()); err != nil { // At accepts every public host
+		return file{}, sdk.Refuse("MCPB files of %.200q are not accepted: use a release download of github.com or gitlab.com, "+
+			"or a host that the operator configured", address.Host)
 	}
-	f := file{base: base, address: c.Identifier, most: b.most}
+	f := file{base: base, address: c.Identifier, maxBytes: b.maxBytes}
 	for _, h := range b.hosts {
 		if h.base != base.URL() || !base.Credentials().Empty() {
 			continue
 		}
 		if !h.paths.MatchString(address.EscapedPath()) {
-			return file{}, sdk.Refuse("%q is not a release download", shown(c.Identifier))
+			return file{}, sdk.Refuse("%q is not a release download: use the URL of a file in a release", shortenURL(c.Identifier))
 		}
 		f.stores = h.stores
 	}
 	return f, nil
 }
 
-// below refuses a file that is not below the base URL that its own document tells; none is told in most.
-func below(address *url.URL, base string) error {
+// checkBelow returns a refusal if the file is not below the base URL of its own document. Most
+// documents have no base URL.
+func checkBelow(address *url.URL, base string) error {
 	if base == "" {
 		return nil
 	}
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != address.Scheme || !strings.EqualFold(at.Host, address.Host) ||
 		!strings.HasPrefix(address.Path, strings.TrimRight(at.Path, "/")+"/") {
-		return sdk.Refuse("the file %q is not below registryBaseUrl %q", shown(address.String()), shown(base))
+		return sdk.Refuse("the file %q is not below registryBaseUrl %q: correct one of them", shortenURL(address.String()), shortenURL(base))
 	}
 	return nil
 }
 
-// shown cuts a URL to a length that fits a sentence.
-func shown(address string) string {
+// shortenURL cuts a URL to a length that fits a message.
+func shortenURL(address string) string {
 	if len(address) > maxShown {
 		return strings.ToValidUTF8(address[:maxShown], "") + "…"
 	}

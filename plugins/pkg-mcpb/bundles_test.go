@@ -28,7 +28,7 @@ func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(tex
 func newFar(t *testing.T) *httptest.Server {
 	t.Helper()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("a host that no check may reach was reached")
+		t.Error("a host that is not allowed was reached")
 	}))
 	t.Cleanup(elsewhere.Close)
 	status := func(code int) http.HandlerFunc {
@@ -69,7 +69,7 @@ func endless(w http.ResponseWriter, r *http.Request) {
 
 func openPlugin(t *testing.T, base string) bundles {
 	t.Helper()
-	plugin, err := open(func(variable string) string {
+	plugin, err := openBundles(func(variable string) string {
 		return map[string]string{
 			registryclient.Variable: fmt.Sprintf(`[{"baseUrl":%q}]`, base), maxBytesVariable: fmt.Sprint(most),
 		}[variable]
@@ -126,25 +126,25 @@ func TestVerdicts(t *testing.T) {
 		"the file":         {base + "/weather.mcpb", sum(contents), false, ""},
 		"largest":          {base + "/whole", sum(strings.Repeat("x", most)), false, ""},
 		"redirected here":  {base + "/here", sum(contents), false, ""},
-		"another file":     {base + "/weather.mcpb", sum("x"), true, "has the SHA-256 " + sum(contents) + ", but fileSha256 is " + sum("x")},
-		"empty sum":        {base + "/weather.mcpb", "", true, "fileSha256 of an MCPB file is needed"},
+		"another file":     {base + "/weather.mcpb", sum("x"), true, "has the SHA-256 checksum " + sum(contents) + ", but fileSha256 is " + sum("x")},
+		"empty sum":        {base + "/weather.mcpb", "", true, "fileSha256 of the MCPB file is missing"},
 		"short sum":        {base + "/weather.mcpb", sum("x")[:62], true, "64 hexadecimal digits"},
 		"no file":          {base + "/absent", sum(contents), true, "there is no file"},
 		"private file":     {base + "/private", sum(contents), true, "is not public"},
 		"odd answer":       {base + "/odd", sum(contents), true, "418"},
 		"too large":        {base + "/large", sum(contents), true, "more than"},
 		"endless":          {base + "/endless", sum(contents), true, "more than"},
-		"elsewhere":        {base + "/elsewhere", sum(contents), true, "redirects to where no check may go"},
-		"metadata":         {base + "/metadata", sum(contents), true, "redirects to where no check may go"},
-		"loop":             {base + "/loop", sum(contents), true, "redirects to where no check may go"},
+		"elsewhere":        {base + "/elsewhere", sum(contents), true, "returned a redirect that is not allowed"},
+		"metadata":         {base + "/metadata", sum(contents), true, "returned a redirect that is not allowed"},
+		"loop":             {base + "/loop", sum(contents), true, "returned a redirect that is not allowed"},
 		"throttled":        {base + "/throttled", sum(contents), false, "429"},
 		"down":             {base + "/down", sum(contents), false, "502"},
 		"broken off":       {base + "/broken", sum(contents), false, "unexpected EOF"},
-		"outside the base": {far.URL + "/outside.mcpb", sum(contents), true, "not an https URL"},
+		"outside the base": {far.URL + "/outside.mcpb", sum(contents), true, "must be an https URL"},
 		"way out":          {base + "/../outside.mcpb", sum(contents), true, "dot segments"},
-		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", sum(contents), true, "not an https URL"},
-		"no URL":           {"weather.mcpb", sum(contents), true, "is its https URL"},
-		"file URL":         {"file:///etc/passwd", sum(contents), true, "is its https URL"},
+		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", sum(contents), true, "must be an https URL"},
+		"no URL":           {"weather.mcpb", sum(contents), true, "is not the https URL of an MCPB file"},
+		"file URL":         {"file:///etc/passwd", sum(contents), true, "is not the https URL of an MCPB file"},
 		"unlisted host":    {"https://files.example.com/weather.mcpb", sum(contents), true, "are not accepted"},
 		"private address":  {"https://10.0.0.1/weather.mcpb", sum(contents), true, "are not accepted"},
 		"host with a port": {"https://github.com:8443/o/w/releases/download/v1/x", sum(contents), true, "are not accepted"},
@@ -194,15 +194,15 @@ func TestSlowHost(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"": true, "1": true, "1073741824": true, "0": false, "1073741825": false, "64M": false, "-1": false} {
-		plugin, err := open(func(variable string) string { return map[string]string{maxBytesVariable: value}[variable] })
+		plugin, err := openBundles(func(variable string) string { return map[string]string{maxBytesVariable: value}[variable] })
 		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), maxBytesVariable) {
 			t.Errorf("%s=%q: open = %v, good should be %v", maxBytesVariable, value, err, want)
 		}
-		if value == "" && plugin.most != defaultMaxBytes {
-			t.Errorf("the bound is %d by default", plugin.most)
+		if value == "" && plugin.maxBytes != defaultMaxBytes {
+			t.Errorf("the bound is %d by default", plugin.maxBytes)
 		}
 	}
-	if _, err := open(func(string) string { return "1" }); err == nil {
+	if _, err := openBundles(func(string) string { return "1" }); err == nil {
 		t.Error("open took registries that are no list")
 	}
 }

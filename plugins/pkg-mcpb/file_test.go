@@ -74,7 +74,7 @@ func TestPublicDownloads(t *testing.T) {
 					_, _ = io.WriteString(w, contents)
 				}
 			})
-			f, err := openPlugin(t, "https://files.example.org").file(claim(address, ""))
+			f, err := openPlugin(t, "https://files.example.org").findFile(claim(address, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestPublicDownloads(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got strings.Builder
-			err = f.follow(request, transport, func(r io.Reader) error {
+			err = f.followRedirects(request, transport, func(r io.Reader) error {
 				_, err := io.Copy(&got, r)
 				return err
 			})
@@ -102,7 +102,7 @@ func TestPublicDownloads(t *testing.T) {
 func TestLargePublicDownload(t *testing.T) {
 	t.Parallel()
 	transport := hosts(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most+1)) })
-	f, err := openPlugin(t, "https://files.example.org").file(claim("https://github.com/o/w/releases/download/v1/x", ""))
+	f, err := openPlugin(t, "https://files.example.org").findFile(claim("https://github.com/o/w/releases/download/v1/x", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestLargePublicDownload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.follow(request, transport, func(io.Reader) error {
+	err = f.followRedirects(request, transport, func(io.Reader) error {
 		t.Error("a file whose length is told to be too large is read")
 		return nil
 	})
@@ -145,7 +145,7 @@ func TestPathsOfPublicHosts(t *testing.T) {
 		"https://github.com.example.com/a/b/releases/download/v1/a.mcpb":                                    false,
 		"https://github.com/a/b/releases/download/v1/a.mcpb?x=https://example.com/releases/download/v1/a.b": true,
 	} {
-		_, err := plugin.file(claim(address, ""))
+		_, err := plugin.findFile(claim(address, ""))
 		if (err == nil) != want || err != nil && !refused(err) {
 			t.Errorf("file(%q) = %v, accepted should be %v", address, err, want)
 		}

@@ -6,36 +6,39 @@ import (
 	"strconv"
 )
 
-// maxBytesVariable bounds a file; [defaultMaxBytes] where it is not set.
+// maxBytesVariable is the environment variable with the size limit of a file; its default is
+// [defaultMaxBytes].
 const maxBytesVariable = "MCPB_MAX_BYTES"
 
 const (
 	defaultMaxBytes = 64 << 20
-	mostMaxBytes    = 1 << 30
+	largestMaxBytes = 1 << 30
 )
 
-// maxBytes reads the bound of a file, 1 byte to 1 GiB.
-func maxBytes(value string) (int64, error) {
+// parseMaxBytes returns the size limit of a file. It returns an error unless the value is empty or
+// 1 byte to 1 GiB.
+func parseMaxBytes(value string) (int64, error) {
 	if value == "" {
 		return defaultMaxBytes, nil
 	}
 	most, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || most < 1 || most > mostMaxBytes {
-		return 0, fmt.Errorf("%s is a number of bytes from 1 to %d, not %q", maxBytesVariable, mostMaxBytes, value)
+	if err != nil || most < 1 || most > largestMaxBytes {
+		return 0, fmt.Errorf("%s is %q, it must be a number of bytes from 1 to %d", maxBytesVariable, value, largestMaxBytes)
 	}
 	return most, nil
 }
 
-// host is a place that is allowed without being configured.
-type host struct {
+// publicHost is a host that is allowed without configuration.
+type publicHost struct {
 	base   string         // its base URL
-	paths  *regexp.Regexp // of the files that it serves, escaped
+	paths  *regexp.Regexp // matches the escaped paths of the files that it serves
 	stores []string       // the hosts that it redirects to for files
 }
 
-// publicHosts lists them: release downloads of GitHub; release downloads, package files and generic packages of GitLab.
-func publicHosts() []host {
-	return []host{
+// publicHosts returns the hosts that are allowed without configuration: release downloads of
+// GitHub; release downloads, package files and generic packages of GitLab.
+func publicHosts() []publicHost {
+	return []publicHost{
 		{
 			base:   "https://github.com",
 			paths:  regexp.MustCompile(`^/[^/]+/[^/]+/releases/download/[^/]+/[^/]+$`),

@@ -1,11 +1,11 @@
-// Command pkg-mcpb is the ownership plugin for MCPB files (contract R-57). No registry knows the
-// owner of such a file: the identifier is its https URL, and the plugin checks that the file there
-// has the SHA-256 of the document. The file is hashed as it comes, up to MCPB_MAX_BYTES (64 MiB),
-// and neither kept nor opened.
+// Command pkg-mcpb is the ownership plugin for registry type "mcpb", MCPB files. The identifier is
+// the file's https URL, and the plugin checks that the file there has the SHA-256 checksum of the
+// server document (contract R-57). It computes the checksum while it downloads, up to
+// MCPB_MAX_BYTES (64 MiB), and does not store or open the file.
 //
-// The files allowed are releases and packages at github.com and gitlab.com, and what is below a base URL that
-// TOLLGATE_PACKAGE_REGISTRIES names. No redirect to another host is followed but one: github.com and gitlab.com always redirect
-// to the hosts where they store files, and those, by name and at public addresses only, may be followed to.
+// The allowed files are releases and packages of github.com and gitlab.com, and files below a base
+// URL of TOLLGATE_PACKAGE_REGISTRIES. The plugin follows no redirect to another host, except from
+// github.com and gitlab.com to the known hosts where they store files, at public addresses only.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 var version string
 
 func main() {
-	plugin, err := open(os.Getenv)
+	plugin, err := openBundles(os.Getenv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -28,8 +28,8 @@ func main() {
 	sdk.ServeOwnership(plugin)
 }
 
-func open(environment func(string) string) (bundles, error) {
-	most, err := maxBytes(environment(maxBytesVariable))
+func openBundles(environment func(string) string) (bundles, error) {
+	most, err := parseMaxBytes(environment(maxBytesVariable))
 	if err != nil {
 		return bundles{}, err
 	}
@@ -42,7 +42,7 @@ func open(environment func(string) string) (bundles, error) {
 	if err != nil {
 		return bundles{}, err
 	}
-	return bundles{client: client, hosts: hosts, most: most}, nil
+	return bundles{client: client, hosts: hosts, maxBytes: most}, nil
 }
 
 // Version implements [sdk.Versioner].

@@ -1,6 +1,6 @@
-// Command pkg-npm is the ownership plugin for packages of registry type "npm": a version of a
-// package claims a server by the field mcpName of its manifest (contract R-57). It reads metadata
-// only, and downloads no package.
+// Command pkg-npm is the ownership plugin for registry type "npm": a version of a package claims a
+// server with the field mcpName of its package.json (contract R-57). The plugin reads only metadata
+// and does not download packages.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 var version string
 
 func main() {
-	r, err := open(os.Getenv)
+	r, err := openRegistry(os.Getenv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -30,7 +30,8 @@ var packages = map[string]map[string]string{
 	"hollow":  {},
 }
 
-// public answers as the public registry does. "busy" is throttled; "moved" redirects on its own host.
+// public answers as the public registry does. "busy" is throttled; "moved" redirects on its own
+// host.
 func public(w http.ResponseWriter, r *http.Request) {
 	name, version, one := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	versions, there := packages[name]
@@ -79,7 +80,7 @@ func packument(name string, versions map[string]string) string {
 // at returns a plugin for a registry that answers so, and its base URL.
 func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
-	return sdktest.Opened(t, handler, open)
+	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
 func claim(baseURL, identifier, version string) sdk.Claim {
@@ -115,9 +116,9 @@ func TestContract(t *testing.T) {
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
-		TellsWait: true,
-		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
-		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "@example/weather", "1.0.0") },
+		ReportsRetryAfter: true,
+		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
+		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "@example/weather", "1.0.0") },
 	})
 }
 
@@ -127,14 +128,14 @@ func TestSentences(t *testing.T) {
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
 		"":                                  claim(base+"/", "weather", "2.0.0-rc.1"),
 		`there is no npm package "no-such"`: claim(base, "no-such", "1.0.0"),
-		`npm package "@example/weather" has no version "3.0.0"`:          claim(base, "@example/weather", "3.0.0"),
-		`npm package "@example/weather" has no version "9.9.9"`:          claim(base, "@example/weather", "9.9.9"),
-		`npm package "hollow" has no version "1.0.0"`:                    claim(base, "hollow", "1.0.0"),
-		`needs "mcpName": "com.example/weather"`:                         claim(base, "@example/weather", "1.1.0"),
-		`1.3.0 does not claim the server`:                                claim(base, "@example/weather", "1.3.0"),
-		`1.5.0 does not claim the server`:                                claim(base, "@example/weather", "1.5.0"),
-		`claims "com.example/weather-pro" by its mcpName, not "com.exam`: claim(base, "@example/weather", "1.2.0"),
-		`claims " com.example/weather"`:                                  claim(base, "@example/weather", "1.4.0"),
+		`npm package "@example/weather" has no version "3.0.0"`:         claim(base, "@example/weather", "3.0.0"),
+		`npm package "@example/weather" has no version "9.9.9"`:         claim(base, "@example/weather", "9.9.9"),
+		`npm package "hollow" has no version "1.0.0"`:                   claim(base, "hollow", "1.0.0"),
+		`publish a version with "mcpName": "com.example/weather"`:       claim(base, "@example/weather", "1.1.0"),
+		`1.3.0 does not claim the server`:                               claim(base, "@example/weather", "1.3.0"),
+		`1.5.0 does not claim the server`:                               claim(base, "@example/weather", "1.5.0"),
+		`has the mcpName "com.example/weather-pro" in package.json, it`: claim(base, "@example/weather", "1.2.0"),
+		`has the mcpName " com.example/weather"`:                        claim(base, "@example/weather", "1.4.0"),
 	})
 	if err := r.Check(t.Context(), claim(base, "moved", "2.0.0-rc.1")); err != nil {
 		t.Errorf("redirect on the same host: Check = %v, want none", err)
@@ -165,16 +166,16 @@ func TestTricksAreNotAsked(t *testing.T) {
 
 func TestPublicRegistryIsTheDefault(t *testing.T) {
 	t.Parallel()
-	r, err := open(func(string) string { return "" })
+	r, err := openRegistry(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, claimed := range []string{"", "https://registry." + domain, "https://REGISTRY." + domain + ":443/"} {
-		if b, err := r.client.Base(claimed); err != nil || b.URL() != "https://registry."+domain {
+	for _, claimed := range []string{"", "https://registry." + publicDomain, "https://REGISTRY." + publicDomain + ":443/"} {
+		if b, err := r.client.Base(claimed); err != nil || b.URL() != "https://registry."+publicDomain {
 			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
 		}
 	}
-	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
 	}
 }

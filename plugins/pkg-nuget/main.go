@@ -1,11 +1,10 @@
-// Command pkg-nuget is the ownership plugin for NuGet packages (contract R-57): a package claims a
-// server by the token "mcp-name: NAME" in its readme. It asks the feed's service index where things
-// are, tells an unknown package from an unknown version by the feed's list of versions, and
-// downloads no package.
+// Command pkg-nuget is the ownership plugin for registry type "nuget": a package claims a server
+// with the token "mcp-name: NAME" in its readme (contract R-57). The plugin reads only the feed's
+// service index, its list of versions and the readme, and does not download packages.
 //
-// The public feed is api.nuget.org. A private one is named, in TOLLGATE_PACKAGE_REGISTRIES, by the address of its service index;
-// a base URL that does not end in ".json" stands for v3/index.json below it. All that a service index leads to must be on its
-// own host.
+// The public feed is api.nuget.org. The base URL of a private feed in TOLLGATE_PACKAGE_REGISTRIES
+// is that of its service index; v3/index.json is appended to a base URL that does not end in
+// ".json". All URLs in a service index must be on the host of the index.
 package main
 
 import (
@@ -16,7 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// publicFeed is the host of the public feed; documents name it with and without the path of its service index.
+// publicFeed is the URL of the public feed. Server documents use it with and without the path of
+// the service index.
 const publicFeed = "https://api.nuget.org"
 
 // version is set by the build.
@@ -30,8 +30,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	sdk.ServeOwnership(gallery{client: client})
+	sdk.ServeOwnership(feedChecker{client: client})
 }
 
 // Version implements [sdk.Versioner].
-func (gallery) Version() string { return version }
+func (feedChecker) Version() string { return version }

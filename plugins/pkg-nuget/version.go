@@ -2,16 +2,17 @@ package main
 
 import "strings"
 
-// normalized returns the form of a version that a feed lists and puts into addresses: two to four numbers without leading
-// zeros, filled up to three, a fourth left out when it is zero, then the pre-release label in lower case, without build
-// metadata (NuGet documentation, "Package versioning", "Normalized version numbers"). ok is false for what no feed lists.
-func normalized(version string) (canonical string, ok bool) {
+// normalizeVersion returns version in the form that feeds use in lists and URLs: three or four
+// numbers without leading zeros, the fourth left out if it is zero, then the pre-release label in
+// lower case, without build metadata (NuGet documentation, "Package versioning", "Normalized
+// version numbers"). ok is false if version is malformed.
+func normalizeVersion(version string) (canonical string, ok bool) {
 	version, metadata, hasMetadata := strings.Cut(version, "+")
-	if hasMetadata && !labels(metadata) {
+	if hasMetadata && !isLabelList(metadata) {
 		return "", false
 	}
 	numbers, label, hasLabel := strings.Cut(version, "-")
-	if hasLabel && !labels(label) {
+	if hasLabel && !isLabelList(label) {
 		return "", false
 	}
 	parts := strings.Split(numbers, ".")
@@ -44,14 +45,15 @@ func withoutLeadingZeros(digits string) string {
 	return digits
 }
 
-// labels reports whether s is what may follow "-" or "+": parts of letters, digits and hyphens, with dots between them.
-func labels(s string) bool {
+// isLabelList reports whether s may follow "-" or "+" in a version: parts of letters, digits and
+// hyphens, separated by dots.
+func isLabelList(s string) bool {
 	for part := range strings.SplitSeq(s, ".") {
 		if part == "" {
 			return false
 		}
 		for _, r := range part {
-			if !alphanumeric(r) && r != '-' {
+			if !isAlphanumeric(r) && r != '-' {
 				return false
 			}
 		}
@@ -59,6 +61,6 @@ func labels(s string) bool {
 	return true
 }
 
-func alphanumeric(r rune) bool {
+func isAlphanumeric(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }

@@ -32,7 +32,7 @@ func TestNormalized(t *testing.T) {
 		"1.٣":              "",
 		"1.0-é":            "",
 	} {
-		if got, ok := normalized(version); got != want || ok != (want != "") {
+		if got, ok := normalizeVersion(version); got != want || ok != (want != "") {
 			t.Errorf("normalized(%q) = %q, %v, want %q", version, got, ok, want)
 		}
 	}
@@ -43,11 +43,11 @@ func FuzzNormalized(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, version string) {
-		once, ok := normalized(version)
+		once, ok := normalizeVersion(version)
 		if !ok {
 			return
 		}
-		if twice, ok := normalized(once); !ok || twice != once {
+		if twice, ok := normalizeVersion(once); !ok || twice != once {
 			t.Errorf("normalized(%q) = %q, and that again %q, %v", version, once, twice, ok)
 		}
 	})

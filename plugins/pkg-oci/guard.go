@@ -13,130 +13,141 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// maxBody bounds each manifest, configuration and token, in bytes.
+// maxBody is the size limit of each manifest, configuration and token, in bytes.
 const maxBody = 4 << 20
 
-// maxRedirects bounds how often one request is redirected.
+// maxRedirects is the largest number of redirects of one request.
 const maxRedirects = 3
 
-// guard is the transport of one check: it lets through what goes to the registry, to where the registry says that tokens are
-// given, and, redirected, to where the registry keeps its blobs.
+// guard is the HTTP transport of one check. It allows requests to the registry, to the token
+// service that the registry names, and redirects to the hosts where the registry stores its blobs.
 type guard struct {
 	base   *registryclient.Base
 	scheme string
-	host   string   // where the registry's API is
+	host   string   // the host of the registry's API
 	blobs  []string // as in [publicRegistry]
 
-	tokens []string // configured or known hosts that give tokens
+	tokenHosts []string // known hosts of token services
 
-	mu     sync.Mutex
-	denied string        // a token service that may not be asked
-	realms []string      // hosts that the registry sent for tokens
-	wait   time.Duration // the longest that a host asked to wait; the library's errors do not have it
+	mu         sync.Mutex
+	deniedHost string        // a token service that the plugin may not use
+	realmHosts []string      // the hosts of the token services that the registry named
+	wait       time.Duration // the longest delay that a host requested; the library's errors do not contain it
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	host := hostOf(r.URL)
+	host := hostWithoutPort(r.URL)
 	if host == g.host && r.URL.Scheme != g.scheme {
-		// The library tries both schemes where a host looks like a local one; this is not the registry's failure.
-		return nil, errors.New("the registry is not reached by " + r.URL.Scheme)
+		// The library tries both schemes for a host that looks local. The other scheme is not a
+		// failure of the registry.
+		return nil, errors.New("the base URL of the registry does not use " + r.URL.Scheme)
 	}
-	if redirected := redirects(r); redirected > maxRedirects || redirected > 0 && !g.leadsTo(r.URL) {
-		return nil, g.forbidden(registryclient.ForbiddenRedirect, host)
-	} else if redirected == 0 && host != g.host && !g.givesTokens(r.URL) {
-		g.deny(host)
-		return nil, g.forbidden(registryclient.ForbiddenURL, host)
+	switch redirected := countRedirects(r); {
+	case redirected > maxRedirects:
+		return nil, g.newError(registryclient.ForbiddenRedirect, fmt.Errorf("more than %d redirects", maxRedirects))
+	case redirected > 0 && !g.mayRedirectTo(r.URL):
+		return nil, g.redirectError(host)
+	case redirected == 0 && host != g.host && !g.mayRequestTokens(r.URL):
+		g.denyTokenHost(host)
+		return nil, g.newError(registryclient.ForbiddenURL, fmt.Errorf("the host is %.100q", host))
 	}
 	response, err := g.base.Transport(maxBody, host).RoundTrip(r)
 	if err != nil {
-		if redirects(r) == 0 && host != g.host && registryclient.Is(err, registryclient.ForbiddenAddress) {
-			g.deny(host)
+		if countRedirects(r) == 0 && host != g.host && registryclient.Is(err, registryclient.ForbiddenAddress) {
+			g.denyTokenHost(host)
 		}
-		return nil, err //nolint:wrapcheck // it is classed already, and names the host
+		return nil, err //nolint:wrapcheck // already classified, with the host in its text
 	}
-	if next := redirect(response); next != nil && !g.leadsTo(next) { // judged here: the library would hide why it goes no further
-		_ = response.Body.Close() // nothing of it is wanted
-		return nil, g.forbidden(registryclient.ForbiddenRedirect, hostOf(next))
+	if next := redirectTarget(response); next != nil && !g.mayRedirectTo(next) { // checked here because the library would hide the reason
+		_ = response.Body.Close() // the body is not needed
+		return nil, g.redirectError(hostWithoutPort(next))
 	}
-	g.noteWait(response.Header)
+	g.recordWait(response.Header)
 	if host == g.host && response.StatusCode == http.StatusUnauthorized {
-		g.learn(response.Header)
+		g.recordRealms(response.Header)
 	}
 	return response, nil
 }
 
-// noteWait remembers how long an answer asks to wait.
-func (g *guard) noteWait(answer http.Header) {
+// recordWait records the delay that a response requests.
+func (g *guard) recordWait(answer http.Header) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.wait = max(g.wait, registryclient.RetryAfter(answer))
 }
 
-// waits returns the longest that a host asked to wait; 0 where none did.
-func (g *guard) waits() time.Duration {
+// longestWait returns the longest delay that a host requested, or 0.
+func (g *guard) longestWait() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.wait
 }
 
-func (g *guard) forbidden(reason registryclient.Reason, host string) error {
-	return &registryclient.Error{Reason: reason, Host: g.host, Err: fmt.Errorf("to host %.100q", host)}
+// redirectError returns the error for a redirect to a host that is not allowed.
+func (g *guard) redirectError(host string) error {
+	return g.newError(registryclient.ForbiddenRedirect, fmt.Errorf("it leads to another host, %.100q", host))
 }
 
-// leadsTo reports whether a redirect to at may be followed.
-func (g *guard) leadsTo(at *url.URL) bool {
-	host := hostOf(at)
+func (g *guard) newError(reason registryclient.Reason, cause error) error {
+	return &registryclient.Error{Reason: reason, Host: g.host, Err: cause}
+}
+
+// mayRedirectTo reports whether a redirect to at may be followed.
+func (g *guard) mayRedirectTo(at *url.URL) bool {
+	host := hostWithoutPort(at)
 	if host == g.host {
 		return at.Scheme == g.scheme && at.User == nil
 	}
 	return at.Scheme == "https" && at.User == nil &&
-		slices.ContainsFunc(g.blobs, func(pattern string) bool { return matches(pattern, host) })
+		slices.ContainsFunc(g.blobs, func(pattern string) bool { return matchesPattern(pattern, host) })
 }
 
-// givesTokens reports whether the registry said that tokens are given at this host, and whether it may be asked: a configured or
-// known one always, another one only over https and where no credentials would go there.
-func (g *guard) givesTokens(at *url.URL) bool {
+// mayRequestTokens reports whether the plugin may request a token from at. The registry must have
+// named the host as its token service. A configured host is always allowed; any other host only
+// over https, and only if it is a known one or no credentials would be sent.
+func (g *guard) mayRequestTokens(at *url.URL) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if at.User != nil || !slices.Contains(g.realms, hostOf(at)) {
+	if at.User != nil || !slices.Contains(g.realmHosts, hostWithoutPort(at)) {
 		return false
 	}
-	if slices.Contains(g.base.TokenHosts(), hostOf(at)) {
-		return true // the transport looks at the scheme
+	if slices.Contains(g.base.TokenHosts(), hostWithoutPort(at)) {
+		return true // the transport checks the scheme
 	}
-	return at.Scheme == "https" && (g.base.Credentials().Empty() || slices.Contains(g.tokens, hostOf(at)))
+	return at.Scheme == "https" && (g.base.Credentials().Empty() || slices.Contains(g.tokenHosts, hostWithoutPort(at)))
 }
 
-// deny remembers a token service that may not be asked.
-func (g *guard) deny(host string) {
+// denyTokenHost records a token service that the plugin may not use.
+func (g *guard) denyTokenHost(host string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.denied = host
+	g.deniedHost = host
 }
 
-// deniedTokens returns the token service that was not asked, because it may not be; empty where there was none.
-func (g *guard) deniedTokens() string {
+// deniedTokenHost returns the token service that the plugin was not allowed to use, or "".
+func (g *guard) deniedTokenHost() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.denied
+	return g.deniedHost
 }
 
-// learn remembers the hosts of the realms that a challenge names.
-func (g *guard) learn(answer http.Header) {
+// recordRealms records the hosts of the token services in the WWW-Authenticate headers of a
+// response.
+func (g *guard) recordRealms(answer http.Header) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, challenge := range answer.Values("WWW-Authenticate") {
 		_, rest, _ := strings.Cut(challenge, `realm="`)
 		realm, _, _ := strings.Cut(rest, `"`)
-		if at, err := url.Parse(realm); err == nil && at.Host != "" && len(g.realms) < maxRedirects {
-			g.realms = append(g.realms, hostOf(at))
+		if at, err := url.Parse(realm); err == nil && at.Host != "" && len(g.realmHosts) < maxRedirects {
+			g.realmHosts = append(g.realmHosts, hostWithoutPort(at))
 		}
 	}
 }
 
-// redirect returns where an answer leads to, nil if it leads nowhere.
-func redirect(response *http.Response) *url.URL {
+// redirectTarget returns the URL that a response redirects to, or nil.
+func redirectTarget(response *http.Response) *url.URL {
 	if response.StatusCode < 300 || response.StatusCode >= 400 {
 		return nil
 	}
@@ -147,8 +158,8 @@ func redirect(response *http.Response) *url.URL {
 	return next
 }
 
-// redirects counts how often a request was redirected.
-func redirects(r *http.Request) int {
+// countRedirects returns the number of redirects that led to r.
+func countRedirects(r *http.Request) int {
 	hops := 0
 	for r.Response != nil && r.Response.Request != nil && hops <= maxRedirects {
 		r = r.Response.Request
@@ -157,8 +168,8 @@ func redirects(r *http.Request) int {
 	return hops
 }
 
-// hostOf is the host in lower case, without the port that its scheme has anyway.
-func hostOf(at *url.URL) string {
+// hostWithoutPort returns the host of at in lower case, without the default port of its scheme.
+func hostWithoutPort(at *url.URL) string {
 	host := strings.ToLower(at.Host)
 	switch at.Scheme {
 	case "https":

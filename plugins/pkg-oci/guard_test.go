@@ -69,7 +69,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensOfAnotherHost has the token service of a registry on another host, as a self-hosted GitLab has.
+// TestTokensOfAnotherHost has the token service of a registry on another host, as a self-hosted
+// GitLab has.
 func TestTokensOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -79,8 +80,8 @@ func TestTokensOfAnotherHost(t *testing.T) {
 	}{
 		"configured":                {true, "ada", ""},
 		"configured, anonymous":     {true, "", "there is no image"},
-		"not configured":            {false, "ada", "is on a host that is not configured"},
-		"not configured, anonymous": {false, "", "is on a host that is not configured"},
+		"not configured":            {false, "ada", "which is not configured"},
+		"not configured, anonymous": {false, "", "which is not configured"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +177,7 @@ func TestRedirectsOfPublicRegistries(t *testing.T) {
 		{"us-docker.pkg.dev", "https://us-docker.pkg.dev/artifacts-downloads/x", true},
 		{"us-docker.pkg.dev", "https://eu-docker.pkg.dev/x", false},
 	} {
-		known, ok := public(c.registry)
+		known, ok := findPublic(c.registry)
 		if !ok {
 			t.Errorf("%s is not public", c.registry)
 		}
@@ -189,7 +190,7 @@ func TestRedirectsOfPublicRegistries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.leadsTo(target); got != c.want {
+		if got := g.mayRedirectTo(target); got != c.want {
 			t.Errorf("%s redirects to %s: followed is %v, want %v", c.registry, c.target, got, c.want)
 		}
 	}
@@ -202,7 +203,7 @@ func TestPublicRegistries(t *testing.T) {
 		"pkg.dev": false, ".pkg.dev": false, "evilpkg.dev": false, "ghcr.io.example.com": false, "": false, "10.0.0.1": false,
 		"ghcr.io:8443": false, "GHCR.IO": false,
 	} {
-		if _, ok := public(host); ok != want {
+		if _, ok := findPublic(host); ok != want {
 			t.Errorf("public(%q) = %v, want %v", host, ok, want)
 		}
 	}
@@ -218,14 +219,14 @@ func TestPublicRegistries(t *testing.T) {
 		"mcr.microsoft.com/azure/weather:1":  "https://mcr.microsoft.com",
 		"registry-1.docker.io/owner/weather": "https://docker.io",
 	} {
-		i, err := imageOf(sdk.Claim{Identifier: identifier})
+		i, err := parseImage(sdk.Claim{Identifier: identifier})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if base, err := plugin.place(i); err != nil || base.URL() != want {
+		if base, err := plugin.findRegistry(i); err != nil || base.URL() != want {
 			t.Errorf("place(%q) = %v, %v, want %s", identifier, base, err, want)
 		}
-		if reference, err := i.reference(false); err != nil && !strings.Contains(identifier, "@") {
+		if reference, err := i.newReference(false); err != nil && !strings.Contains(identifier, "@") {
 			t.Errorf("reference(%q) = %v, %v", identifier, reference, err)
 		}
 	}
@@ -238,11 +239,11 @@ func FuzzImageOf(f *testing.F) {
 	f.Add("x", "0", "https://registry")
 	f.Add("owner/x", "1", "http://registry/folder")
 	f.Fuzz(func(t *testing.T, identifier, version, base string) {
-		i, err := imageOf(sdk.Claim{Identifier: identifier, Version: version, RegistryBaseURL: base})
+		i, err := parseImage(sdk.Claim{Identifier: identifier, Version: version, RegistryBaseURL: base})
 		if err != nil {
 			return
 		}
-		reference, err := i.reference(i.scheme == "http")
+		reference, err := i.newReference(i.scheme == "http")
 		if err != nil {
 			return
 		}
@@ -251,7 +252,7 @@ func FuzzImageOf(f *testing.F) {
 		}
 		at := url.URL{Scheme: cmp.Or(i.scheme, "https"), Host: reference.Context().RegistryStr()}
 		want := url.URL{Scheme: at.Scheme, Host: i.host}
-		if host := canonicalHost(hostOf(&at)); host != hostOf(&want) {
+		if host := canonicalHost(hostWithoutPort(&at)); host != hostWithoutPort(&want) {
 			t.Errorf("(%q, %q, %q) asks %s, was checked for %s", identifier, version, base, host, i.host)
 		}
 	})

@@ -1,13 +1,16 @@
-// Command pkg-oci is the ownership plugin for container images (contract R-57): an image claims a
-// server by the label io.modelcontextprotocol.server.name of its configuration; of an image for
-// many platforms, any one may. It reads manifests and configurations only, never a layer.
+// Command pkg-oci is the ownership plugin for registry type "oci", container images: an image
+// claims a server with the label io.modelcontextprotocol.server.name in its configuration (contract
+// For an image with several platforms, the label of one platform is enough. The plugin reads
+// only manifests and configurations, not layers.
 //
-// The registries allowed are docker.io, ghcr.io, quay.io, gcr.io, mcr.microsoft.com and those below pkg.dev; private ones are
-// named by their base URL in TOLLGATE_PACKAGE_REGISTRIES, where a username and a password, or a token, may open them.
+// The allowed registries are docker.io, ghcr.io, quay.io, gcr.io, mcr.microsoft.com, those below
+// pkg.dev, and private ones that TOLLGATE_PACKAGE_REGISTRIES lists with their base URL and optional
+// credentials: a username and a password, or a token.
 //
-// Three kinds of host are reached, and no other: the registry; the one where it says that tokens are given, if the operator named
-// it in tokenHosts, or else, without credentials, over https and at a public address; and, for the public registries, those where they are known to keep their blobs, to which they redirect each
-// time. Apart from these, no redirect to another host is followed.
+// The plugin connects to three kinds of hosts: the registry; the token service that the registry
+// names, with credentials only if the operator listed its host in tokenHosts, otherwise only over
+// https and at a public address; and the known hosts where the public registries store their blobs.
+// It follows no redirect to any other host.
 package main
 
 import (

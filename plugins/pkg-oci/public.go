@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// publicRegistry is a registry that is allowed without being configured.
+// publicRegistry is a registry that is allowed without configuration.
 type publicRegistry struct {
-	host  string   // a name, or "*." and the end of one
-	blobs []string // the hosts that it redirects to for blobs; names, or "*." and the end of one
-	token string   // the host of its token service, where that is another
+	host  string   // a name, or "*." and the end of a name
+	blobs []string // the hosts that it redirects to for blobs, in the form of host
+	token string   // the host of its token service, if it is another host
 }
 
-// publicRegistries lists them. Those without blobs serve them from their own host.
+// publicRegistries returns the registries that are allowed without configuration. A registry
+// without blobs serves them from its own host.
 func publicRegistries() []publicRegistry {
 	return []publicRegistry{
 		{host: defaultHost, token: "auth.docker.io", blobs: []string{
@@ -27,18 +28,18 @@ func publicRegistries() []publicRegistry {
 	}
 }
 
-// public returns the public registry at a host; ok is false if it is none.
-func public(host string) (registry publicRegistry, ok bool) {
+// findPublic returns the public registry at host; ok is false if host is not a public registry.
+func findPublic(host string) (registry publicRegistry, ok bool) {
 	all := publicRegistries()
-	i := slices.IndexFunc(all, func(r publicRegistry) bool { return matches(r.host, host) })
+	i := slices.IndexFunc(all, func(r publicRegistry) bool { return matchesPattern(r.host, host) })
 	if i < 0 {
 		return publicRegistry{}, false
 	}
 	return all[i], true
 }
 
-// publicNames names them for a sentence.
-func publicNames() string {
+// listPublicNames returns the hosts of the public registries, separated by commas.
+func listPublicNames() string {
 	var names []string
 	for _, r := range publicRegistries() {
 		names = append(names, r.host)
@@ -46,8 +47,8 @@ func publicNames() string {
 	return strings.Join(names, ", ")
 }
 
-// matches compares a host with a name, or with "*." and the end of one.
-func matches(pattern, host string) bool {
+// matchesPattern reports whether host is pattern, or a host below it if pattern begins with "*.".
+func matchesPattern(pattern, host string) bool {
 	if end, wild := strings.CutPrefix(pattern, "*"); wild {
 		return strings.HasSuffix(host, end) && !strings.HasPrefix(host, ".")
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// label is where an image names the server that it holds.
-const label = "io.modelcontextprotocol.server.name"
+// serverLabel is the label in which an image names its server.
+const serverLabel = "io.modelcontextprotocol.server.name"
 
-// maxPlatforms bounds how many images of a list are read.
+// maxPlatforms is the largest number of images of a list that are read.
 const maxPlatforms = 10
 
-// pull reads one image.
+// pull is the check of one image.
 type pull struct {
 	image     image
 	reference name.Reference
@@ -30,39 +30,39 @@ type pull struct {
 	guard     *guard
 }
 
-// verdict reports whether the image claims the server.
-func (p pull) verdict(server string) error {
+// checkImage returns nil if the image claims the server, and a refusal if it does not.
+func (p pull) checkImage(server string) error {
 	manifest, err := remote.Get(p.reference, p.options...)
 	if err != nil {
-		return p.missing(err)
+		return p.manifestError(err)
 	}
 	switch {
 	case manifest.MediaType.IsIndex():
 		index, err := manifest.ImageIndex()
 		if err != nil {
-			return p.unread(err)
+			return p.readError(err)
 		}
-		return p.anyOf(index, server)
+		return p.checkIndex(index, server)
 	case manifest.MediaType.IsImage():
 		image, err := manifest.Image()
 		if err != nil {
-			return p.unread(err)
+			return p.readError(err)
 		}
-		claimed, err := labelOf(image)
+		claimed, err := readLabel(image)
 		if err != nil {
-			return p.unread(err)
+			return p.readError(err)
 		}
-		return p.compared(claimed, server)
+		return p.compareLabel(claimed, server)
 	}
-	return sdk.Refuse("%.200s is not an image, but of media type %.80q", p.image, manifest.MediaType)
+	return sdk.Refuse("%.200s is not an image: its media type is %.80q", p.image, manifest.MediaType)
 }
 
-// anyOf reports whether an image of the list claims the server. One that does suffices; otherwise an image that could not be read
-// leaves the question open.
-func (p pull) anyOf(index v1.ImageIndex, server string) error {
+// checkIndex returns nil if an image of the list claims the server. If no image claims it,
+// checkIndex returns an error if an image could not be read, and a refusal otherwise.
+func (p pull) checkIndex(index v1.ImageIndex, server string) error {
 	list, err := index.IndexManifest()
 	if err != nil {
-		return p.unread(err)
+		return p.readError(err)
 	}
 	var (
 		read  int
@@ -70,11 +70,11 @@ func (p pull) anyOf(index v1.ImageIndex, server string) error {
 		open  error
 	)
 	for _, entry := range list.Manifests {
-		if !platform(entry) || read == maxPlatforms {
+		if !hasPlatform(entry) || read == maxPlatforms {
 			continue
 		}
 		read++
-		claimed, err := labelIn(index, entry.Digest)
+		claimed, err := readEntryLabel(index, entry.Digest)
 		switch {
 		case err == nil && claimed == server:
 			return nil
@@ -86,29 +86,29 @@ func (p pull) anyOf(index v1.ImageIndex, server string) error {
 	}
 	switch {
 	case read == 0:
-		return sdk.Refuse("%.200s is a list without an image for any platform", p.image)
+		return sdk.Refuse("%.200s is a list of manifests that contains no image: publish an image for at least one platform", p.image)
 	case open != nil:
-		return p.unread(open)
+		return p.readError(open)
 	}
-	return p.compared(other, server)
+	return p.compareLabel(other, server)
 }
 
-// platform tells an image from the attestations and signatures that lists hold beside it.
-func platform(entry v1.Descriptor) bool {
+// hasPlatform reports whether entry is an image. Lists also contain attestations and signatures.
+func hasPlatform(entry v1.Descriptor) bool {
 	return entry.MediaType.IsImage() && (entry.Platform == nil || entry.Platform.OS != "unknown")
 }
 
-// labelIn reads the label of an image of a list.
-func labelIn(index v1.ImageIndex, digest v1.Hash) (string, error) {
+// readEntryLabel returns the label of the image with that digest in a list.
+func readEntryLabel(index v1.ImageIndex, digest v1.Hash) (string, error) {
 	image, err := index.Image(digest)
 	if err != nil {
 		return "", fmt.Errorf("manifest %s: %w", digest, err)
 	}
-	return labelOf(image)
+	return readLabel(image)
 }
 
-// labelOf reads the label of an image; it is empty where there is none.
-func labelOf(image v1.Image) (string, error) {
+// readLabel returns the label of an image, or "" if it has no label.
+func readLabel(image v1.Image) (string, error) {
 	text, err := image.RawConfigFile()
 	if err != nil {
 		return "", fmt.Errorf("configuration: %w", err)
@@ -118,60 +118,62 @@ func labelOf(image v1.Image) (string, error) {
 			Labels map[string]string `json:"Labels"`
 		} `json:"config"`
 	}
-	if json.Unmarshal(text, &configuration) != nil { // its digest was right: it is no configuration of an image, and claims nothing
+	if json.Unmarshal(text, &configuration) != nil { // the digest matches, so the image has no valid configuration and no label
 		configuration.Config.Labels = nil
 	}
-	return configuration.Config.Labels[label], nil
+	return configuration.Config.Labels[serverLabel], nil
 }
 
-// compared returns the verdict on a label.
-func (p pull) compared(claimed, server string) error {
+// compareLabel returns nil if the label claims the server, and a refusal otherwise.
+func (p pull) compareLabel(claimed, server string) error {
 	switch claimed {
 	case server:
 		return nil
 	case "":
-		return sdk.Refuse("image %.200s has no label %s; it must be %q", p.image, label, server)
+		return sdk.Refuse("image %.200s has no label %s: publish an image with the label %q", p.image, serverLabel, server)
 	}
-	return sdk.Refuse("label %s of image %.120s is %.80q, not %q", label, p.image, claimed, server)
+	return sdk.Refuse("label %s of image %.120s is %.80q, it must be %q", serverLabel, p.image, claimed, server)
 }
 
-// missing returns the answer for a manifest that was not got: here, and nowhere else, "not found" and "denied" are verdicts.
-// Registries deny what does not exist as they deny what is private.
-func (p pull) missing(err error) error {
-	if host := p.guard.deniedTokens(); host != "" {
-		return sdk.Refuse("image %.200s cannot be read: the token service of %.100s is on a host that is not configured, %.100q; "+
-			"the operator can name it in tokenHosts of the registry", p.image, p.image.host, host)
+// manifestError returns the error for a manifest that could not be read. Only for manifests are
+// "not found" and "denied" refusals. Registries return "denied" for an image that does not exist
+// and for a private one.
+func (p pull) manifestError(err error) error {
+	if host := p.guard.deniedTokenHost(); host != "" {
+		return sdk.Refuse("image %.200s cannot be read: %.100s names a token service on the host %.100q, which is not configured; "+
+			"the operator can add it to tokenHosts of the registry", p.image, p.image.host, host)
 	}
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
-		return p.unread(err)
+		return p.readError(err)
 	}
 	switch {
 	case answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusForbidden:
-		if has(answer, transport.TooManyRequestsErrorCode) {
-			return p.unread(err)
+		if hasCode(answer, transport.TooManyRequestsErrorCode) {
+			return p.readError(err)
 		}
-		return sdk.Refuse("there is no image %.300s, or it is not public", p.image)
-	case !forManifest(answer.Request) || passing(answer.StatusCode):
-		return p.unread(err)
+		return sdk.Refuse("there is no image %.300s, or it is not public: publish it, or correct the identifier in the server document", p.image)
+	case !isManifestRequest(answer.Request) || isTransient(answer.StatusCode):
+		return p.readError(err)
 	case answer.StatusCode != http.StatusNotFound:
-		return sdk.Refuse("%s answers %d for image %.250s", p.image.host, answer.StatusCode, p.image)
-	case has(answer, transport.NameUnknownErrorCode):
-		return sdk.Refuse("there is no image %.300s", p.image)
+		return sdk.Refuse("%s returned status %d for image %.250s: correct the identifier in the server document", p.image.host, answer.StatusCode, p.image)
+	case hasCode(answer, transport.NameUnknownErrorCode):
+		return sdk.Refuse("there is no image %.300s: publish it, or correct the identifier in the server document", p.image)
 	case p.image.digest != "":
-		return sdk.Refuse("image %.250s has no manifest with digest %.100s", p.image, p.image.digest)
+		return sdk.Refuse("image %.250s has no manifest with digest %.100s: correct the digest in the server document", p.image, p.image.digest)
 	}
-	return sdk.Refuse("image %.250s has no tag %.128q", p.image, p.reference.Identifier())
+	return sdk.Refuse("image %.250s has no tag %.128q: publish it, or correct the version in the server document", p.image, p.reference.Identifier())
 }
 
-// forManifest reports whether a request was for a manifest, and not for what stands before: a 404 there means that the host is no
-// registry.
-func forManifest(r *http.Request) bool {
+// isManifestRequest reports whether r requests a manifest. A 404 for another path means that the
+// host is not a registry.
+func isManifestRequest(r *http.Request) bool {
 	return r != nil && strings.Contains(r.URL.Path, "/manifests/")
 }
 
-// passing reports whether a status says nothing about the image.
-func passing(status int) bool {
+// isTransient reports whether a status says nothing about the image, so that a later try may
+// succeed.
+func isTransient(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
@@ -179,7 +181,7 @@ func passing(status int) bool {
 	return status < http.StatusBadRequest || status >= http.StatusInternalServerError
 }
 
-func has(answer *transport.Error, code transport.ErrorCode) bool {
+func hasCode(answer *transport.Error, code transport.ErrorCode) bool {
 	for _, diagnostic := range answer.Errors {
 		if diagnostic.Code == code {
 			return true
@@ -188,8 +190,9 @@ func has(answer *transport.Error, code transport.ErrorCode) bool {
 	return false
 }
 
-// unread returns the answer for what was not got or not understood: a refusal where no later try will change that, such as a
-// forbidden redirect, else the error, with the time that the registry asks to wait.
-func (p pull) unread(err error) error {
-	return sdk.RetryAfter(p.guard.waits(), registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err)))
+// readError returns the error for a response that did not arrive or could not be parsed: a refusal
+// if a later try cannot succeed, for example after a forbidden redirect, otherwise err with the
+// delay that the registry requests.
+func (p pull) readError(err error) error {
+	return sdk.RetryAfter(p.guard.longestWait(), registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err)))
 }

@@ -9,30 +9,31 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// digestPrefix starts what names an image by its contents.
+// digestPrefix is the start of a digest.
 const digestPrefix = "sha256:"
 
-// defaultHost is the registry of identifiers that name none, as container clients have it.
+// defaultHost is the registry of an identifier without a host, as in container clients.
 const defaultHost = "docker.io"
 
-// image is what an identifier and a version name together. Its parts are as the publisher wrote them, unchecked.
+// image is the image that an identifier and a version name together. Its parts are not validated.
 type image struct {
-	scheme     string // empty where no base URL tells it
-	host       string // in its canonical form
+	scheme     string // empty without a base URL
+	host       string // in canonical form
 	repository string
-	tag        string // empty when none is named
-	digest     string // empty when none is named
+	tag        string // may be empty
+	digest     string // may be empty
 }
 
-// imageOf reads the image that a claim names. The identifier is an image reference; the version, where there is one, stands for
-// the tag or the digest that the identifier leaves out, and the base URL for the host. Where two of them tell the same thing they
-// must tell it alike: a client that reads the one would otherwise run what was checked by the other.
-func imageOf(c sdk.Claim) (image, error) {
-	i := split(c.Identifier)
-	if err := i.at(c.RegistryBaseURL); err != nil {
+// parseImage returns the image that a claim names. The identifier is an image reference. The
+// version is the tag or the digest if the identifier has none, and the base URL is the host if the
+// identifier has none. It returns a refusal if two of them contradict each other, because a client
+// might then run another image than the one that was checked.
+func parseImage(c sdk.Claim) (image, error) {
+	i := splitReference(c.Identifier)
+	if err := i.applyBaseURL(c.RegistryBaseURL); err != nil {
 		return image{}, err
 	}
-	if err := i.version(c.Version); err != nil {
+	if err := i.applyVersion(c.Version); err != nil {
 		return image{}, err
 	}
 	if i.host == "" {
@@ -41,9 +42,9 @@ func imageOf(c sdk.Claim) (image, error) {
 	return i, nil
 }
 
-// split takes an image reference apart as container clients do: what stands before the first slash is a host when it has a dot
-// or a colon or is localhost.
-func split(reference string) image {
+// splitReference splits an image reference as container clients do: the part before the first slash
+// is a host if it contains a dot or a colon or is localhost.
+func splitReference(reference string) image {
 	var i image
 	i.repository, i.digest, _ = strings.Cut(reference, "@")
 	if colon := strings.LastIndexByte(i.repository, ':'); colon > strings.LastIndexByte(i.repository, '/') {
@@ -56,52 +57,55 @@ func split(reference string) image {
 	return i
 }
 
-// at gives the image the host of the base URL, or checks that it has it already.
-func (i *image) at(base string) error {
+// applyBaseURL sets the host of the image to that of the base URL. It returns a refusal if the
+// image already has another host or is not below the base URL.
+func (i *image) applyBaseURL(base string) error {
 	if base == "" {
 		return nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return sdk.Refuse("registryBaseUrl %q is not the address of a registry", base)
+		return sdk.Refuse("registryBaseUrl %q is not the URL of a registry: use the form https://registry.example.com", base)
 	}
 	if i.host != "" && i.host != canonicalHost(u.Host) {
-		return sdk.Refuse("the identifier names an image of %s, but registryBaseUrl is %q", i.host, base)
+		return sdk.Refuse("the identifier names an image of %s, but registryBaseUrl is %q: make them equal", i.host, base)
 	}
 	folder := strings.Trim(u.Path, "/")
 	if i.host == "" && folder != "" {
 		i.repository = folder + "/" + i.repository
 	} else if folder != "" && !strings.HasPrefix(i.repository, folder+"/") {
-		return sdk.Refuse("the image %s is not below registryBaseUrl %q", i.repository, base)
+		return sdk.Refuse("image %s is not below registryBaseUrl %q: correct one of them", i.repository, base)
 	}
 	i.scheme, i.host = u.Scheme, canonicalHost(u.Host)
 	return nil
 }
 
-// version merges the version of the package into the image.
-func (i *image) version(version string) error {
+// applyVersion sets the tag or the digest of the image to version. It returns a refusal if the
+// image already has another one.
+func (i *image) applyVersion(version string) error {
 	switch {
 	case version == "":
 	case strings.HasPrefix(version, digestPrefix) && i.digest == "":
 		i.digest = version
 	case strings.HasPrefix(version, digestPrefix) && i.digest != version:
-		return sdk.Refuse("the identifier names the digest %s, but the version is %s", i.digest, version)
+		return sdk.Refuse("the identifier names the digest %s, but the version is %s: omit one of them, or make them equal", i.digest, version)
 	case strings.HasPrefix(version, digestPrefix):
 	case i.tag == "":
 		i.tag = version
 	case i.tag != version:
-		return sdk.Refuse("the identifier names the tag %q, but the version is %q: leave one of them out, or make them equal",
+		return sdk.Refuse("the identifier names the tag %q, but the version is %q: omit one of them, or make them equal",
 			i.tag, version)
 	}
 	return nil
 }
 
-// String names the image without tag and digest.
+// String returns the image without its tag and digest.
 func (i image) String() string { return i.host + "/" + i.repository }
 
-// reference returns what to ask the registry for: the digest where one is named, since it is what a client then runs, else the
-// tag, else, as container clients do, the tag "latest". insecure means a registry reached by plain HTTP.
-func (i image) reference(insecure bool) (name.Reference, error) {
+// newReference returns the reference to request from the registry: by the digest if the image has
+// one, because that is what clients run, otherwise by the tag, and without both by the tag
+// "latest", as in container clients. insecure means a registry over plain HTTP.
+func (i image) newReference(insecure bool) (name.Reference, error) {
 	text := i.explicitHost(insecure) + "/" + i.repository
 	switch {
 	case i.digest != "":
@@ -115,12 +119,13 @@ func (i image) reference(insecure bool) (name.Reference, error) {
 	}
 	reference, err := name.ParseReference(text, options...)
 	if err != nil {
-		return nil, sdk.Refuse("%.300q is not the reference of an image", text)
+		return nil, sdk.Refuse("%.300q is not an image reference: use the form host/repository:tag", text)
 	}
 	return reference, nil
 }
 
-// explicitHost is the host in a form that no parser takes for the first part of a repository.
+// explicitHost returns the host in a form that parsers do not confuse with the first part of a
+// repository.
 func (i image) explicitHost(insecure bool) string {
 	switch {
 	case strings.ContainsAny(i.host, ".:") || i.host == "localhost":
@@ -131,7 +136,7 @@ func (i image) explicitHost(insecure bool) string {
 	return i.host + ":443"
 }
 
-// canonicalHost makes the names of one registry equal.
+// canonicalHost returns one name for all names of the same registry.
 func canonicalHost(host string) string {
 	switch host = strings.TrimSuffix(strings.ToLower(host), ":443"); host {
 	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", "hub.docker.com":

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// registries answers for all registries that may be asked.
+// registries checks claims with all registries that are allowed.
 type registries struct{ client *registryclient.Client }
 
 // RegistryTypes implements [sdk.Ownership].
@@ -23,27 +23,28 @@ func (registries) RegistryTypes() []string { return []string{"oci"} }
 func (r registries) Check(ctx context.Context, c sdk.Claim) error {
 	ctx, cancel := registryclient.Within(ctx)
 	defer cancel()
-	i, err := imageOf(c)
+	i, err := parseImage(c)
 	if err != nil {
 		return err
 	}
-	base, err := r.place(i)
+	base, err := r.findRegistry(i)
 	if err != nil {
 		return err
 	}
 	scheme, _, _ := strings.Cut(base.URL(), "://")
-	reference, err := i.reference(scheme == "http")
+	reference, err := i.newReference(scheme == "http")
 	if err != nil {
 		return err
 	}
 	g := newGuard(base, reference.Context().Registry, scheme)
-	p := pull{image: i, reference: reference, options: options(ctx, g), guard: g}
-	return p.verdict(c.ServerName)
+	p := pull{image: i, reference: reference, options: remoteOptions(ctx, g), guard: g}
+	return p.checkImage(c.ServerName)
 }
 
-// place returns the registry that holds the image: a configured one, else a public one.
-func (r registries) place(i image) (*registryclient.Base, error) {
-	_, known := public(i.host)
+// findRegistry returns the registry of the image: a configured one or a public one. It returns a
+// refusal if the registry is not allowed.
+func (r registries) findRegistry(i image) (*registryclient.Base, error) {
+	_, known := findPublic(i.host)
 	for _, scheme := range []string{"https", "http"} {
 		if i.scheme != "" && i.scheme != scheme {
 			continue
@@ -56,13 +57,14 @@ func (r registries) place(i image) (*registryclient.Base, error) {
 			return base, nil
 		}
 	}
-	return nil, sdk.Refuse("images of %.200q are not accepted, only those of %s, and of registries that the operator configured",
-		i.host, publicNames())
+	return nil, sdk.Refuse("images of %.200q are not accepted: use %s, or a registry that the operator configured",
+		i.host, listPublicNames())
 }
 
-// options makes the library reach the registry through a guard, with the registry's credentials, once and without trying again:
-// the caller is told that a failure is transient, and has little time.
-func options(ctx context.Context, g *guard) []remote.Option {
+// remoteOptions returns the options with which the library connects through a guard, with the
+// registry's credentials. It does not retry, because the time is short and the caller learns that a
+// failure is transient.
+func remoteOptions(ctx context.Context, g *guard) []remote.Option {
 	auth := authn.Anonymous
 	if credentials := g.base.Credentials(); !credentials.Empty() {
 		auth = authn.FromConfig(authn.AuthConfig{
@@ -75,12 +77,12 @@ func options(ctx context.Context, g *guard) []remote.Option {
 	}
 }
 
-// newGuard returns the guard of one check of an image of the registry.
+// newGuard returns the guard of one check of an image in the registry.
 func newGuard(base *registryclient.Base, at name.Registry, scheme string) *guard {
-	known, _ := public(canonicalHost(at.RegistryStr()))
-	g := &guard{base: base, scheme: scheme, host: hostOf(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
+	known, _ := findPublic(canonicalHost(at.RegistryStr()))
+	g := &guard{base: base, scheme: scheme, host: hostWithoutPort(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
 	if known.token != "" {
-		g.tokens = []string{known.token}
+		g.tokenHosts = []string{known.token}
 	}
 	return g
 }

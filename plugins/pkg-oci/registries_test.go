@@ -79,18 +79,18 @@ func TestVerdicts(t *testing.T) {
 		"no digest":           {f.claim("owner/weather@sha256:" + strings.Repeat("0", 64)), "no manifest with digest"},
 		"tag and version":     {sdk.Claim{Identifier: f.host + "/owner/weather:1.0.0", Version: "1.0.1"}, "but the version is"},
 		"digest and version":  {sdk.Claim{Identifier: f.host + "/owner/weather@" + digest, Version: list}, "but the version is"},
-		"list without label":  {f.claim("owner/lists-none:1.0.0"), "has no label " + label},
-		"list with another":   {f.claim("owner/lists-other:1.0.0"), `is "com.example/other", not`},
+		"list without label":  {f.claim("owner/lists-none:1.0.0"), "has no label " + serverLabel},
+		"list with another":   {f.claim("owner/lists-other:1.0.0"), `is "com.example/other", it must be`},
 		"beyond the bound":    {f.claim("owner/many:1.0.0"), "has no label"},
-		"ours is a prefix":    {f.claim("owner/prefix:1.0.0"), `is "` + server + `2", not`},
-		"case":                {f.claim("owner/case:1.0.0"), "not"},
-		"bad reference":       {f.claim("Owner/Weather:1.0.0"), "is not the reference of an image"},
-		"short digest":        {f.claim("owner/weather@sha256:00"), "is not the reference of an image"},
-		"version with a path": {sdk.Claim{Identifier: f.host + "/owner/weather", Version: "../x"}, "is not the reference"},
+		"ours is a prefix":    {f.claim("owner/prefix:1.0.0"), `is "` + server + `2", it must be`},
+		"case":                {f.claim("owner/case:1.0.0"), "it must be"},
+		"bad reference":       {f.claim("Owner/Weather:1.0.0"), "is not an image reference"},
+		"short digest":        {f.claim("owner/weather@sha256:00"), "is not an image reference"},
+		"version with a path": {sdk.Claim{Identifier: f.host + "/owner/weather", Version: "../x"}, "is not an image reference"},
 		"other host":          {sdk.Claim{Identifier: "ghcr.io/owner/weather:1.0.0", RegistryBaseURL: f.URL}, "but registryBaseUrl is"},
 		"outside of the base": {sdk.Claim{Identifier: f.host + "/owner/weather:1", RegistryBaseURL: f.URL + "/my"}, "is not below"},
-		"base with a query":   {sdk.Claim{Identifier: "owner/weather:1", RegistryBaseURL: f.URL + "?a"}, "is not the address"},
-		"unlisted registry":   {sdk.Claim{Identifier: "registry.example.com/owner/weather:1"}, "are not accepted, only those of docker.io"},
+		"base with a query":   {sdk.Claim{Identifier: "owner/weather:1", RegistryBaseURL: f.URL + "?a"}, "is not the URL of a registry"},
+		"unlisted registry":   {sdk.Claim{Identifier: "registry.example.com/owner/weather:1"}, "are not accepted: use docker.io"},
 		"private address":     {sdk.Claim{Identifier: "127.0.0.1:1/owner/weather:1"}, "are not accepted"},
 		"localhost":           {sdk.Claim{Identifier: "localhost/owner/weather:1"}, "are not accepted"},
 		"plain http":          {sdk.Claim{Identifier: "owner/weather:1", RegistryBaseURL: "http://ghcr.io"}, "are not accepted"},
@@ -136,7 +136,7 @@ func TestHostileAndBrokenRegistries(t *testing.T) {
 	t.Parallel()
 	always := func(*http.Request) bool { return true }
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("a host that no check may reach was reached")
+		t.Error("a host that is not allowed was reached")
 	}))
 	t.Cleanup(elsewhere.Close)
 	for name, c := range map[string]struct {
@@ -151,18 +151,18 @@ func TestHostileAndBrokenRegistries(t *testing.T) {
 		"no registry":           {answer(always, 404, "not here"), false, "404"},
 		"denied":                {answer(isManifest, 401, `{"errors":[{"code":"UNAUTHORIZED"}]}`), true, "or it is not public"},
 		"forbidden":             {answer(isManifest, 403, ""), true, "or it is not public"},
-		"bad request":           {answer(isManifest, 400, ""), true, "answers 400"},
+		"bad request":           {answer(isManifest, 400, ""), true, "returned status 400"},
 		"configuration is gone": {answer(isBlob, 404, ""), false, "404"},
 		"malformed manifest":    {answer(isManifest, 200, "{"), false, "unexpected EOF"},
-		"changed configuration": {answer(isBlob, 200, `{"config":{"Labels":{"`+label+`":"`+server+`"}}}`), false, "size"},
+		"changed configuration": {answer(isBlob, 200, `{"config":{"Labels":{"`+serverLabel+`":"`+server+`"}}}`), false, "size"},
 		"oversized manifest":    {answer(isManifest, 200, strings.Repeat(" ", maxBody+1)), true, "more than"},
 		"oversized error":       {answer(isManifest, 500, strings.Repeat("x", maxBody+1)), false, ""},
-		"manifest elsewhere":    {redirectTo(isManifest, elsewhere.URL+"/v2/"), true, "redirects to where no check may go"},
-		"blob elsewhere":        {redirectTo(isBlob, elsewhere.URL+"/v2/"), true, "redirects to where no check may go"},
-		"ping elsewhere":        {redirectTo(always, elsewhere.URL), true, "no check may go"},
-		"blob at https":         {redirectTo(isBlob, "https://storage.example.com/x"), true, "redirects to where no check may go"},
-		"metadata service":      {redirectTo(isBlob, "http://169.254.169.254/latest"), true, "no check may go"},
-		"endless redirects":     {redirectTo(isManifest, "/v2/owner/weather/manifests/1.0.0"), true, "redirects to where no check may go"},
+		"manifest elsewhere":    {redirectTo(isManifest, elsewhere.URL+"/v2/"), true, "returned a redirect that is not allowed"},
+		"blob elsewhere":        {redirectTo(isBlob, elsewhere.URL+"/v2/"), true, "returned a redirect that is not allowed"},
+		"ping elsewhere":        {redirectTo(always, elsewhere.URL), true, "a redirect that is not allowed"},
+		"blob at https":         {redirectTo(isBlob, "https://storage.example.com/x"), true, "returned a redirect that is not allowed"},
+		"metadata service":      {redirectTo(isBlob, "http://169.254.169.254/latest"), true, "a redirect that is not allowed"},
+		"endless redirects":     {redirectTo(isManifest, "/v2/owner/weather/manifests/1.0.0"), true, "returned a redirect that is not allowed"},
 		"no image":              {answer(isManifest, 200, `{"schemaVersion":2,"config":{"size":1}}`), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

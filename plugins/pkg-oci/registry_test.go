@@ -83,8 +83,8 @@ func labelled(t *testing.T, labels map[string]string) v1.Image {
 	return image
 }
 
-// push stores an image for one platform, or a list for as many as there are values, and returns its digest. An empty value is an
-// image without the label.
+// push stores an image for one platform, or a list for as many as there are values, and returns its
+// digest. An empty value is an image without the label.
 func (f *far) push(t *testing.T, repository, tag string, values ...string) string {
 	t.Helper()
 	reference, err := name.ParseReference(f.host + "/" + repository + ":" + tag)
@@ -95,7 +95,7 @@ func (f *far) push(t *testing.T, repository, tag string, values ...string) strin
 	for i, value := range values {
 		labels := map[string]string{"number": fmt.Sprint(i)}
 		if value != "" {
-			labels[label] = value
+			labels[serverLabel] = value
 		}
 		images = append(images, labelled(t, labels))
 	}

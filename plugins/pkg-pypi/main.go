@@ -1,6 +1,6 @@
-// Command pkg-pypi is the ownership plugin for packages of registry type "pypi": a version of a
-// package claims a server by the token "mcp-name: NAME" in its description (contract R-57). It
-// reads metadata only, and downloads no package.
+// Command pkg-pypi is the ownership plugin for registry type "pypi": a version of a package claims
+// a server with the token "mcp-name: NAME" in its description (contract R-57). The plugin reads
+// only metadata and does not download packages.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 var version string
 
 func main() {
-	r, err := open(os.Getenv)
+	r, err := openRegistry(os.Getenv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

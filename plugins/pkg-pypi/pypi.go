@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// Bounds, in bytes.
+// Limits, in bytes.
 const (
 	maxName    = 200
 	maxVersion = 128
@@ -19,16 +19,17 @@ const (
 )
 
 var (
-	// nameForm is the one of the packaging specification "Names and normalization".
+	// nameForm matches a name of the packaging specification "Names and normalization".
 	nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	// versionForm has the characters of the packaging specification "Version specifiers"; the registry judges the rest.
+	// versionForm matches the characters of the packaging specification "Version specifiers". The
+	// registry checks the rest.
 	versionForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.!+_-]*$`)
 )
 
-// registry checks claims of Python packages.
+// registry checks claims with PyPI registries.
 type registry struct{ client *registryclient.Client }
 
-func open(environment func(string) string) (registry, error) {
+func openRegistry(environment func(string) string) (registry, error) {
 	client, err := registryclient.Open(registryclient.Config{Defaults: []string{"https://pypi.org"}, Environment: environment})
 	return registry{client}, err
 }
@@ -38,7 +39,7 @@ func (registry) RegistryTypes() []string { return []string{"pypi"} }
 
 // Check implements [sdk.Ownership].
 func (r registry) Check(ctx context.Context, c sdk.Claim) error {
-	if err := wellFormed(c); err != nil {
+	if err := checkForm(c); err != nil {
 		return err
 	}
 	at, err := r.client.Base(c.RegistryBaseURL)
@@ -47,27 +48,28 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	}
 	ctx, cancel := registryclient.Within(ctx)
 	defer cancel()
-	description, err := describe(ctx, at, c)
+	description, err := fetchDescription(ctx, at, c)
 	if err != nil {
 		return registryclient.Verdict(err)
 	}
-	return claims(description, c)
+	return checkClaim(description, c)
 }
 
-func wellFormed(c sdk.Claim) error {
+func checkForm(c sdk.Claim) error {
 	switch {
 	case len(c.Identifier) > maxName || !nameForm.MatchString(c.Identifier):
-		return sdk.Refuse("identifier %.80q is not the name of a PyPI package", c.Identifier)
+		return sdk.Refuse("identifier %.80q is not a valid PyPI package name", c.Identifier)
 	case c.Version == "":
-		return sdk.Refuse("PyPI package %q needs a version", c.Identifier)
+		return sdk.Refuse("PyPI package %q has no version: add the version to the server document", c.Identifier)
 	case len(c.Version) > maxVersion || !versionForm.MatchString(c.Version):
-		return sdk.Refuse("version %.80q of PyPI package %q is not a version", c.Version, c.Identifier)
+		return sdk.Refuse("version %.80q of PyPI package %q is not valid: use the form 1.2.3", c.Version, c.Identifier)
 	}
 	return nil
 }
 
-// describe returns the description of the version.
-func describe(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
+// fetchDescription returns the description of the version. It returns a refusal if the package or
+// the version does not exist.
+func fetchDescription(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
 	var release struct {
 		Info *struct {
 			Description string `json:"description"`
@@ -77,28 +79,29 @@ func describe(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string
 	err := at.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{MaxBytes: maxRelease}, &release)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return "", missing(ctx, at, project, c)
+		return "", refuseMissing(ctx, at, project, c)
 	case err != nil:
 		return "", err
 	case release.Info == nil:
-		return "", fmt.Errorf("%s answers without the metadata of PyPI package %q", at.URL(), c.Identifier)
+		return "", fmt.Errorf("%s returned no metadata of PyPI package %q", at.URL(), c.Identifier)
 	}
 	return release.Info.Description, nil
 }
 
-// missing tells what is: the package or its version.
-func missing(ctx context.Context, at *registryclient.Base, project string, c sdk.Claim) error {
+// refuseMissing returns the refusal for a version that was not found: either the package or only
+// the version is missing.
+func refuseMissing(ctx context.Context, at *registryclient.Base, project string, c sdk.Claim) error {
 	there, err := at.Exists(ctx, project+"/json", registryclient.Options{})
 	switch {
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
 	case err == nil && !there:
-		return sdk.Refuse("there is no PyPI package %q", c.Identifier)
+		return sdk.Refuse("there is no PyPI package %q: publish it, or correct the identifier in the server document", c.Identifier)
 	}
-	return sdk.Refuse("PyPI package %q has no version %q", c.Identifier, c.Version)
+	return sdk.Refuse("PyPI package %q has no version %q: publish it, or correct the version in the server document", c.Identifier, c.Version)
 }
 
-func claims(description string, c sdk.Claim) error {
+func checkClaim(description string, c sdk.Claim) error {
 	if mcpname.Claims(description, c.ServerName) {
 		return nil
 	}

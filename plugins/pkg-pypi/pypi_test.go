@@ -28,7 +28,8 @@ var projects = map[string]map[string]string{
 	"bare": {"1.0.0": ""},
 }
 
-// public answers as the public registry does, which redirects names to their normalized form. "busy" is throttled.
+// public answers as the public registry does, which redirects names to their normalized form.
+// "busy" is throttled.
 func public(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if len(parts) < 3 || len(parts) > 4 || parts[0] != "pypi" || parts[len(parts)-1] != "json" {
@@ -74,7 +75,7 @@ func answer(w http.ResponseWriter, name, description string) {
 
 func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
-	return sdktest.Opened(t, handler, open)
+	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
 func claim(baseURL, identifier, version string) sdk.Claim {
@@ -106,9 +107,9 @@ func TestContract(t *testing.T) {
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
-		TellsWait: true,
-		Open:      func(environment func(string) string) (sdk.Ownership, error) { return open(environment) },
-		Claim:     func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+		ReportsRetryAfter: true,
+		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
+		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
@@ -154,7 +155,7 @@ func TestTricksAreNotAsked(t *testing.T) {
 
 func TestPublicRegistryIsTheDefault(t *testing.T) {
 	t.Parallel()
-	r, err := open(func(string) string { return "" })
+	r, err := openRegistry(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
 		}
 	}
-	if _, err := open(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// maxRefusal bounds, in bytes, the sentence of a refusal that reaches a publisher.
+// maxRefusal is the size limit, in bytes, of the refusal that a publisher reads.
 const maxRefusal = 500
 
-// maxRetryDelay bounds the wait that a plugin asks for.
+// maxRetryDelay is the longest delay that a plugin may request.
 const maxRetryDelay = 24 * time.Hour
 
-// Check asks the ownership plugin behind conn, which described itself as d, for a verdict. Errors are those of
-// [ownership.Checker].
-func Check(ctx context.Context, conn grpc.ClientConnInterface, d Description, c ownership.Claim) error {
+// CheckOwnership checks c with the ownership plugin at conn, whose description is d. It returns the
+// errors of [ownership.Checker].
+func CheckOwnership(ctx context.Context, conn grpc.ClientConnInterface, d Description, c ownership.Claim) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -40,18 +40,19 @@ func Check(ctx context.Context, conn grpc.ClientConnInterface, d Description, c 
 		return UnsupportedType(c.RegistryType, nil)
 	}
 	if err != nil {
-		return Unchecked(bounded(err)).After(retryDelay(err))
+		return CheckFailed(shortenError(err)).After(retryDelay(err))
 	}
 	switch verdict := answer.GetVerdict().(type) {
 	case *pluginv1.CheckResponse_Owned:
 		return nil
 	case *pluginv1.CheckResponse_Refused:
-		return refused(verdict.Refused.GetSentence())
+		return notOwned(verdict.Refused.GetSentence())
 	}
-	return Unchecked(errors.New("plugin answered without a verdict"))
+	return CheckFailed(errors.New("the plugin returned neither owned nor refused"))
 }
 
-// retryDelay returns when the plugin asks to try again, 0 when it does not say. It is a plugin's word, so it is bounded.
+// retryDelay returns the delay before the next try that the plugin requested, at most
+// [maxRetryDelay], or 0 if it requested no delay.
 func retryDelay(err error) time.Duration {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
@@ -61,15 +62,15 @@ func retryDelay(err error) time.Duration {
 	return 0
 }
 
-// Unchecked returns the fault for a check without a verdict. The cause stays behind the sentence, for logs.
-func Unchecked(cause error) *fault.Error {
+// CheckFailed returns the fault for a check that reached no result. Only the log shows the cause.
+func CheckFailed(cause error) *fault.Error {
 	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "its check failed or took too long", cause)
 }
 
-// UnsupportedType returns the fault for a registry type that no plugin checks, naming those that
-// one does (contract R-56).
+// UnsupportedType returns the fault for a registry type that no plugin supports. The message lists
+// the supported types (contract R-56).
 func UnsupportedType(named string, known []string) *fault.Error {
-	named = clean(named, maxRegistryType)
+	named = printablePrefix(named, maxRegistryType)
 	if len(known) == 0 {
 		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType,
 			"packages of registry type %q cannot be checked, and no type can", named)
@@ -78,8 +79,8 @@ func UnsupportedType(named string, known []string) *fault.Error {
 		"packages of registry type %q cannot be checked, only those of %s", named, strings.Join(known, ", "))
 }
 
-func refused(sentence string) error {
-	sentence = clean(sentence, maxRefusal)
+func notOwned(sentence string) error {
+	sentence = printablePrefix(sentence, maxRefusal)
 	if strings.TrimSpace(sentence) == "" {
 		sentence = "the package does not claim the server"
 	}

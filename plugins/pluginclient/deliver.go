@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// Deliver hands m to the courier plugin behind conn, which described itself as d. Errors are those of [courier.Courier].
+// Deliver sends m with the courier plugin at conn, whose description is d. It returns the errors of
+// [courier.Courier].
 func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, m courier.Message) error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -29,17 +30,18 @@ func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, 
 	if status.Code(err) == codes.Unimplemented {
 		return unsupportedChannel(m.Channel)
 	}
-	return Undelivered(bounded(err, m.Code, m.Recipient))
+	return DeliveryFailed(shortenError(err, m.Code, m.Recipient))
 }
 
-// Undelivered returns the fault for a message that was not handed over. The cause stays behind the sentence, for logs.
-func Undelivered(cause error) *fault.Error {
+// DeliveryFailed returns the fault for a message that was not delivered. Only the log shows the
+// cause.
+func DeliveryFailed(cause error) *fault.Error {
 	return fault.Wrap(fault.Unavailable, courier.CodeDeliveryFailed, "the message could not be delivered, try again later", cause)
 }
 
 func unsupportedChannel(channel courier.Channel) error {
 	return fault.Newf(fault.Unsupported, courier.CodeUnsupportedChannel,
-		"the courier does not serve the channel %q", clean(string(channel), maxRegistryType))
+		"the courier plugin does not support the channel %q", printablePrefix(string(channel), maxRegistryType))
 }
 
 func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {

@@ -1,5 +1,7 @@
-// Package pluginclient calls a plugin over an open connection and turns port values into protocol messages and statuses into faults.
-// The host and the SDK's contract runner share it. It starts no process and watches none: package pluginhost does.
+// Package pluginclient is the client side of the plugin protocol: it calls a plugin over an open
+// connection, converts the values of the ports to protocol messages and gRPC statuses to faults.
+// The plugin host and the contract tests of the SDK use it. It does not start or watch processes;
+// package pluginhost does.
 package pluginclient
 
 import (
@@ -21,14 +23,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// Bounds of a description.
+// Limits of a description.
 const (
 	maxVersion       = 64
 	maxRegistryTypes = 64
 	maxRegistryType  = 64
 )
 
-// Kind names the port that a plugin answers.
+// Kind is the port that a plugin implements.
 type Kind string
 
 // The kinds of plugin.
@@ -37,49 +39,52 @@ const (
 	Ownership Kind = "ownership"
 )
 
-// Description is what a plugin says of itself.
+// Description is what a plugin reports about itself.
 type Description struct {
 	Kind    Kind
-	Version string // for people; may be empty
-	// Channels of a courier, at least one.
+	Version string // for people to read; may be empty
+	// Channels are the channels of a courier plugin: at least one, sorted, without duplicates.
 	Channels []courier.Channel
-	// RegistryTypes of an ownership plugin: at least one, sorted, without duplicates.
+	// RegistryTypes are the registry types of an ownership plugin: at least one, sorted, without
+	// duplicates.
 	RegistryTypes []string
 }
 
-// Describe asks the plugin behind conn what it is. A description that breaks a rule is an error.
+// Describe returns the description of the plugin at conn. It returns an error if the plugin does
+// not answer or its description breaks a rule.
 func Describe(ctx context.Context, conn grpc.ClientConnInterface) (Description, error) {
 	answer, err := pluginv1.NewPluginClient(conn).Describe(ctx, &pluginv1.DescribeRequest{})
 	if err != nil {
-		return Description{}, fmt.Errorf("plugin does not describe itself: %w", bounded(err))
+		return Description{}, fmt.Errorf("the plugin returned no description: %w", shortenError(err))
 	}
-	d := Description{Version: clean(answer.GetVersion(), maxVersion)}
+	d := Description{Version: printablePrefix(answer.GetVersion(), maxVersion)}
 	switch answer.GetKind() {
 	case pluginv1.Kind_KIND_COURIER:
 		d.Kind = Courier
-		d.Channels, err = channels(answer.GetChannels())
+		d.Channels, err = parseChannels(answer.GetChannels())
 	case pluginv1.Kind_KIND_OWNERSHIP:
 		d.Kind = Ownership
-		d.RegistryTypes, err = registryTypes(answer.GetRegistryTypes())
+		d.RegistryTypes, err = parseRegistryTypes(answer.GetRegistryTypes())
 	default:
-		err = fmt.Errorf("plugin describes itself as of unknown kind %d", answer.GetKind())
+		err = fmt.Errorf("the plugin has the unknown kind %d, it must be courier or ownership", answer.GetKind())
 	}
 	return d, err
 }
 
-// Healthy asks the plugin behind conn whether it serves, by the gRPC health protocol. Any answer but SERVING is an error.
-func Healthy(ctx context.Context, conn grpc.ClientConnInterface) error {
+// CheckHealth calls the gRPC health service of the plugin at conn. It returns an error for any
+// response other than SERVING.
+func CheckHealth(ctx context.Context, conn grpc.ClientConnInterface) error {
 	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: handshake.Health})
 	if err != nil {
-		return fmt.Errorf("health check failed: %w", bounded(err))
+		return fmt.Errorf("health check failed: %w", shortenError(err))
 	}
 	if got := answer.GetStatus(); got != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("health check answered %s", got)
+		return fmt.Errorf("the health check returned %s, it must return SERVING", got)
 	}
 	return nil
 }
 
-func channels(named []pluginv1.Channel) ([]courier.Channel, error) {
+func parseChannels(named []pluginv1.Channel) ([]courier.Channel, error) {
 	var known []courier.Channel
 	for _, channel := range named {
 		switch channel {
@@ -87,42 +92,44 @@ func channels(named []pluginv1.Channel) ([]courier.Channel, error) {
 			known = append(known, courier.Email)
 		case pluginv1.Channel_CHANNEL_SMS:
 			known = append(known, courier.SMS)
-		default: // a channel of a later protocol: no use for it here
+		default: // a channel of a later protocol version, which this host does not use
 		}
 	}
 	if len(known) == 0 {
-		return nil, errors.New("courier plugin names no known channel")
+		return nil, errors.New("the courier plugin lists no known channel, it must list email or sms")
 	}
 	slices.Sort(known)
 	return slices.Compact(known), nil
 }
 
-func registryTypes(named []string) ([]string, error) {
+func parseRegistryTypes(named []string) ([]string, error) {
 	if len(named) == 0 || len(named) > maxRegistryTypes {
-		return nil, fmt.Errorf("ownership plugin names %d registry types, 1 to %d are allowed", len(named), maxRegistryTypes)
+		return nil, fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named), maxRegistryTypes)
 	}
 	types := slices.Clone(named)
 	for _, name := range types {
-		if name == "" || name != clean(name, maxRegistryType) {
-			return nil, fmt.Errorf("ownership plugin names a registry type %q that is empty, too long or not printable", clean(name, maxRegistryType))
+		if name == "" || name != printablePrefix(name, maxRegistryType) {
+			return nil, fmt.Errorf("the ownership plugin lists the registry type %q, which is empty, too long or not printable", printablePrefix(name, maxRegistryType))
 		}
 	}
 	slices.Sort(types)
 	return slices.Compact(types), nil
 }
 
-// failure is a plugin's error, cut to its bound: what it says goes into logs, and must not fill them.
-type failure struct {
+// pluginError is an error that a plugin returned, cut to a limit so that a plugin cannot fill the
+// log.
+type pluginError struct {
 	text  string
 	cause error
 }
 
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
+func (f *pluginError) Error() string { return f.text }
+func (f *pluginError) Unwrap() error { return f.cause }
 
-// bounded shortens a status error and leaves it readable: "unavailable: sentence". An error of the caller's own context stays
-// found by errors.Is. Each of secrets is masked in the text.
-func bounded(err error, secrets ...string) error {
+// shortenError returns err, a status error, as a short readable error: "Unavailable: sentence". The
+// result matches [context.Canceled] and [context.DeadlineExceeded] by errors.Is if the status does.
+// Each of secrets is masked in the text.
+func shortenError(err error, secrets ...string) error {
 	s := status.Convert(err)
 	text := s.Message()
 	for _, secret := range secrets {
@@ -130,7 +137,7 @@ func bounded(err error, secrets ...string) error {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
 	}
-	f := &failure{text: clean(s.Code().String()+": "+text, handshake.MaxErrorText)}
+	f := &pluginError{text: printablePrefix(s.Code().String()+": "+text, handshake.MaxErrorText)}
 	switch s.Code() {
 	case codes.Canceled:
 		f.cause = context.Canceled
@@ -140,8 +147,9 @@ func bounded(err error, secrets ...string) error {
 	return f
 }
 
-// clean cuts s to at most n bytes on a character's edge, and replaces what is not printable by spaces.
-func clean(s string, n int) string {
+// printablePrefix returns at most n bytes of s, cut between two characters, with each character
+// that is not printable replaced by a space.
+func printablePrefix(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
 		for len(s) > 0 {

@@ -22,25 +22,25 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// answer is a connection on which every call has the same answer.
-type answer struct {
+// fixedResponse is a connection on which every call returns the same response.
+type fixedResponse struct {
 	message proto.Message
 	err     error
 }
 
-func (a answer) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallOption) error {
+func (a fixedResponse) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallOption) error {
 	if a.message != nil {
 		into, ok := reply.(proto.Message)
 		if !ok {
-			return errors.New("reply is no message")
+			return errors.New("the reply is not a protocol message")
 		}
 		proto.Merge(into, a.message)
 	}
 	return a.err
 }
 
-func (answer) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, errors.New("no streams")
+func (fixedResponse) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("streams are not supported")
 }
 
 func TestDescribe(t *testing.T) {
@@ -55,24 +55,24 @@ func TestDescribe(t *testing.T) {
 		want     Description
 		wrong    string
 	}{
-		"courier": {
+		"a courier with repeated channels": {
 			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Version: "1\n" + strings.Repeat("é", 40), Channels: []pluginv1.Channel{sms, 77, email, sms}},
 			Description{Kind: Courier, Version: "1 " + strings.Repeat("é", 31), Channels: []courier.Channel{courier.Email, courier.SMS}}, "",
 		},
-		"ownership": {
+		"an ownership plugin with repeated types": {
 			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"oci", "npm", "oci"}},
 			Description{Kind: Ownership, RegistryTypes: []string{"npm", "oci"}}, "",
 		},
-		"no kind":        {&pluginv1.DescribeResponse{}, Description{}, "unknown kind 0"},
-		"no channel":     {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Channels: []pluginv1.Channel{77}}, Description{}, "no known channel"},
-		"no type":        {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP}, Description{}, "names 0 registry types"},
-		"empty type":     {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{""}}, Description{}, "empty"},
-		"type with tab":  {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"a\tb"}}, Description{}, "not printable"},
-		"too many types": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: many}, Description{}, "names 65"},
+		"a description without a kind":      {&pluginv1.DescribeResponse{}, Description{}, "the unknown kind 0"},
+		"a courier without a known channel": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Channels: []pluginv1.Channel{77}}, Description{}, "lists no known channel"},
+		"an ownership plugin without types": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP}, Description{}, "lists 0 registry types"},
+		"an empty registry type":            {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{""}}, Description{}, "empty"},
+		"a registry type with a tab":        {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"a\tb"}}, Description{}, "not printable"},
+		"too many registry types":           {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: many}, Description{}, "lists 65"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Describe(t.Context(), answer{message: c.response})
+			got, err := Describe(t.Context(), fixedResponse{message: c.response})
 			if c.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wrong) {
 					t.Errorf("Describe = %v, want %q", err, c.wrong)
@@ -87,22 +87,22 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestHealthy(t *testing.T) {
+func TestCheckHealth(t *testing.T) {
 	t.Parallel()
 	serving := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}
-	if err := Healthy(t.Context(), answer{message: serving}); err != nil {
+	if err := CheckHealth(t.Context(), fixedResponse{message: serving}); err != nil {
 		t.Errorf("serving: %v", err)
 	}
 	not := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}
-	if err := Healthy(t.Context(), answer{message: not}); err == nil {
+	if err := CheckHealth(t.Context(), fixedResponse{message: not}); err == nil {
 		t.Error("not serving: no error")
 	}
-	if err := Healthy(t.Context(), answer{err: status.Error(codes.DeadlineExceeded, "late")}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := CheckHealth(t.Context(), fixedResponse{err: status.Error(codes.DeadlineExceeded, "late")}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("late: %v", err)
 	}
 }
 
-func TestDeliverClassifies(t *testing.T) {
+func TestDeliverConvertsStatusesToFaults(t *testing.T) {
 	t.Parallel()
 	d := Description{Kind: Courier, Channels: []courier.Channel{courier.Email}}
 	m := couriertest.Code(courier.Email, "042917")
@@ -110,7 +110,7 @@ func TestDeliverClassifies(t *testing.T) {
 		codes.Unimplemented: fault.Unsupported, codes.Unavailable: fault.Unavailable, codes.InvalidArgument: fault.Unavailable,
 		codes.Internal: fault.Unavailable, codes.ResourceExhausted: fault.Unavailable, codes.Canceled: fault.Unavailable,
 	} {
-		err := Deliver(t.Context(), answer{err: status.Error(code, m.Recipient+" got 042917")}, d, m)
+		err := Deliver(t.Context(), fixedResponse{err: status.Error(code, m.Recipient+" got 042917")}, d, m)
 		if !fault.Is(err, want) || strings.Contains(err.Error(), m.Code) || strings.Contains(err.Error(), m.Recipient) {
 			t.Errorf("%v: Deliver = %v, want kind %v without the secrets", code, err, want)
 		}
@@ -120,46 +120,46 @@ func TestDeliverClassifies(t *testing.T) {
 	}
 }
 
-func TestCheckClassifies(t *testing.T) {
+func TestCheckOwnershipConvertsResponsesToFaults(t *testing.T) {
 	t.Parallel()
 	d := Description{Kind: Ownership, RegistryTypes: []string{"npm"}}
 	c := ownership.Claim{ServerName: "a/b", RegistryType: "npm", Identifier: "b"}
-	refusal := func(sentence string) answer {
-		return answer{message: &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Refused{Refused: &pluginv1.Refused{Sentence: sentence}}}}
+	refusal := func(sentence string) fixedResponse {
+		return fixedResponse{message: &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Refused{Refused: &pluginv1.Refused{Sentence: sentence}}}}
 	}
 	for name, test := range map[string]struct {
-		answer answer
+		answer fixedResponse
 		kind   fault.Kind
 		want   string
 	}{
-		"refused":               {refusal("no such package"), fault.Invalid, "no such package"},
-		"refused without words": {refusal(" \n"), fault.Invalid, "does not claim"},
-		"refused at length":     {refusal(strings.Repeat("x", 10_000)), fault.Invalid, strings.Repeat("x", maxRefusal)},
-		"no verdict":            {answer{message: &pluginv1.CheckResponse{}}, fault.Unavailable, "without a verdict"},
-		"unimplemented":         {answer{err: status.Error(codes.Unimplemented, "x")}, fault.Unsupported, "npm"},
-		"failed":                {answer{err: status.Error(codes.Unavailable, "503")}, fault.Unavailable, "503"},
+		"a refusal":                    {refusal("no such package"), fault.Invalid, "no such package"},
+		"a refusal without a sentence": {refusal(" \n"), fault.Invalid, "does not claim"},
+		"a refusal that is too long":   {refusal(strings.Repeat("x", 10_000)), fault.Invalid, strings.Repeat("x", maxRefusal)},
+		"a response without a result":  {fixedResponse{message: &pluginv1.CheckResponse{}}, fault.Unavailable, "neither owned nor refused"},
+		"the status Unimplemented":     {fixedResponse{err: status.Error(codes.Unimplemented, "x")}, fault.Unsupported, "npm"},
+		"the status Unavailable":       {fixedResponse{err: status.Error(codes.Unavailable, "503")}, fault.Unavailable, "503"},
 	} {
-		err := Check(t.Context(), test.answer, d, c)
+		err := CheckOwnership(t.Context(), test.answer, d, c)
 		if !fault.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || len(err.Error()) > maxRefusal+100 {
 			t.Errorf("%s: Check = %v, want kind %v with %q", name, err, test.kind, test.want)
 		}
 	}
 }
 
-func TestCleanBoundsAnything(t *testing.T) {
+func TestPluginTextIsShortAndPrintable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "s"))
 		n := rapid.IntRange(0, 32).Draw(t, "n")
-		got := clean(s, n)
+		got := printablePrefix(s, n)
 		if strings.ContainsAny(got, "\x00\n\r") {
 			t.Fatalf("clean(%q, %d) = %q, want it printable", s, n, got)
 		}
-		if clean(got, len(got)) != got {
+		if printablePrefix(got, len(got)) != got {
 			t.Fatalf("clean is not idempotent on %q", got)
 		}
 	})
-	if got := bounded(status.Error(codes.Internal, strings.Repeat("x", 1<<20))).Error(); len(got) > handshake.MaxErrorText {
+	if got := shortenError(status.Error(codes.Internal, strings.Repeat("x", 1<<20))).Error(); len(got) > handshake.MaxErrorText {
 		t.Errorf("error of %d bytes, want at most %d", len(got), handshake.MaxErrorText)
 	}
 }

@@ -14,54 +14,58 @@ import (
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 )
 
-// Channel is the way a message takes to its recipient.
+// Channel is the medium by which a message reaches its recipient.
 type Channel string
 
-// The channels that Tollgate knows.
+// The channels of Tollgate.
 const (
 	Email Channel = "email"
 	SMS   Channel = "sms"
 )
 
-// Kind tells what a message carries.
+// Kind says whether a message is a code or a notice.
 type Kind uint8
 
 const (
-	// OTP is a one-time code, for the plugin to word.
+	// OTP is a one-time code; the plugin writes the text around it.
 	OTP Kind = iota
-	// Notice is a text that Tollgate has worded.
+	// Notice is a text that Tollgate has written.
 	Notice
 )
 
-// Message is what a courier hands over.
+// Message is a message to deliver.
 type Message struct {
 	Kind      Kind
-	Channel   Channel // always one of those that the courier named
-	Recipient string  // an e-mail address or a telephone number; one line, never empty
+	Channel   Channel // one of the courier's channels
+	Recipient string  // an e-mail address or a telephone number: one line, not empty
 
-	Code      string    // OTP only: the code in clear, a secret
-	ExpiresAt time.Time // OTP only: when the code stops to be good, UTC
+	Code      string    // OTP only: the code, unencrypted and secret
+	ExpiresAt time.Time // OTP only: when the code expires, UTC
 
-	Subject string // Notice only: a heading, one line, may be empty
-	Text    string // Notice only: may have line breaks, never empty
+	Subject string // Notice only: one line, may be empty
+	Text    string // Notice only: may have line breaks, not empty
 }
 
-// Courier hands messages over to one channel or more. Its methods are called from many goroutines at once.
+// Courier delivers messages over one or more channels. All methods must be safe for concurrent use.
 type Courier interface {
-	// Channels names the channels served: at least one, the same at each call.
+	// Channels must return the channels that the courier supports: at least one, and the same at
+	// each call.
 	Channels() []Channel
-	// Deliver hands m over, and returns nil once the channel has taken it. Any error means that it was not delivered; its text
-	// goes to the host's log, where code and recipient are masked. Do not try again on your own once the context has ended.
+	// Deliver must send m, and return nil once the channel has accepted it and an error if m was
+	// not delivered. The host logs the error with the code and the recipient masked. Deliver must
+	// not try again after ctx has ended.
 	Deliver(ctx context.Context, m Message) error
 }
 
-// ServeCourier serves c to the host that started this program, and returns when the host is done with it. Call it from main.
-// A program that no host started is told so on standard error and exits with status 1.
-func ServeCourier(c Courier) { serve(CourierPlugin(c)) }
+// ServeCourier serves c to the host that started this program, and returns when the host stops the
+// plugin. Call it from main. If no host started the program, ServeCourier writes that to standard
+// error and exits with status 1.
+func ServeCourier(c Courier) { servePlugin(CourierPlugin(c)) }
 
-// CourierPlugin returns the plugin side of c, for those who run their own go-plugin server; [ServeCourier] needs no more.
+// CourierPlugin returns c as a go-plugin plugin, for programs that run their own go-plugin server.
+// [ServeCourier] is enough for all others.
 func CourierPlugin(c Courier) plugin.GRPCPlugin {
-	return side{register: func(server *grpc.Server) {
+	return grpcPlugin{register: func(server *grpc.Server) {
 		pluginv1.RegisterPluginServer(server, describer{describe: func() *pluginv1.DescribeResponse {
 			return describeCourier(c)
 		}})
@@ -70,7 +74,7 @@ func CourierPlugin(c Courier) plugin.GRPCPlugin {
 }
 
 func describeCourier(c Courier) *pluginv1.DescribeResponse {
-	answer := &pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Version: versionOf(c)}
+	answer := &pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Version: pluginVersion(c)}
 	for _, channel := range c.Channels() {
 		switch channel {
 		case Email:
@@ -88,19 +92,20 @@ type courierServer struct {
 }
 
 func (s courierServer) Deliver(ctx context.Context, request *pluginv1.DeliverRequest) (_ *pluginv1.DeliverResponse, err error) {
-	defer recovered(&err)
-	m, err := s.message(request)
+	defer recoverPanic(&err)
+	m, err := s.parseMessage(request)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.courier.Deliver(ctx, m); err != nil {
-		return nil, statusOf(ctx, err)
+		return nil, errorStatus(ctx, err)
 	}
 	return &pluginv1.DeliverResponse{}, nil
 }
 
-// message converts and checks a request: a host of another make may send what ours never does.
-func (s courierServer) message(request *pluginv1.DeliverRequest) (Message, error) {
+// parseMessage converts request to a message. It returns an error for a request that Tollgate's
+// host does not send, because another host may send it.
+func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, error) {
 	m := Message{Recipient: request.GetRecipient()}
 	switch request.GetChannel() {
 	case pluginv1.Channel_CHANNEL_EMAIL:
@@ -108,8 +113,8 @@ func (s courierServer) message(request *pluginv1.DeliverRequest) (Message, error
 	case pluginv1.Channel_CHANNEL_SMS:
 		m.Channel = SMS
 	}
-	if !s.serves(m.Channel) {
-		return Message{}, status.Error(codes.Unimplemented, fmt.Sprintf("channel %s is not served", request.GetChannel()))
+	if !s.servesChannel(m.Channel) {
+		return Message{}, status.Error(codes.Unimplemented, fmt.Sprintf("channel %s is not supported", request.GetChannel()))
 	}
 	switch content := request.GetContent().(type) {
 	case *pluginv1.DeliverRequest_OneTimeCode:
@@ -118,13 +123,13 @@ func (s courierServer) message(request *pluginv1.DeliverRequest) (Message, error
 	case *pluginv1.DeliverRequest_Notice:
 		m.Kind, m.Subject, m.Text = Notice, content.Notice.GetSubject(), content.Notice.GetText()
 	}
-	if err := m.complete(); err != nil {
+	if err := m.checkComplete(); err != nil {
 		return Message{}, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return m, nil
 }
 
-func (s courierServer) serves(channel Channel) bool {
+func (s courierServer) servesChannel(channel Channel) bool {
 	for _, served := range s.courier.Channels() {
 		if served == channel {
 			return channel != ""
@@ -133,15 +138,15 @@ func (s courierServer) serves(channel Channel) bool {
 	return false
 }
 
-// complete checks that what the plugin may rely on is there.
-func (m Message) complete() error {
+// checkComplete returns an error if a field that the plugin may rely on is empty.
+func (m Message) checkComplete() error {
 	switch {
 	case m.Recipient == "":
-		return errors.New("recipient is missing")
+		return errors.New("the recipient is missing")
 	case m.Kind == OTP && m.Code == "":
-		return errors.New("neither code nor notice is given")
+		return errors.New("the message has neither a code nor a notice")
 	case m.Kind == Notice && m.Text == "":
-		return errors.New("text of the notice is missing")
+		return errors.New("the notice has no text")
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package sdk is what a plugin author imports. A plugin is a program that Tollgate starts and calls over gRPC; this package
-// makes one out of a Go value, and nothing of Tollgate's inside is needed to write it.
+// Package sdk is the package that plugin authors import. A plugin is a program that Tollgate starts
+// and calls over gRPC; this package makes one out of a Go value, and nothing of Tollgate's inside
+// is needed to write it.
 //
 // # A courier
 //
@@ -30,30 +31,36 @@
 //
 // # A package registry
 //
-// An ownership plugin reports whether a package claims the server that names it: implement [Ownership] and call
-// [ServeOwnership]. Return nil for "it does", [Refuse] for "it does not", any other error for "not known now".
+// An ownership plugin reports whether a package claims the server that lists it: implement
+// [Ownership] and call [ServeOwnership]. Return nil if the package claims the server, an error of
+// [Refuse] if it does not, and any other error if the check could not be completed.
 //
 // # What the host does
 //
-//   - Name: the file's name in PLUGIN_DIR is the plugin's name: "otp-…" for couriers, "pkg-…" for package registries, or any
-//     name with a `kind` in plugins.yaml.
-//   - Environment: empty, but for what plugins.yaml gives the plugin under `env`. Read it in main, and exit with a sentence on
-//     standard error when something is missing: the host logs it and tries again later.
-//   - Start: serving must begin within 5 seconds. Call [ServeCourier] at once and connect to third parties when first called.
-//   - Calls: many at once, each with a deadline of 10 seconds in its context. Heed the context; calls that all overrun their
-//     deadline get the plugin killed and started again.
-//   - Messages: at most 1 MiB, checked before they arrive: a recipient is one line and not empty, a code is letters and digits.
-//   - Failure: a panic in a call is recovered, logged and answered as a failure. A plugin that exits is started again, after
-//     a delay that doubles each time. The host never tries a call twice.
-//   - Stop: the connection closes and main continues after [ServeCourier]; it has two seconds to end. The program also stops
-//     when the host is gone.
+//   - Name: the name of the file in PLUGIN_DIR is the name of the plugin: "otp-…" for couriers,
+//     "pkg-…" for package registries, or any name with a kind in plugins.yaml.
+//   - Environment: the plugin gets an empty environment, except for env in plugins.yaml. Read it in
+//     main. If a setting is missing, write a sentence to standard error and exit: the host logs the
+//     sentence and tries again later.
+//   - Start: the plugin must serve within 5 seconds. Call [ServeCourier] at once, and connect to
+//     other servers at the first call.
+//   - Calls: the host makes many calls at the same time, each with a deadline of 10 seconds in its
+//     context. Respect the context: after three calls in a row that exceed their deadline, the host
+//     kills the plugin and starts it again.
+//   - Messages: a message has at most 1 MiB. The host checks it before it sends it: a recipient is
+//     one line and not empty, a code has only letters and digits.
+//   - Failure: the SDK recovers a panic in a call, logs it and returns an error. The host starts a
+//     plugin that exits again, after a delay that doubles each time. It never repeats a call.
+//   - Stop: the host closes the connection and main continues after [ServeCourier]. The plugin has
+//     two seconds to end. It also stops when the host is gone.
 //
 // # Logging
 //
-// Use [NewLogger], made in main before serving: its lines appear in the host's log at their level. Never log a code or a
-// recipient; otp-log alone does, since that is what it is for.
+// Use [NewLogger], and call it in main before serving: its lines appear in the host's log at their
+// level. Do not log a code or a recipient; only otp-log does, because that is its purpose.
 //
 // # Testing
 //
-// Package sdktest runs Tollgate's contract suite against your implementation, over a connection like the host's.
+// Package sdktest runs Tollgate's contract tests against your implementation, over a connection
+// like the host's.
 package sdk

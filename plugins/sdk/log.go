@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// logTime is how the host reads times.
-const logTime = "2006-01-02T15:04:05.000000Z07:00"
+// hostTimeFormat is the time format that the host reads.
+const hostTimeFormat = "2006-01-02T15:04:05.000000Z07:00"
 
-// NewLogger returns a logger whose lines the host reads and logs at their level, with their attributes. w is [os.Stderr],
-// taken before serving begins: serving puts another file in its place.
+// NewLogger returns a logger whose lines the host writes to its log, with their level and
+// attributes. w must be [os.Stderr]; call NewLogger before serving, because serving replaces
+// os.Stderr.
 func NewLogger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: hostKeys}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: renameKeys}))
 }
 
-// hostKeys renames the keys of a line to those that go-plugin reads.
-func hostKeys(groups []string, a slog.Attr) slog.Attr {
+// renameKeys renames the keys of a line to those that go-plugin reads.
+func renameKeys(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
 	}
 	switch a.Key {
 	case slog.TimeKey:
-		return slog.String("@timestamp", a.Value.Time().Format(logTime))
+		return slog.String("@timestamp", a.Value.Time().Format(hostTimeFormat))
 	case slog.LevelKey:
 		return slog.String("@level", levelName(a.Value))
 	case slog.MessageKey:
@@ -39,7 +40,7 @@ func hostKeys(groups []string, a slog.Attr) slog.Attr {
 }
 
 func levelName(v slog.Value) string {
-	level, _ := v.Any().(slog.Level) // slog stores nothing else under its level key; the zero value is info
+	level, _ := v.Any().(slog.Level) // slog stores only levels under this key; the zero value is info
 	switch {
 	case level >= slog.LevelError:
 		return "error"
@@ -51,9 +52,10 @@ func levelName(v slog.Value) string {
 	return "debug"
 }
 
-// frames names the innermost callers of a panic, without arguments, which may hold a code.
-func frames() []string {
-	const depth, skip = 16, 4 // skip: Callers, frames, recovered and the runtime's own panic
+// panicFrames returns the innermost callers of a panic, without their arguments, which may contain
+// a code.
+func panicFrames() []string {
+	const depth, skip = 16, 4 // skip: Callers, panicFrames, recoverPanic and the runtime's own panic
 	counters := make([]uintptr, depth)
 	n := runtime.Callers(skip, counters)
 	walk := runtime.CallersFrames(counters[:n])

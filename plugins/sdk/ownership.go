@@ -17,64 +17,70 @@ import (
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 )
 
-// Claim is what a server document says of one of its packages.
+// Claim is what a server document states about one of its packages.
 type Claim struct {
 	ServerName      string // the full name of the server that the package must claim
-	RegistryType    string // always one of those that the plugin named
-	RegistryBaseURL string // as the document names it; empty for the public registry of the type
-	Identifier      string // the package's name, or its address where the type has no names; never empty
-	Version         string // empty where the identifier holds it
-	FileSHA256      string // lower-case hexadecimal; empty where the document gives none
+	RegistryType    string // one of the plugin's registry types
+	RegistryBaseURL string // as in the document; empty for the public registry of the type
+	Identifier      string // the package's name, or its URL for a type without names; not empty
+	Version         string // empty if the identifier contains it
+	FileSHA256      string // lower-case hexadecimal; empty if the document has no checksum
 }
 
-// Ownership asks a package registry about claims. Its methods are called from many goroutines at once.
+// Ownership checks claims with a package registry. All methods must be safe for concurrent use.
 type Ownership interface {
-	// RegistryTypes names the registry types served, such as "npm": at least one, the same at each call.
+	// RegistryTypes must return the registry types that the plugin supports, for example "npm": at
+	// least one, and the same at each call.
 	RegistryTypes() []string
-	// Check returns nil when the package exists and claims the server, an error made by [Refuse] when it does not, and any
-	// other error when no verdict was reached: the host then takes the failure as transient.
+	// Check must return nil if the package exists and claims the server, an error of [Refuse] if it
+	// does not, and any other error if the check could not be completed; the host treats that
+	// failure as transient.
 	Check(ctx context.Context, c Claim) error
 }
 
-// refusal is a verdict, not a failure.
+// refusal is the result of a check, not a failure.
 type refusal struct{ sentence string }
 
 func (r *refusal) Error() string { return r.sentence }
 
-// Refuse returns the error for a claim that the registry does not bear out. The publisher reads the sentence, so it is lower
-// case, without full stop, at most 500 bytes, and tells "no such package" from "no such version" from "not claimed".
+// Refuse returns the error for a claim that the registry does not confirm. The publisher reads the
+// sentence: write it in lower case without a full stop, in at most 500 bytes, say which of package,
+// version or claim is missing, and what to do.
 func Refuse(format string, args ...any) error {
 	return &refusal{sentence: fmt.Sprintf(format, args...)}
 }
 
-// later is a failure that tells when to try again.
-type later struct {
+// retryableError is an error with the delay before the next try.
+type retryableError struct {
 	after time.Duration
 	err   error
 }
 
-func (l *later) Error() string { return l.err.Error() }
-func (l *later) Unwrap() error { return l.err }
+func (l *retryableError) Error() string { return l.err.Error() }
+func (l *retryableError) Unwrap() error { return l.err }
 
-// RetryAfter returns err, which is no verdict, with what a registry said of when to ask again. Publishers are told so. A time
-// that is not positive is left out.
+// RetryAfter returns err with the delay that a registry requested before the next try. The service
+// sends the delay to the publisher. RetryAfter returns err unchanged if after is not positive. It
+// has no effect on an error of [Refuse].
 func RetryAfter(after time.Duration, err error) error {
 	if err == nil || after <= 0 {
 		return err
 	}
-	return &later{after: after, err: err}
+	return &retryableError{after: after, err: err}
 }
 
-// ServeOwnership serves o to the host that started this program, and returns when the host is done with it. Call it from main.
-// A program that no host started is told so on standard error and exits with status 1.
-func ServeOwnership(o Ownership) { serve(OwnershipPlugin(o)) }
+// ServeOwnership serves o to the host that started this program, and returns when the host stops
+// the plugin. Call it from main. If no host started the program, ServeOwnership writes that to
+// standard error and exits with status 1.
+func ServeOwnership(o Ownership) { servePlugin(OwnershipPlugin(o)) }
 
-// OwnershipPlugin returns the plugin side of o, for those who run their own go-plugin server; [ServeOwnership] needs no more.
+// OwnershipPlugin returns o as a go-plugin plugin, for programs that run their own go-plugin
+// server. [ServeOwnership] is enough for all others.
 func OwnershipPlugin(o Ownership) plugin.GRPCPlugin {
-	return side{register: func(server *grpc.Server) {
+	return grpcPlugin{register: func(server *grpc.Server) {
 		pluginv1.RegisterPluginServer(server, describer{describe: func() *pluginv1.DescribeResponse {
 			return &pluginv1.DescribeResponse{
-				Kind: pluginv1.Kind_KIND_OWNERSHIP, Version: versionOf(o), RegistryTypes: o.RegistryTypes(),
+				Kind: pluginv1.Kind_KIND_OWNERSHIP, Version: pluginVersion(o), RegistryTypes: o.RegistryTypes(),
 			}
 		}})
 		pluginv1.RegisterOwnershipServer(server, ownershipServer{ownership: o})
@@ -87,12 +93,12 @@ type ownershipServer struct {
 }
 
 func (s ownershipServer) Check(ctx context.Context, request *pluginv1.CheckRequest) (_ *pluginv1.CheckResponse, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	if !slices.Contains(s.ownership.RegistryTypes(), request.GetRegistryType()) {
-		return nil, status.Error(codes.Unimplemented, "registry type is not served")
+		return nil, status.Error(codes.Unimplemented, "the plugin does not support this registry type")
 	}
 	if request.GetServerName() == "" || request.GetIdentifier() == "" {
-		return nil, status.Error(codes.InvalidArgument, "server name or identifier is missing")
+		return nil, status.Error(codes.InvalidArgument, "the server name or the identifier is missing")
 	}
 	err = s.ownership.Check(ctx, Claim{
 		ServerName: request.GetServerName(), RegistryType: request.GetRegistryType(),
@@ -105,15 +111,16 @@ func (s ownershipServer) Check(ctx context.Context, request *pluginv1.CheckReque
 		return &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Owned{Owned: &pluginv1.Owned{}}}, nil
 	case errors.As(err, &refused):
 		return &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Refused{
-			Refused: &pluginv1.Refused{Sentence: utf8Only(refused.sentence)},
+			Refused: &pluginv1.Refused{Sentence: validUTF8(refused.sentence)},
 		}}, nil
 	}
-	return nil, withRetry(statusOf(ctx, err), err)
+	return nil, withRetryDelay(errorStatus(ctx, err), err)
 }
 
-// withRetry returns answer with the time that err names, in the detail that gRPC's error model has for it.
-func withRetry(answer, err error) error {
-	var l *later
+// withRetryDelay adds the delay of err to the status error answer, as the detail RetryInfo of gRPC.
+// It returns answer unchanged if err has no delay.
+func withRetryDelay(answer, err error) error {
+	var l *retryableError
 	if !errors.As(err, &l) {
 		return answer
 	}

@@ -279,7 +279,7 @@ func TestTimeToRetryReachesTheHost(t *testing.T) {
 	for asked, want := range map[string]time.Duration{
 		"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "24h": 24 * time.Hour, "2000h": 24 * time.Hour,
 	} {
-		err := pluginclient.Check(t.Context(), client.Conn, description, ownership.Claim{
+		err := pluginclient.CheckOwnership(t.Context(), client.Conn, description, ownership.Claim{
 			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: asked,
 		})
 		f, ok := fault.As(err)

@@ -20,25 +20,26 @@ import (
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 )
 
-// Versioner is implemented by a plugin that names its own version; others go by the version of their main module.
+// Versioner is an optional interface of plugins. The version of a plugin that does not implement it
+// is that of its main module.
 type Versioner interface {
-	// Version returns at most 64 printable bytes, for people to read.
+	// Version must return at most 64 printable bytes, for people to read.
 	Version() string
 }
 
-// side is the plugin's side of the protocol.
-type side struct {
+// grpcPlugin implements [plugin.GRPCPlugin] for both kinds of plugin.
+type grpcPlugin struct {
 	register func(*grpc.Server)
 }
 
 // GRPCServer registers the plugin's services.
-func (s side) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+func (s grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
 	s.register(server)
 	return nil
 }
 
-// GRPCClient hands the bare connection to those who test.
-func (s side) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+// GRPCClient returns the connection itself, which tests use.
+func (s grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	return conn, nil
 }
 
@@ -48,11 +49,11 @@ type describer struct {
 }
 
 func (d describer) Describe(context.Context, *pluginv1.DescribeRequest) (_ *pluginv1.DescribeResponse, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	return d.describe(), nil
 }
 
-func serve(p plugin.GRPCPlugin) {
+func servePlugin(p plugin.GRPCPlugin) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  handshake.Config(),
 		VersionedPlugins: handshake.Versions(p),
@@ -63,29 +64,29 @@ func serve(p plugin.GRPCPlugin) {
 	})
 }
 
-// newServer makes the server that go-plugin fills, and ties its life to the host's.
+// newServer returns the gRPC server for go-plugin. The server stops when the host is gone.
 func newServer(options []grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(options,
 		grpc.MaxRecvMsgSize(handshake.MaxMessageBytes), grpc.MaxSendMsgSize(handshake.MaxMessageBytes))...)
 	if os.Getenv(handshake.LifelineKey) == handshake.LifelineStdin {
-		stopAtEnd(os.Stdin, server.Stop)
+		stopAtEOF(os.Stdin, server.Stop)
 	}
 	return server
 }
 
-// stopAtEnd calls stop once when r ends, by its end or an error.
-func stopAtEnd(r io.Reader, stop func()) {
+// stopAtEOF calls stop once when reading r returns io.EOF or another error.
+func stopAtEOF(r io.Reader, stop func()) {
 	var once sync.Once
 	go func() {
-		_, _ = io.Copy(io.Discard, r) // whichever way it ends, the host is gone
+		_, _ = io.Copy(io.Discard, r) // at the end or at an error, the host is gone
 		once.Do(stop)
 	}()
 }
 
-// versionOf returns what p says, else the version of the program's main module.
-func versionOf(p any) string {
+// pluginVersion returns the version that p reports, or that of the program's main module.
+func pluginVersion(p any) string {
 	if v, ok := p.(Versioner); ok {
-		return utf8Only(v.Version())
+		return validUTF8(v.Version())
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "(devel)" {
@@ -94,27 +95,30 @@ func versionOf(p any) string {
 	return info.Main.Version
 }
 
-// recovered turns a panic of the author's code into an error status, so that one bad message does not end the others. The
-// panic's value may hold the code, so only its type and the stack are logged.
-func recovered(err *error) {
+// recoverPanic converts a panic in the plugin author's code to an error status, so that other calls
+// continue. It logs only the type of the panic's value and the stack, because the value may contain
+// the code.
+func recoverPanic(err *error) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "[ERROR] panic of type %T in a call, at %s\n", value, strings.Join(frames(), " < "))
+	fmt.Fprintf(os.Stderr, "[ERROR] panic of type %T in a call, at %s\n", value, strings.Join(panicFrames(), " < "))
 	*err = status.Error(codes.Internal, fmt.Sprintf("panic of type %T in the plugin", value))
 }
 
-// statusOf returns the status for an author's error: that it has, if it is one, else one for a failure that may pass.
-func statusOf(ctx context.Context, err error) error {
+// errorStatus returns the gRPC status for an error of the plugin author's code: the status of ctx
+// if ctx has ended, otherwise Unavailable, which the host treats as transient.
+func errorStatus(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.Unavailable, "a deadline passed: "+utf8Only(err.Error()))
+		return status.Error(codes.Unavailable, "a deadline was exceeded: "+validUTF8(err.Error()))
 	}
-	return status.Error(codes.Unavailable, utf8Only(err.Error()))
+	return status.Error(codes.Unavailable, validUTF8(err.Error()))
 }
 
-// utf8Only makes s fit a protocol buffer string.
-func utf8Only(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validUTF8 returns s with invalid UTF-8 replaced, because protocol buffers accept only valid
+// UTF-8.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -50,8 +50,8 @@ func (s *Settings) validateCouriers() error {
 		timeout time.Duration
 		name    string
 	}{
-		{couriersettings.EmailPlugin, s.Email.Check, s.Email.Timeout, "SMTP_TIMEOUT"},
-		{couriersettings.SMSPlugin, s.SMS.Check, s.SMS.Timeout, "SMS_TIMEOUT"},
+		{couriersettings.EmailPlugin, s.Email.CheckSettings, s.Email.Timeout, "SMTP_TIMEOUT"},
+		{couriersettings.SMSPlugin, s.SMS.CheckSettings, s.SMS.Timeout, "SMS_TIMEOUT"},
 	} {
 		if !s.Auth.delivers(courier.plugin) {
 			continue

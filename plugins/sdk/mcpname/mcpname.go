@@ -1,44 +1,46 @@
-// Package mcpname finds the token by which the text of a package, a readme or a description, claims
-// a server: "mcp-name: com.example/weather" (contract R-58). It neither checks names nor fetches
-// the text.
+// Package mcpname finds the token with which a readme or a description of a package claims a
+// server: "mcp-name: com.example/weather" (contract R-58). It does not validate names or download
+// texts.
 package mcpname
 
 import "strings"
 
-// token begins a claim.
+// token is the start of a claim.
 const token = "mcp-name:"
 
-// most bounds how many names of a text are told, and how long each may be, in bytes.
+// Limits of [Names].
 const (
-	mostNames = 3
-	mostBytes = 200
+	maxNames     = 3
+	maxNameBytes = 200
 )
 
-// Claims reports whether text claims the server called name. The name ends at a character that no name can have, so that a claim of
-// "com.example/weather-pro" is none of "com.example/weather". Names are case-sensitive.
+// Claims reports whether text claims the server called name. A claimed name ends at the first
+// character that names cannot contain, so "com.example/weather-pro" does not claim
+// "com.example/weather". Names are case-sensitive.
 func Claims(text, name string) bool {
 	found := false
-	each(text, func(claimed string) bool {
+	eachClaim(text, func(claimed string) bool {
 		found = claimed == name
 		return !found
 	})
 	return found && name != ""
 }
 
-// Names returns the first few names that text claims, for a sentence that tells a publisher what was found instead.
+// Names returns the first names, at most three, that text claims. Use them to tell a publisher
+// which claim was found instead.
 func Names(text string) []string {
 	var names []string
-	each(text, func(claimed string) bool {
-		if claimed != "" && len(claimed) <= mostBytes {
+	eachClaim(text, func(claimed string) bool {
+		if claimed != "" && len(claimed) <= maxNameBytes {
 			names = append(names, claimed)
 		}
-		return len(names) < mostNames
+		return len(names) < maxNames
 	})
 	return names
 }
 
-// each calls yield with what follows each token in text, until it returns false.
-func each(text string, yield func(claimed string) bool) {
+// eachClaim calls yield with the name after each token in text, until yield returns false.
+func eachClaim(text string, yield func(claimed string) bool) {
 	for {
 		_, after, found := strings.Cut(text, token)
 		if !found {
@@ -46,7 +48,7 @@ func each(text string, yield func(claimed string) bool) {
 		}
 		text = after
 		claimed := strings.TrimLeft(after, " \t")
-		if end := strings.IndexFunc(claimed, notInName); end >= 0 {
+		if end := strings.IndexFunc(claimed, isOutsideName); end >= 0 {
 			claimed = claimed[:end]
 		}
 		if !yield(claimed) {
@@ -55,7 +57,7 @@ func each(text string, yield func(claimed string) bool) {
 	}
 }
 
-func notInName(r rune) bool {
+func isOutsideName(r rune) bool {
 	letterOrDigit := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	return !letterOrDigit && !strings.ContainsRune("-._/", r)
 }

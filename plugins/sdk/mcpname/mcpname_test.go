@@ -40,7 +40,7 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	if mcpname.Claims("mcp-name: ", "") {
-		t.Error("a text claims the empty name")
+		t.Error("Claims reports a claim of the empty name")
 	}
 }
 
@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestOnlyAnEndedNameClaims(t *testing.T) {
+func TestANameMustEndToClaim(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.StringMatching(`[^m]*`).Draw(t, "before")

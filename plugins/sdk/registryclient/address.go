@@ -9,32 +9,35 @@ import (
 	"time"
 )
 
-// dialTimeout bounds one attempt to connect.
+// dialTimeout is the time limit of one attempt to connect.
 const dialTimeout = 5 * time.Second
 
-// errPrivate is the cause of a dial that the guard refused.
-type errPrivate struct{ address string }
+// privateAddressError is the error of a connection to an address that is not public.
+type privateAddressError struct{ address string }
 
-func (e *errPrivate) Error() string { return fmt.Sprintf("address %s is not public", e.address) }
+func (e *privateAddressError) Error() string {
+	return fmt.Sprintf("address %s is not public", e.address)
+}
 
-// guardedDial returns a dial function that connects to public addresses only. The check is made on the address that is about to
-// be connected to, after the name was resolved, so that a name whose address changes between two look-ups does not pass.
-func guardedDial() func(context.Context, string, string) (net.Conn, error) {
+// newGuardedDial returns a dial function that connects only to public addresses. It checks the
+// address after the name is resolved, immediately before it connects, so that a name whose address
+// changes between two lookups cannot bypass the check.
+func newGuardedDial() func(context.Context, string, string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
-		if err != nil || !public(at.Addr()) {
-			return &errPrivate{address: address}
+		if err != nil || !isPublic(at.Addr()) {
+			return &privateAddressError{address: address}
 		}
 		return nil
 	}}
 	return dialer.DialContext
 }
 
-// public reports whether a may be an address of the public internet. Private, loopback, link-local
-// and multicast ones are not (contract R-59), nor are those that lead into the machine's own
-// network by another way. An address that is mapped from IPv4 is judged as that address; those that
-// contain one otherwise (NAT64, 6to4, Teredo) are refused.
-func public(a netip.Addr) bool {
+// isPublic reports whether a is an address of the public internet. It returns false for private,
+// loopback, link-local and multicast addresses (contract R-59), and for other addresses that lead
+// into an internal network. An address that is mapped from IPv4 counts as the IPv4 address.
+// Addresses that contain an IPv4 address in another form (NAT64, 6to4, Teredo) are not public.
+func isPublic(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false
 	}
@@ -45,7 +48,7 @@ func public(a netip.Addr) bool {
 	if a.Is6() && !globalUnicast6().Contains(a) {
 		return false
 	}
-	for _, block := range special() {
+	for _, block := range specialBlocks() {
 		if block.Contains(a) {
 			return false
 		}
@@ -53,26 +56,26 @@ func public(a netip.Addr) bool {
 	return true
 }
 
-// globalUnicast6 is all of IPv6 that is assigned to the internet (RFC 4291); NAT64, ULA, link-local and IPv4-compatible
-// addresses are outside.
-func globalUnicast6() netip.Prefix { return prefix([]byte{0x20, 15: 0}, 3) }
+// globalUnicast6 returns the part of IPv6 that is assigned to the internet (RFC 4291). It excludes
+// NAT64, ULA, link-local and IPv4-compatible addresses.
+func globalUnicast6() netip.Prefix { return newPrefix([]byte{0x20, 15: 0}, 3) }
 
-// special lists the blocks inside global unicast that are for use inside a network (RFC 6890 and its registries). Blocks for
-// documentation are not: they are nobody's inside.
-func special() []netip.Prefix {
+// specialBlocks returns the blocks of global unicast addresses that are used inside networks (RFC
+// 6890 and its registries). Documentation blocks are not in the list because no network uses them.
+func specialBlocks() []netip.Prefix {
 	return []netip.Prefix{
-		prefix([]byte{0, 0, 0, 0}, 8),         // this network
-		prefix([]byte{100, 64, 0, 0}, 10),     // carrier-grade NAT, RFC 6598
-		prefix([]byte{192, 0, 0, 0}, 24),      // protocol assignments
-		prefix([]byte{192, 88, 99, 0}, 24),    // 6to4 relays
-		prefix([]byte{198, 18, 0, 0}, 15),     // benchmarks
-		prefix([]byte{240, 0, 0, 0}, 4),       // reserved, and broadcast
-		prefix([]byte{0x20, 0x01, 15: 0}, 23), // protocol assignments, Teredo among them
-		prefix([]byte{0x20, 0x02, 15: 0}, 16), // 6to4
+		newPrefix([]byte{0, 0, 0, 0}, 8),         // this network
+		newPrefix([]byte{100, 64, 0, 0}, 10),     // carrier-grade NAT, RFC 6598
+		newPrefix([]byte{192, 0, 0, 0}, 24),      // protocol assignments
+		newPrefix([]byte{192, 88, 99, 0}, 24),    // 6to4 relays
+		newPrefix([]byte{198, 18, 0, 0}, 15),     // benchmarks
+		newPrefix([]byte{240, 0, 0, 0}, 4),       // reserved, and broadcast
+		newPrefix([]byte{0x20, 0x01, 15: 0}, 23), // protocol assignments, including Teredo
+		newPrefix([]byte{0x20, 0x02, 15: 0}, 16), // 6to4
 	}
 }
 
-func prefix(bytes []byte, bits int) netip.Prefix {
-	a, _ := netip.AddrFromSlice(bytes) // 4 or 16 bytes, all written above
+func newPrefix(bytes []byte, bits int) netip.Prefix {
+	a, _ := netip.AddrFromSlice(bytes) // always 4 or 16 bytes
 	return netip.PrefixFrom(a, bits)
 }

@@ -12,37 +12,39 @@ import (
 	"strings"
 )
 
-// DefaultMaxBytes bounds an answer for which a request names no bound.
+// DefaultMaxBytes is the size limit of a response if the request sets no limit.
 const DefaultMaxBytes = 4 << 20
 
-// Base is one registry that may be asked.
+// Base is one registry that the plugin may connect to.
 type Base struct {
 	client   *Client
 	registry registry
 }
 
-// Options of a request.
+// Options are the options of a request.
 type Options struct {
-	// MaxBytes bounds the body, before and after decompression; 0 means [DefaultMaxBytes].
+	// MaxBytes is the size limit of the body, before and after decompression; 0 means
+	// [DefaultMaxBytes].
 	MaxBytes int64
-	// Accept is the media type asked for; empty leaves it to the registry.
+	// Accept is the requested media type; if it is empty, the registry chooses.
 	Accept string
 }
 
-// URL returns the base URL, without a slash at its end.
+// URL returns the base URL without a trailing slash.
 func (b *Base) URL() string { return b.registry.url.String() }
 
-// Credentials returns those of the registry, empty for a public one; for libraries that send them on their own. Requests made by
-// Base carry them already.
+// Credentials returns the credentials of the registry, empty for a public one. Pass them to
+// libraries that make their own requests; Base adds them to its own requests.
 func (b *Base) Credentials() Credentials { return b.registry.credentials }
 
-// TokenHosts returns the hosts that the operator named for the token service of the registry, in lower case and without the port
-// of https. [Base.Transport] reaches them.
+// TokenHosts returns the hosts that the operator configured for the token service of the registry,
+// in lower case and without the default port of https. [Base.Transport] connects to them.
 func (b *Base) TokenHosts() []string { return slices.Clone(b.registry.tokenHosts) }
 
-// Get returns the body of a 200 answer to a request for path, which is below the base URL, escaped, and may have a query. It may
-// also be an absolute URL of the same scheme and host, as service indexes give them; credentials go with it only when it is
-// below the base URL. Errors are of type *[Error], and match ctx.Err() by errors.Is when ctx ended.
+// Get requests path and returns the body of a response with status 200. path is escaped, is
+// relative to the base URL and may have a query. It may also be an absolute URL with the same
+// scheme and host, for example from a service index. Credentials are sent only below the base URL.
+// Errors are of type *[Error]; after ctx has ended they match ctx.Err() by errors.Is.
 func (b *Base) Get(ctx context.Context, path string, o Options) ([]byte, error) {
 	var body bytes.Buffer
 	err := b.Fetch(ctx, path, o, func(r io.Reader) error {
@@ -54,7 +56,7 @@ func (b *Base) Get(ctx context.Context, path string, o Options) ([]byte, error) 
 	return body.Bytes(), err
 }
 
-// JSON is Get, with the body read as JSON into target.
+// JSON is like Get, and unmarshals the body as JSON into target.
 func (b *Base) JSON(ctx context.Context, path string, o Options, target any) error {
 	if o.Accept == "" {
 		o.Accept = "application/json"
@@ -69,7 +71,8 @@ func (b *Base) JSON(ctx context.Context, path string, o Options, target any) err
 	return nil
 }
 
-// Exists asks for path and reads no body: true for 200, false for [NotFound], else the error of Get.
+// Exists requests path and does not read the body. It returns true for 200, false for [NotFound],
+// and otherwise the error of Get.
 func (b *Base) Exists(ctx context.Context, path string, o Options) (bool, error) {
 	err := b.Fetch(ctx, path, o, func(io.Reader) error { return nil })
 	if Is(err, NotFound) {
@@ -78,37 +81,38 @@ func (b *Base) Exists(ctx context.Context, path string, o Options) (bool, error)
 	return err == nil, err
 }
 
-// Fetch is Get for bodies that are better not held in memory: read gets the body of a 200 answer and need not read it whole. The
-// errors of its reader must be returned as they are; other errors of read are returned as they are, too.
+// Fetch is like Get, but calls read with the body instead of holding it in memory. read need not
+// read the whole body. It must return errors of its reader unchanged; Fetch returns all errors of
+// read unchanged.
 func (b *Base) Fetch(ctx context.Context, path string, o Options, read func(io.Reader) error) error {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
 	ctx, cancel := Within(ctx)
 	defer cancel()
-	request, err := b.request(ctx, path, o)
+	request, err := b.newRequest(ctx, path, o)
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: b.requests(), CheckRedirect: b.redirect}
+	client := http.Client{Transport: b.credentialTransport(), CheckRedirect: b.checkRedirect}
 	response, err := client.Do(request)
 	if err != nil {
-		return b.failed(ctx, err)
+		return b.requestError(ctx, err)
 	}
-	defer func() { _ = response.Body.Close() }() // what was read is whole by now, or its error is reported
-	if err := b.refusedBy(response); err != nil {
+	defer func() { _ = response.Body.Close() }() // the body is read completely, or an error is returned
+	if err := b.statusError(response); err != nil {
 		return err
 	}
-	return b.readWith(ctx, response, o.MaxBytes, read)
+	return b.readBody(ctx, response, o.MaxBytes, read)
 }
 
-func (b *Base) request(ctx context.Context, path string, o Options) (*http.Request, error) {
+func (b *Base) newRequest(ctx context.Context, path string, o Options) (*http.Request, error) {
 	address := path
 	if !strings.HasPrefix(path, "https://") && !strings.HasPrefix(path, "http://") {
 		address = b.URL() + "/" + strings.TrimPrefix(path, "/")
 	}
 	at, err := url.Parse(address)
-	if err != nil || at.User != nil || !b.same(at) || leaves(at) {
+	if err != nil || at.User != nil || !b.isSameHost(at) || hasDotSegment(at) {
 		return nil, &Error{Reason: ForbiddenURL, Host: b.registry.url.Host, Err: err}
 	}
 	at.Fragment, at.RawFragment = "", ""
@@ -116,37 +120,37 @@ func (b *Base) request(ctx context.Context, path string, o Options) (*http.Reque
 	if err != nil {
 		return nil, &Error{Reason: ForbiddenURL, Host: b.registry.url.Host, Err: err}
 	}
-	request.Header.Set("Accept-Encoding", "gzip") // undone in readWith, which bounds both sides of it
+	request.Header.Set("Accept-Encoding", "gzip") // readBody decompresses it, and limits the size before and after
 	if o.Accept != "" {
 		request.Header.Set("Accept", o.Accept)
 	}
 	return request, nil
 }
 
-// same reports whether at is of the registry's scheme and host.
-func (b *Base) same(at *url.URL) bool {
+// isSameHost reports whether at has the scheme and the host of the registry.
+func (b *Base) isSameHost(at *url.URL) bool {
 	return at.Scheme == b.registry.url.Scheme && canonicalHost(at) == b.registry.url.Host
 }
 
-// below reports whether at is the base URL or a path below it. A base URL that is a document, such as an index.json, stands for
-// the folder that it is in.
-func (b *Base) below(at *url.URL) bool {
+// isBelow reports whether at is the base URL or a path below it. If the base URL is a document, for
+// example index.json, isBelow uses the folder that contains the document.
+func (b *Base) isBelow(at *url.URL) bool {
 	folder := b.registry.url.Path
 	if strings.HasSuffix(folder, ".json") {
 		folder = folder[:strings.LastIndexByte(folder, '/')]
 	}
-	return b.same(at) && !leaves(at) && (at.Path == folder || strings.HasPrefix(at.Path, folder+"/"))
+	return b.isSameHost(at) && !hasDotSegment(at) && (at.Path == folder || strings.HasPrefix(at.Path, folder+"/"))
 }
 
-// redirect allows a few redirects on the same host.
-func (b *Base) redirect(next *http.Request, before []*http.Request) error {
+// checkRedirect allows at most three redirects, all on the same host.
+func (b *Base) checkRedirect(next *http.Request, before []*http.Request) error {
 	const most = 3
 	switch {
-	case next.URL.User != nil || !b.same(next.URL) || leaves(next.URL):
+	case next.URL.User != nil || !b.isSameHost(next.URL) || hasDotSegment(next.URL):
 		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host,
-			Err: fmt.Errorf("to another host, %q", shortened(next.URL.Host))}
+			Err: fmt.Errorf("it leads to another host, %q", shortenText(next.URL.Host))}
 	case len(before) > most:
-		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host, Err: fmt.Errorf("more than %d times", most)}
+		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host, Err: fmt.Errorf("more than %d redirects", most)}
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (s *seen) all() string {
 	return strings.Join(s.lines, "\n")
 }
 
-// at opens a client for the server, whose base URL is the path, with credentials in JSON, and returns its base.
+// at opens a client for the server, whose base URL is the path, with credentials in JSON, and
+// returns its base.
 func at(t *testing.T, server *httptest.Server, path, credentials string) *registryclient.Base {
 	t.Helper()
 	value := fmt.Sprintf(`[{"baseUrl":%q%s}]`, server.URL+path, credentials)
@@ -132,7 +133,8 @@ func TestPathsThatLeave(t *testing.T) {
 	}
 }
 
-// TestAddressIsCheckedWhereItIsDialled uses a name that resolves to loopback, as a rebound one does.
+// TestAddressIsCheckedWhereItIsDialled uses a name that resolves to loopback, as a rebound one
+// does.
 func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 	t.Parallel()
 	var s seen

@@ -13,64 +13,67 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// Timeout is how long a whole check may take (contract R-60).
+// Timeout is the time limit of a whole check (contract R-60).
 const Timeout = 10 * time.Second
 
-// margin is how much sooner than the host's deadline a check ends, so that its answer still arrives.
-const margin = 250 * time.Millisecond
+// deadlineMargin is the time between the end of a check and the host's deadline, so that the result
+// still arrives.
+const deadlineMargin = 250 * time.Millisecond
 
-// Config says which registries a plugin may reach.
+// Config declares the registries that a plugin may connect to.
 type Config struct {
-	// Defaults are the base URLs of the public registry, https only; the first is meant by a claim that names none. May be
-	// empty, where there is no public registry.
+	// Defaults are the base URLs of the public registry, which must be https. The first one is used
+	// for a claim without a base URL. May be empty if there is no public registry.
 	Defaults []string
-	// Environment looks up a variable of the process, as os.Getenv does; [Variable], HTTPS_PROXY, HTTP_PROXY and NO_PROXY are
-	// read. Nil: no private registries, and no proxy.
+	// Environment returns the value of an environment variable, like [os.Getenv]. Open reads
+	// [Variable], HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Nil means no private registries and no
+	// proxy.
 	Environment func(name string) string
-	// RawToken sends a token without the word "Bearer" before it.
+	// RawToken sends tokens without the word "Bearer".
 	RawToken bool
 }
 
-// Client reaches the registries of one type. It may be used from many goroutines at once.
+// Client connects to the registries of one type. It is safe for concurrent use.
 type Client struct {
-	registries []registry // configured ones first: they carry the credentials
-	standard   *registry  // for claims without a base URL; nil if there is none
-	guarded    http.RoundTripper
-	open       http.RoundTripper
-	rawToken   bool
+	registries      []registry // configured ones first, because they have the credentials
+	defaultRegistry *registry  // for claims without a base URL; may be nil
+	guarded         http.RoundTripper
+	unguarded       http.RoundTripper
+	rawToken        bool
 }
 
-// Open returns a client. The error names what is wrong with the configuration, and shows no secret of it. Nothing is connected
-// to before the first request.
+// Open returns a client that connects at its first request. It returns an error if a base URL or a
+// variable is malformed; the error does not show secrets.
 func Open(config Config) (*Client, error) {
 	c := &Client{rawToken: config.RawToken}
-	var find proxies
+	var find proxyFinder
 	if config.Environment != nil {
 		var err error
-		if c.registries, err = private(config.Environment(Variable)); err != nil {
+		if c.registries, err = parseRegistries(config.Environment(Variable)); err != nil {
 			return nil, err
 		}
-		if find, err = proxiesOf(config.Environment); err != nil {
+		if find, err = parseProxies(config.Environment); err != nil {
 			return nil, err
 		}
 	}
 	for i, raw := range config.Defaults {
-		at, err := parseBase(raw)
+		at, err := parseBaseURL(raw)
 		if err != nil || at.Scheme != "https" {
-			return nil, fmt.Errorf("default base URL %q is not an https base URL", raw)
+			return nil, fmt.Errorf("the default base URL %q must be an https URL", raw)
 		}
 		c.registries = append(c.registries, registry{url: at})
 		if i == 0 {
-			c.standard = c.find(at)
+			c.defaultRegistry = c.findRegistry(at)
 		}
 	}
-	c.guarded = withProxies(guardedDial(), find, publicHost)
-	c.open = withProxies((&net.Dialer{Timeout: dialTimeout}).DialContext, find, anyHost)
+	c.guarded = withProxies(newGuardedDial(), find, isPublicHost)
+	c.unguarded = withProxies((&net.Dialer{Timeout: dialTimeout}).DialContext, find, allowAnyHost)
 	return c, nil
 }
 
-// find returns the registry with the base URL, nil if there is none: a configured one before a default.
-func (c *Client) find(at *url.URL) *registry {
+// findRegistry returns the registry with that base URL, or nil. It prefers a configured registry to
+// a default one.
+func (c *Client) findRegistry(at *url.URL) *registry {
 	i := slices.IndexFunc(c.registries, func(r registry) bool { return r.url.String() == at.String() })
 	if i < 0 {
 		return nil
@@ -79,57 +82,60 @@ func (c *Client) find(at *url.URL) *registry {
 	return &found
 }
 
-// Within returns ctx with the bound of a whole check: [Timeout], or a little less than what ctx has left.
+// Within returns ctx with the time limit of a whole check: [Timeout], or slightly before the
+// deadline of ctx if that is sooner.
 func Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	left := Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		rest := time.Until(deadline)
-		left = min(left, rest-min(margin, rest/10))
+		left = min(left, rest-min(deadlineMargin, rest/10))
 	}
 	return context.WithTimeout(ctx, left)
 }
 
-// Base returns the registry that a claim names by its base URL, the first default for an empty one. The error is a refusal that
-// names the base URLs that are allowed.
+// Base returns the registry with the base URL of a claim, or the first default if the base URL is
+// empty. It returns a refusal that lists the allowed base URLs if this one is not allowed.
 func (c *Client) Base(claimed string) (*Base, error) {
 	if claimed == "" {
-		if c.standard == nil {
-			return nil, sdk.Refuse("registryBaseUrl is needed, %s", c.allowed())
+		if c.defaultRegistry == nil {
+			return nil, sdk.Refuse("registryBaseUrl is missing: %s", c.listAllowed())
 		}
-		return &Base{client: c, registry: *c.standard}, nil
+		return &Base{client: c, registry: *c.defaultRegistry}, nil
 	}
-	at, err := parseBase(claimed)
+	at, err := parseBaseURL(claimed)
 	if err != nil {
-		return nil, sdk.Refuse("registryBaseUrl is not allowed: %v; %s", err, c.allowed())
+		return nil, sdk.Refuse("registryBaseUrl is not valid, %v: %s", err, c.listAllowed())
 	}
-	found := c.find(at)
+	found := c.findRegistry(at)
 	if found == nil {
-		return nil, sdk.Refuse("registryBaseUrl %q is not allowed, %s", shortened(at.String()), c.allowed())
+		return nil, sdk.Refuse("registryBaseUrl %q is not allowed: %s", shortenText(at.String()), c.listAllowed())
 	}
 	return &Base{client: c, registry: *found}, nil
 }
 
-// At returns the place of a file that a claim names by its whole address: the configured registry that the address is below,
-// else the host itself, if it is https and public. The error is a refusal.
+// At returns the registry of a file that a claim names by its absolute URL: the configured registry
+// that the URL is below, or the URL's own host. It returns a refusal if the URL is malformed, or if
+// it is not https and not below a configured registry. A host that is not configured must have a
+// public address; requests check that.
 func (c *Client) At(address string) (*Base, error) {
 	at, err := url.Parse(address)
-	if err != nil || at.Opaque != "" || at.Hostname() == "" || at.User != nil || leaves(at) {
-		return nil, sdk.Refuse("%q is not an absolute URL without user and dot segments", shortened(address))
+	if err != nil || at.Opaque != "" || at.Hostname() == "" || at.User != nil || hasDotSegment(at) {
+		return nil, sdk.Refuse("%q must be an absolute URL without a user and without dot segments", shortenText(address))
 	}
 	for _, r := range c.registries {
 		b := Base{client: c, registry: r}
-		if b.below(at) {
+		if b.isBelow(at) {
 			return &b, nil
 		}
 	}
 	if at.Scheme != "https" {
-		return nil, sdk.Refuse("%q is not an https URL", shortened(address))
+		return nil, sdk.Refuse("%q must be an https URL", shortenText(address))
 	}
 	return &Base{client: c, registry: registry{url: &url.URL{Scheme: "https", Host: canonicalHost(at)}}}, nil
 }
 
-// allowed names the base URLs there are.
-func (c *Client) allowed() string {
+// listAllowed returns a sentence that lists the allowed base URLs.
+func (c *Client) listAllowed() string {
 	var names []string
 	for _, r := range c.registries {
 		if name := r.url.String(); !slices.Contains(names, name) {
@@ -137,13 +143,13 @@ func (c *Client) allowed() string {
 		}
 	}
 	if len(names) == 0 {
-		return "and none is configured"
+		return "the operator has configured no registry of this type"
 	}
-	return "only " + strings.Join(names, ", ")
+	return "use " + strings.Join(names, " or ")
 }
 
-// shortened cuts s so that the rest of a refusal fits too.
-func shortened(s string) string {
+// shortenText cuts s so that the rest of a refusal still fits.
+func shortenText(s string) string {
 	const most = 120
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"

@@ -1,7 +1,7 @@
-// Package registryclient is the HTTP client of the plugins that check package ownership: it reaches
-// only the registries that are allowed, sends credentials only where they belong, and bounds time
-// and bytes of each answer (contract ). It knows no registry's paths and reads no answer;
-// each plugin does that.
+// Package registryclient is the HTTP client of plugins that check package ownership. It connects
+// only to the allowed registries, sends credentials only to the registry that they belong to, and
+// limits the time and the size of each response (contract ). It does not know the paths
+// or the formats of registries; the plugins do.
 //
 //	client, err := registryclient.Open(registryclient.Config{
 //		Defaults: []string{"https://packages.example.com"}, Environment: os.Getenv,

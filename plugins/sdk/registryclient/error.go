@@ -8,16 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// Reason classes what went wrong with a request.
+// Reason is the class of a failed request.
 type Reason uint8
 
 // The reasons.
 const (
-	// Unreachable: no answer came, or it broke off; the deadline is one cause.
+	// Unreachable: no complete response arrived, for example before the deadline.
 	Unreachable Reason = iota
 	// NotFound: 404, 410 or 451.
 	NotFound
-	// Denied: 401, 402, 403 or 407; the registry wants other credentials, or any.
+	// Denied: 401, 402, 403 or 407; the registry requires credentials or does not accept those that
+	// were sent.
 	Denied
 	// Throttled: 429, 425 or 408.
 	Throttled
@@ -25,49 +26,51 @@ const (
 	ServerError
 	// Unexpected: any other status but 200.
 	Unexpected
-	// TooLarge: more bytes than the request allowed, compressed or not.
+	// TooLarge: the body has more bytes than the request allowed, compressed or not.
 	TooLarge
-	// Malformed: the body is not what was asked for, or its compression is broken.
+	// Malformed: the body cannot be decoded or decompressed.
 	Malformed
-	// ForbiddenRedirect: to another host, another scheme, or too often.
+	// ForbiddenRedirect: a redirect to another host or another scheme, or too many redirects.
 	ForbiddenRedirect
-	// ForbiddenAddress: the host's name leads to an address that is not public, and its base URL is not configured.
+	// ForbiddenAddress: the host resolves to an address that is not public, and its base URL is not
+	// configured.
 	ForbiddenAddress
-	// ForbiddenURL: outside of the registry, or with a path that tries to leave it.
+	// ForbiddenURL: the URL is outside the registry, or its path could leave it.
 	ForbiddenURL
 )
 
-// Error is a request without a usable answer.
+// Error is a request without a usable response.
 type Error struct {
 	Reason     Reason
-	Host       string        // that was asked, with its port where the URL has one
-	Status     int           // of the answer; 0 without one
-	RetryAfter time.Duration // as the registry asks, at most a day; 0 = it does not say
+	Host       string        // the requested host, with the port of the URL if it has one
+	Status     int           // of the response; 0 if there was no response
+	RetryAfter time.Duration // the delay that the registry requests, at most a day; 0 if it requests no delay
 	Err        error         // the cause; may be nil
 }
 
-// Error returns a sentence that names the host, for logs and, where the reason is lasting, for publishers.
+// Error returns a message that names the host. Logs show it, and also publishers if the failure is
+// not transient.
 func (e *Error) Error() string {
 	switch e.Reason {
 	case Throttled, ServerError:
 		if e.RetryAfter > 0 {
-			return fmt.Sprintf("%s returned %d, and requires a wait of %s", e.Host, e.Status, e.RetryAfter)
+			return fmt.Sprintf("%s returned status %d and requests a delay of %s", e.Host, e.Status, e.RetryAfter)
 		}
-		return fmt.Sprintf("%s answers %d now", e.Host, e.Status)
+		return fmt.Sprintf("%s returned status %d", e.Host, e.Status)
 	case NotFound, Unexpected:
-		return fmt.Sprintf("%s answers %d", e.Host, e.Status)
+		return fmt.Sprintf("%s returned status %d", e.Host, e.Status)
 	case Denied:
-		return fmt.Sprintf("%s denies access to the package with status %d", e.Host, e.Status)
+		return fmt.Sprintf("%s denied access with status %d", e.Host, e.Status)
 	case TooLarge:
-		return fmt.Sprintf("%s answers with more than may be read: %v", e.Host, e.Err)
+		return fmt.Sprintf("the response of %s is too large: %v", e.Host, e.Err)
 	case Malformed:
-		return fmt.Sprintf("%s answers with what cannot be read: %v", e.Host, e.Err)
+		return fmt.Sprintf("the response of %s is malformed: %v", e.Host, e.Err)
 	case ForbiddenRedirect:
-		return fmt.Sprintf("%s redirects to where no check may go: %v", e.Host, e.Err)
+		return fmt.Sprintf("%s returned a redirect that is not allowed: %v", e.Host, e.Err)
 	case ForbiddenAddress:
-		return fmt.Sprintf("%s leads to an address that is not public", e.Host)
+		return fmt.Sprintf("%s resolves to an address that is not public", e.Host)
 	case ForbiddenURL:
-		return fmt.Sprintf("the request to %s leads outside of the registry", e.Host)
+		return fmt.Sprintf("the URL of the request to %s is outside the registry", e.Host)
 	}
 	return fmt.Sprintf("%s cannot be reached: %v", e.Host, e.Err)
 }
@@ -75,26 +78,26 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transient reports whether a later try may get another answer.
+// Transient reports whether a later try may succeed.
 func (e *Error) Transient() bool {
 	switch e.Reason {
 	case Unreachable, Throttled, ServerError, Malformed:
 		return true
-	case Unexpected: // what is neither success nor the caller's fault, such as 204 or an odd 3xx, is a passing state of a proxy
+	case Unexpected: // a proxy may temporarily return 204 or an unusual 3xx
 		return e.Status < 400
 	}
 	return false
 }
 
-// Is reports whether err is an [Error] for the reason.
+// Is reports whether err is an [Error] with that reason.
 func Is(err error, reason Reason) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Reason == reason
 }
 
-// Verdict returns the result of [sdk.Ownership] for err if the plugin has no sentence of its own:
-// nil for nil, a refusal for what no later try will change, and otherwise err, which is no verdict,
-// with the time that the registry asks to wait. 429 and 5xx are transient (contract R-60).
+// Verdict converts an error of this package to the result of [sdk.Ownership]: a refusal if a later
+// try cannot succeed, and otherwise err with the delay that the registry requests. It returns other
+// errors and nil unchanged. 429 and 5xx are transient (contract R-60).
 func Verdict(err error) error {
 	var e *Error
 	switch {

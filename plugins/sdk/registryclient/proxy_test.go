@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// tunnel is a proxy that answers CONNECT and leads to one server, whatever host it is asked for. It wants a password.
+// tunnel is a proxy that answers CONNECT and leads to one server, whatever host it is asked for. It
+// wants a password.
 type tunnel struct {
 	*httptest.Server
 	to string
@@ -68,8 +69,8 @@ func clientBehind(t *testing.T, trusted *httptest.Server, environment map[string
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(trusted.Certificate())
-	for _, kept := range []http.RoundTripper{c.guarded, c.open} {
-		if p, ok := kept.(*proxied); ok {
+	for _, kept := range []http.RoundTripper{c.guarded, c.unguarded} {
+		if p, ok := kept.(*proxyTransport); ok {
 			p.through.TLSClientConfig.RootCAs = roots
 			t.Cleanup(p.through.CloseIdleConnections)
 		}
@@ -156,7 +157,7 @@ func TestNoPrivateHostThroughAProxy(t *testing.T) {
 		t.Errorf("the proxy was asked %q", p.all())
 	}
 	for _, host := range []string{"example.com", "packages.example.com.", "203.0.113.7", "2001:db8::1", "1.example.com"} {
-		if !publicHost(host) {
+		if !isPublicHost(host) {
 			t.Errorf("%s is refused", host)
 		}
 	}

@@ -11,29 +11,30 @@ import (
 	"strings"
 )
 
-// Variable names the environment variable by which the host tells a plugin its private registries: a JSON list of objects
-// with baseUrl and, where the registry wants them, username and password, or token; an OCI registry may have tokenHosts.
+// Variable is the name of the environment variable in which the host passes the private registries
+// to a plugin: a JSON list of objects with baseUrl and, optionally, username and password, or
+// token. An OCI registry may have tokenHosts.
 const Variable = "TOLLGATE_PACKAGE_REGISTRIES"
 
-// maxVariable bounds the variable, in bytes.
+// maxVariable is the size limit of the variable, in bytes.
 const maxVariable = 256 << 10
 
-// Credentials open a private registry. Printing them shows nothing.
+// Credentials are the credentials of a private registry. Printing them does not show them.
 type Credentials struct {
-	Username, Password string // both or neither
+	Username, Password string // both, or neither of them
 	Token              string // instead of the other two
 }
 
-// String hides them.
+// String returns a text without the credentials.
 func (c Credentials) String() string { return "credentials" }
 
-// GoString hides them.
+// GoString returns a text without the credentials.
 func (c Credentials) GoString() string { return c.String() }
 
-// Empty reports whether there are none.
+// Empty reports whether all fields are empty.
 func (c Credentials) Empty() bool { return c == Credentials{} }
 
-func (c Credentials) set(h http.Header, raw bool) {
+func (c Credentials) setHeader(h http.Header, raw bool) {
 	switch {
 	case c.Token != "" && raw:
 		h.Set("Authorization", c.Token)
@@ -45,45 +46,47 @@ func (c Credentials) set(h http.Header, raw bool) {
 	}
 }
 
-// check refuses what cannot be sent; no sentence shows any of it.
-func (c Credentials) check(at *url.URL) error {
+// validateFor returns an error if the credentials are malformed or must not be sent to at. The
+// error does not show them.
+func (c Credentials) validateFor(at *url.URL) error {
 	switch {
 	case c.Empty():
 		return nil
 	case c.Token != "" && (c.Username != "" || c.Password != ""):
-		return errors.New("give a token, or a username and password, not both")
+		return errors.New("set either a token, or a username and a password")
 	case c.Token == "" && (c.Username == "" || c.Password == ""):
-		return errors.New("a username needs a password, and a password a username")
+		return errors.New("set both a username and a password")
 	case strings.Contains(c.Username, ":"):
-		return errors.New("a username has no colon")
+		return errors.New("the username must not contain a colon")
 	case strings.ContainsFunc(c.Username+c.Password+c.Token, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return errors.New("credentials have no control characters")
-	case at.Scheme != "https" && !loopback(at.Hostname()):
-		return errors.New("credentials are sent over https only")
+		return errors.New("the credentials must not contain control characters")
+	case at.Scheme != "https" && !isLoopback(at.Hostname()):
+		return errors.New("credentials require an https base URL")
 	}
 	return nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// registry is an allowed base URL.
+// registry is a registry that the plugin may connect to.
 type registry struct {
-	url         *url.URL // scheme and host in lower case, without default port and trailing slash
+	url         *url.URL // scheme and host in lower case, without the default port and without a trailing slash
 	credentials Credentials
-	configured  bool     // by the operator, who may name private addresses
-	tokenHosts  []string // further configured hosts, in lower case, without the port of https
+	configured  bool     // by the operator; its address may be private
+	tokenHosts  []string // configured hosts of the token service, in lower case, without the default port of https
 }
 
-// private reads the value of [Variable]; an empty one holds no registries.
-func private(value string) ([]registry, error) {
+// parseRegistries parses the value of [Variable]. An empty value contains no registries. Errors do
+// not show secrets.
+func parseRegistries(value string) ([]registry, error) {
 	if value == "" {
 		return nil, nil
 	}
 	if len(value) > maxVariable {
-		return nil, fmt.Errorf("%s is longer than %d bytes", Variable, maxVariable)
+		return nil, fmt.Errorf("%s must be at most %d bytes", Variable, maxVariable)
 	}
 	var entries []struct {
 		BaseURL  string `json:"baseUrl"`
@@ -94,23 +97,23 @@ func private(value string) ([]registry, error) {
 		TokenHosts []string `json:"tokenHosts"`
 	}
 	if err := json.Unmarshal([]byte(value), &entries); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON list of registries", Variable) // the cause may show a secret
+		return nil, fmt.Errorf("%s must be a JSON list of registries", Variable) // the cause may show a secret
 	}
 	var all []registry
 	for i, entry := range entries {
-		at, err := parseBase(entry.BaseURL)
+		at, err := parseBaseURL(entry.BaseURL)
 		if err != nil {
 			return nil, fmt.Errorf("%s: entry %d: %w", Variable, i+1, err)
 		}
 		r := registry{url: at, configured: true,
 			credentials: Credentials{Username: entry.Username, Password: entry.Password, Token: entry.Token}}
-		if err := r.credentials.check(at); err != nil {
+		if err := r.credentials.validateFor(at); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", Variable, at, err)
 		}
 		for _, host := range entry.TokenHosts {
 			service, err := url.Parse("https://" + host)
 			if err != nil || service.Host != host || service.Hostname() == "" {
-				return nil, fmt.Errorf("%s: %s: tokenHosts must be names of hosts", Variable, at)
+				return nil, fmt.Errorf("%s: %s: tokenHosts must be host names without scheme and path", Variable, at)
 			}
 			r.tokenHosts = append(r.tokenHosts, canonicalHost(service))
 		}
@@ -119,19 +122,19 @@ func private(value string) ([]registry, error) {
 	return all, nil
 }
 
-// parseBase reads a base URL and brings it into the one form in which two are compared. The error shows no part of the URL
-// that may be a secret.
-func parseBase(raw string) (*url.URL, error) {
+// parseBaseURL parses a base URL and returns it in canonical form, so that two can be compared. The
+// error does not show the URL, which may contain a secret.
+func parseBaseURL(raw string) (*url.URL, error) {
 	at, err := url.Parse(raw)
 	switch {
 	case err != nil || at.Opaque != "" || at.Hostname() == "":
-		return nil, errors.New("a registry base URL is absolute, with a scheme and a host")
+		return nil, errors.New("a registry base URL must be absolute, with a scheme and a host")
 	case at.User != nil || at.RawQuery != "" || at.ForceQuery || at.Fragment != "":
-		return nil, errors.New("a registry base URL has no user, query or fragment")
+		return nil, errors.New("a registry base URL must not have a user, a query or a fragment")
 	case at.Scheme != "https" && at.Scheme != "http":
-		return nil, errors.New("a registry base URL is https or http")
-	case leaves(at):
-		return nil, errors.New("a registry base URL has no dot segments or backslashes in its path")
+		return nil, errors.New("a registry base URL must be https or http")
+	case hasDotSegment(at):
+		return nil, errors.New("a registry base URL must not have dot segments or backslashes in its path")
 	}
 	at.Host = canonicalHost(at)
 	at.Path = strings.TrimRight(at.Path, "/")
@@ -139,7 +142,7 @@ func parseBase(raw string) (*url.URL, error) {
 	return at, nil
 }
 
-// canonicalHost is the host in lower case, without the port that its scheme has anyway.
+// canonicalHost returns the host of at in lower case, without the default port of its scheme.
 func canonicalHost(at *url.URL) string {
 	host, port := strings.ToLower(at.Hostname()), at.Port()
 	if port == "" || at.Scheme == "https" && port == "443" || at.Scheme == "http" && port == "80" {
@@ -151,9 +154,10 @@ func canonicalHost(at *url.URL) string {
 	return net.JoinHostPort(host, port)
 }
 
-// leaves reports whether the path of at has a segment that a server may take for a way up, however it is encoded.
-func leaves(at *url.URL) bool {
-	path, err := url.PathUnescape(at.Path) // twice unescaped: a server behind a server unescapes again
+// hasDotSegment reports whether the path of at has a dot segment or a character that a server may
+// treat as part of one, in any encoding.
+func hasDotSegment(at *url.URL) bool {
+	path, err := url.PathUnescape(at.Path) // unescaped twice, because a proxy and a server may both unescape it
 	if err != nil {
 		path = at.Path
 	}

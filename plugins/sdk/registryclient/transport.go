@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// userAgent is how registries know who asks; some refuse requests without one.
+// userAgent is sent with each request because some registries refuse requests without one.
 const userAgent = "tollgate"
 
-// maxHeader bounds the header of an answer, in bytes.
+// maxHeader is the size limit of the header of a response, in bytes.
 const maxHeader = 64 << 10
 
-// transport returns a transport that verifies certificates, uses no proxy and decompresses nothing on its own.
-func transport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+// newTransport returns a transport that verifies certificates, uses no proxy and does not
+// decompress.
+func newTransport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext: dial, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 		DisableCompression: true, MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: 32, MaxIdleConnsPerHost: 4,
@@ -32,49 +33,50 @@ func transport(dial func(context.Context, string, string) (net.Conn, error)) *ht
 	}
 }
 
-// roundTripper is a function as a transport.
-type roundTripper func(*http.Request) (*http.Response, error)
+// roundTripFunc is a function that implements [http.RoundTripper].
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// requests is the transport of the requests that Base makes: each one, redirected ones too, gets credentials if, and only if, it
-// is for what is below the base URL.
-func (b *Base) requests() http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+// credentialTransport returns the transport of the requests of Base. It adds the credentials to a
+// request, also after a redirect, only if its URL is below the base URL.
+func (b *Base) credentialTransport() http.RoundTripper {
+	return roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("User-Agent", userAgent)
 		r.Header.Del("Authorization")
 		r.Header.Del("Referer")
-		if b.below(r.URL) {
-			b.registry.credentials.set(r.Header, b.client.rawToken)
+		if b.isBelow(r.URL) {
+			b.registry.credentials.setHeader(r.Header, b.client.rawToken)
 		}
-		return b.inner().RoundTrip(r)
+		return b.networkTransport().RoundTrip(r)
 	})
 }
 
-func (b *Base) inner() http.RoundTripper {
+func (b *Base) networkTransport() http.RoundTripper {
 	if b.registry.configured {
-		return b.client.open
+		return b.client.unguarded
 	}
 	return b.client.guarded
 }
 
-// givesTokens reports whether at is on a host that the operator named for tokens: over https, or http on the machine itself.
-func (b *Base) givesTokens(at *url.URL) bool {
-	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) && (at.Scheme == "https" || loopback(at.Hostname()))
+// isTokenHost reports whether at is on a configured token host, over https, or over http on this
+// machine.
+func (b *Base) isTokenHost(at *url.URL) bool {
+	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) && (at.Scheme == "https" || isLoopback(at.Hostname()))
 }
 
-// Transport returns a transport for a library that makes its own requests: it reaches the registry, its token hosts and, at
-// public addresses only, the hosts also named; all else fails with [ForbiddenURL]. It bounds each body by maxBytes and sends no credentials of
-// its own.
+// Transport returns a transport for a library that makes its own requests. It connects to the
+// registry, its token hosts and, over https at public addresses only, the hosts in also; other
+// requests fail with [ForbiddenURL]. It limits each body to maxBytes and adds no credentials.
 func (b *Base) Transport(maxBytes int64, also ...string) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		inner := b.inner()
+	return roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		inner := b.networkTransport()
 		switch {
-		case b.same(r.URL):
-		case b.givesTokens(r.URL):
-			inner = b.client.open
+		case b.isSameHost(r.URL):
+		case b.isTokenHost(r.URL):
+			inner = b.client.unguarded
 		case r.URL.Scheme == "https" && slices.Contains(also, canonicalHost(r.URL)):
 			inner = b.client.guarded
 		default:
@@ -84,9 +86,9 @@ func (b *Base) Transport(maxBytes int64, also ...string) http.RoundTripper {
 		r.Header.Set("User-Agent", userAgent)
 		response, err := inner.RoundTrip(r)
 		if err != nil {
-			return nil, b.failed(r.Context(), err)
+			return nil, b.requestError(r.Context(), err)
 		}
-		response.Body = readCloser{&bounded{from: response.Body, left: maxBytes, most: maxBytes, host: r.URL.Host}, response.Body}
+		response.Body = readCloser{&boundedReader{from: response.Body, left: maxBytes, most: maxBytes, host: r.URL.Host}, response.Body}
 		return response, nil
 	})
 }
@@ -96,15 +98,15 @@ type readCloser struct {
 	io.Closer
 }
 
-// bounded fails with TooLarge once more bytes than the bound have come.
-type bounded struct {
+// boundedReader returns an error with the reason TooLarge after more than most bytes.
+type boundedReader struct {
 	from       io.Reader
 	left, most int64
 	host       string
 }
 
 // Read implements [io.Reader].
-func (r *bounded) Read(p []byte) (int, error) {
+func (r *boundedReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > r.left+1 {
 		p = p[:r.left+1]
 	}
@@ -117,38 +119,40 @@ func (r *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readWith hands the body to read, decompressed, and both sides of the compression bounded.
-func (b *Base) readWith(ctx context.Context, response *http.Response, most int64, read func(io.Reader) error) error {
+// readBody calls read with the decompressed body and limits its size before and after
+// decompression.
+func (b *Base) readBody(ctx context.Context, response *http.Response, most int64, read func(io.Reader) error) error {
 	host := b.registry.url.Host
 	if response.ContentLength > most {
 		return &Error{Reason: TooLarge, Host: host, Err: fmt.Errorf("more than %d bytes", most)}
 	}
-	var body io.Reader = &bounded{from: response.Body, left: most, most: most, host: host}
+	var body io.Reader = &boundedReader{from: response.Body, left: most, most: most, host: host}
 	if coding := response.Header.Get("Content-Encoding"); strings.EqualFold(coding, "gzip") {
 		unzipped, err := gzip.NewReader(body)
 		if err != nil {
-			return b.broken(ctx, err)
+			return b.bodyError(ctx, err)
 		}
-		body = &bounded{from: unzipped, left: most, most: most, host: host}
+		body = &boundedReader{from: unzipped, left: most, most: most, host: host}
 	} else if coding != "" && !strings.EqualFold(coding, "identity") {
-		return &Error{Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not requested", shortened(coding))}
+		return &Error{Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not requested", shortenText(coding))}
 	}
-	kept := &remembering{from: body}
+	kept := &errorRecorder{from: body}
 	err := read(kept)
 	if kept.err != nil {
-		return b.broken(ctx, kept.err)
+		return b.bodyError(ctx, kept.err)
 	}
 	return err
 }
 
-// remembering tells the errors of a body from those of its reader.
-type remembering struct {
+// errorRecorder records the error of a body, to distinguish it from other errors of the function
+// that reads it.
+type errorRecorder struct {
 	from io.Reader
 	err  error
 }
 
 // Read implements [io.Reader].
-func (r *remembering) Read(p []byte) (int, error) {
+func (r *errorRecorder) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
@@ -156,22 +160,22 @@ func (r *remembering) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// broken returns the error for a body that ended badly.
-func (b *Base) broken(ctx context.Context, err error) error {
+// bodyError returns the error for a body that could not be read completely.
+func (b *Base) bodyError(ctx context.Context, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
 		return &Error{Reason: Malformed, Host: b.registry.url.Host, Err: err}
 	}
-	return b.failed(ctx, err)
+	return b.requestError(ctx, err)
 }
 
-// failed returns the error for a request that got no answer.
-func (b *Base) failed(ctx context.Context, err error) error {
+// requestError returns the error for a request without a response.
+func (b *Base) requestError(ctx context.Context, err error) error {
 	var known *Error
 	if errors.As(err, &known) {
 		return known
 	}
-	if refused := (*errPrivate)(nil); errors.As(err, &refused) {
+	if refused := (*privateAddressError)(nil); errors.As(err, &refused) {
 		return &Error{Reason: ForbiddenAddress, Host: b.registry.url.Host, Err: err}
 	}
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
@@ -180,8 +184,8 @@ func (b *Base) failed(ctx context.Context, err error) error {
 	return &Error{Reason: Unreachable, Host: b.registry.url.Host, Err: err}
 }
 
-// refusedBy returns the error for an answer that is not 200.
-func (b *Base) refusedBy(response *http.Response) error {
+// statusError returns the error for a response whose status is not 200, and nil for 200.
+func (b *Base) statusError(response *http.Response) error {
 	e := &Error{Host: b.registry.url.Host, Status: response.StatusCode, Reason: Unexpected}
 	switch s := response.StatusCode; {
 	case s == http.StatusOK:
@@ -199,13 +203,15 @@ func (b *Base) refusedBy(response *http.Response) error {
 	return e
 }
 
-// RetryAfter returns how long a registry asks to wait in the header of its answer, at most a day; 0 where it does not say. It is
-// for plugins that make requests of their own; the errors of [Base] have it already.
+// RetryAfter returns the delay that a registry requests in the header of its response, at most a
+// day, or 0 if it requests no delay. Use it in plugins that make their own requests; the errors of
+// [Base] already contain the delay.
 func RetryAfter(header http.Header) time.Duration {
 	return parseRetryAfter(header.Get("Retry-After"), time.Now())
 }
 
-// parseRetryAfter reads the header of that name, in both forms of RFC 9110; 0 for what is neither, or past.
+// parseRetryAfter returns the delay of a Retry-After header, in either form of RFC 9110. It returns
+// 0 for a malformed value or a time in the past.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// Opened returns a plugin for a fake of its package registry, which answers by the handler until the test ends, and the base URL
-// of that. open makes the plugin as its main does, with the environment looked up by the function.
-func Opened[P sdk.Ownership](
+// OpenPlugin starts a fake package registry with the handler fake until the test ends, and returns
+// a plugin that uses it, and its base URL. open must create the plugin as its main function does,
+// from the environment variables that the function returns.
+func OpenPlugin[P sdk.Ownership](
 	t *testing.T, fake http.Handler, open func(environment func(name string) string) (P, error),
 ) (plugin P, baseURL string) {
 	t.Helper()
@@ -26,8 +27,8 @@ func Opened[P sdk.Ownership](
 	return plugin, server.URL
 }
 
-// WantSentences checks claims, each of which must be refused with an error that holds the text it is listed under. The empty text
-// stands for a claim that is borne out.
+// WantSentences checks each claim and fails the test unless the error contains the key of the
+// claim. The key is empty for a claim that the registry confirms.
 func WantSentences(t *testing.T, plugin sdk.Ownership, claims map[string]sdk.Claim) {
 	t.Helper()
 	for want, c := range claims {
@@ -38,8 +39,8 @@ func WantSentences(t *testing.T, plugin sdk.Ownership, claims map[string]sdk.Cla
 	}
 }
 
-// WantRefused checks claims that are refused as they stand. A failure to find out is none: within a plugin only the error of the
-// client tells them apart.
+// WantRefused checks each claim and fails the test unless the plugin refuses it. An error of type
+// *[registryclient.Error] is not a refusal, but a check that could not be completed.
 func WantRefused(t *testing.T, plugin sdk.Ownership, claims ...sdk.Claim) {
 	t.Helper()
 	for _, c := range claims {

@@ -21,13 +21,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// bomb is how many bytes a misbehaving registry is ready to send, and impatience how long a check of a silent one may take.
+// bombBytes is the number of bytes that a hostile registry sends. stallTimeout is the time limit of
+// a check with a registry that stops responding.
 const (
-	bomb       = 256 << 20
-	impatience = time.Second
+	bombBytes    = 256 << 20
+	stallTimeout = time.Second
 )
 
-// Configured returns the environment of a plugin whose private package registries have the base URLs, as the host sets it.
+// Configured returns an environment with private package registries at baseURLs, in the form in
+// which the host sets it. Pass it to the function that opens the plugin.
 func Configured(baseURLs ...string) func(name string) string {
 	type entry struct {
 		BaseURL string `json:"baseUrl"`
@@ -36,7 +38,7 @@ func Configured(baseURLs ...string) func(name string) string {
 	for _, u := range baseURLs {
 		entries = append(entries, entry{u})
 	}
-	value, _ := json.Marshal(entries) // strings always marshal
+	value, _ := json.Marshal(entries) // marshalling strings never fails
 	return func(name string) string {
 		if name == registryclient.Variable {
 			return string(value)
@@ -45,28 +47,30 @@ func Configured(baseURLs ...string) func(name string) string {
 	}
 }
 
-// PackageRegistry is an ownership plugin that asks a package registry over HTTP.
+// PackageRegistry is an ownership plugin under test that connects to a package registry over HTTP.
 type PackageRegistry struct {
-	// Open returns the plugin as its main makes it, with the environment looked up by the function.
+	// Open must create the plugin as its main function does, from the environment variables that
+	// the function returns.
 	Open func(environment func(name string) string) (sdk.Ownership, error)
-	// Claim returns a claim whose check asks the registry at the base URL.
+	// Claim must return a claim whose check sends a request to the registry at baseURL.
 	Claim func(baseURL string) sdk.Claim
-	// TellsWait says that the plugin passes on how long a registry asks to wait.
-	TellsWait bool
+	// ReportsRetryAfter says whether the plugin passes on the delay that a registry requests.
+	ReportsRetryAfter bool
 }
 
-// misbehaviour is a way for a registry to answer everything.
-type misbehaviour struct {
+// badResponse is the response of a misbehaving registry to every request.
+type badResponse struct {
 	answer http.HandlerFunc
-	want   fault.Kind    // of the check; Internal stands for any failure
-	wait   time.Duration // that a plugin may pass on
+	want   fault.Kind    // of the check's error; Internal means any failure
+	wait   time.Duration // the delay that a plugin may pass on
 }
 
-// pause is what a registry that has no time asks for.
-const pause = 7 * time.Second
+// requestedWait is the delay that an overloaded registry requests.
+const requestedWait = 7 * time.Second
 
-// RunMisbehaviour checks p before registries that are slow, throttled, hostile or broken: no check may take such an answer for a
-// claim, follow it to another host, read it without bound or outlast its deadline, and it tells what a later try may mend.
+// RunMisbehaviour runs p with registries that are slow, throttled, hostile or broken. A check must
+// not confirm the claim, follow a redirect to another host, read without a limit or exceed its
+// deadline, and it must report a failure as transient if a later try may succeed.
 func RunMisbehaviour(t *testing.T, p PackageRegistry) {
 	t.Helper()
 	var strayed atomic.Int64
@@ -75,58 +79,58 @@ func RunMisbehaviour(t *testing.T, p PackageRegistry) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(elsewhere.Close)
-	for name, m := range misbehaviours(elsewhere.URL) {
+	for name, m := range badResponses(elsewhere.URL) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(m.answer)
 			defer server.Close()
-			err := fails(t, p, server.URL, m.want)
-			if f, ok := fault.As(err); ok && p.TellsWait && f.RetryAfter != m.wait {
-				t.Errorf("Check asks to wait %s, want the %s of the registry", f.RetryAfter, m.wait)
+			err := wantFailure(t, p, server.URL, m.want)
+			if f, ok := fault.As(err); ok && p.ReportsRetryAfter && f.RetryAfter != m.wait {
+				t.Errorf("Check requests a delay of %s, want the registry's %s", f.RetryAfter, m.wait)
 			}
 		})
 	}
 	t.Run("away", func(t *testing.T) {
 		server := httptest.NewServer(nil)
 		server.Close()
-		_ = fails(t, p, server.URL, fault.Unavailable) // it asks for no wait
+		_ = wantFailure(t, p, server.URL, fault.Unavailable) // it requests no delay
 	})
-	t.Run("not allowed", func(t *testing.T) { notAllowed(t, p, elsewhere.URL) })
+	t.Run("not allowed", func(t *testing.T) { wantNotAllowed(t, p, elsewhere.URL) })
 	if n := strayed.Load(); n != 0 {
-		t.Errorf("another host was asked %d times, want never", n)
+		t.Errorf("another host got %d requests, want 0", n)
 	}
 }
 
-func misbehaviours(elsewhere string) map[string]misbehaviour {
+func badResponses(elsewhere string) map[string]badResponse {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", strconv.Itoa(int(pause/time.Second)))
+			w.Header().Set("Retry-After", strconv.Itoa(int(requestedWait/time.Second)))
 			w.WriteHeader(code)
 		}
 	}
 	body := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, text) // whether it arrives is what the check shows
+			_, _ = io.WriteString(w, text) // the check shows whether it arrived
 		}
 	}
-	return map[string]misbehaviour{
-		"throttled":                 {status(http.StatusTooManyRequests), fault.Unavailable, pause},
-		"broken":                    {status(http.StatusInternalServerError), fault.Unavailable, pause},
-		"overloaded":                {status(http.StatusServiceUnavailable), fault.Unavailable, pause},
+	return map[string]badResponse{
+		"throttled":                 {status(http.StatusTooManyRequests), fault.Unavailable, requestedWait},
+		"broken":                    {status(http.StatusInternalServerError), fault.Unavailable, requestedWait},
+		"overloaded":                {status(http.StatusServiceUnavailable), fault.Unavailable, requestedWait},
 		"gone for good":             {status(http.StatusGone), fault.Invalid, 0},
 		"access denied":             {status(http.StatusForbidden), fault.Invalid, 0},
-		"slow to begin":             {silent(""), fault.Unavailable, 0},
-		"slow to end":               {silent(`{"name":`), fault.Unavailable, 0},
-		"redirect to another host":  {redirect(elsewhere + "/found"), fault.Invalid, 0},
-		"redirect into the network": {redirect("http://169.254.169.254/latest/meta-data"), fault.Invalid, 0},
-		"redirect to a file":        {redirect("file:///etc/passwd"), fault.Invalid, 0},
+		"slow to begin":             {stallAfter(""), fault.Unavailable, 0},
+		"slow to end":               {stallAfter(`{"name":`), fault.Unavailable, 0},
+		"redirect to another host":  {redirectTo(elsewhere + "/found"), fault.Invalid, 0},
+		"redirect into the network": {redirectTo("http://169.254.169.254/latest/meta-data"), fault.Invalid, 0},
+		"redirect to a file":        {redirectTo("file:///etc/passwd"), fault.Invalid, 0},
 		"redirect in a circle": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.RequestURI(), http.StatusFound)
 		}, fault.Invalid, 0},
-		"oversized":            {oversized, fault.Invalid, 0},
-		"gzip bomb":            {gzipBomb, fault.Invalid, 0},
-		"gzip of nothing":      {gzipOfNothing, fault.Internal, 0},
-		"no gzip":              {garbled, fault.Internal, 0},
-		"body that breaks off": {truncated, fault.Internal, 0},
+		"oversized":            {sendOversized, fault.Invalid, 0},
+		"gzip bomb":            {sendGzipBomb, fault.Invalid, 0},
+		"gzip of nothing":      {sendEmptyGzip, fault.Internal, 0},
+		"no gzip":              {sendInvalidGzip, fault.Internal, 0},
+		"body that breaks off": {sendTruncated, fault.Internal, 0},
 		"no JSON":              {body("<html>sign in to the hotel's network</html>"), fault.Internal, 0},
 		"JSON of another kind": {body(`[[1, "2"], null]`), fault.Internal, 0},
 		"JSON null":            {body("null"), fault.Internal, 0},
@@ -134,24 +138,25 @@ func misbehaviours(elsewhere string) map[string]misbehaviour {
 	}
 }
 
-// fails checks the claim at baseURL and wants the failure of the kind, which it returns.
-func fails(t *testing.T, p PackageRegistry, baseURL string, want fault.Kind) error {
+// wantFailure checks the claim with the registry at baseURL, fails the test unless the error has
+// the kind want, and returns the error.
+func wantFailure(t *testing.T, p PackageRegistry, baseURL string, want fault.Kind) error {
 	t.Helper()
 	plugin, err := p.Open(Configured(baseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*impatience)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*stallTimeout)
 	defer cancel()
 	if strings.Contains(t.Name(), "slow") {
-		ctx, cancel = context.WithTimeout(ctx, impatience)
+		ctx, cancel = context.WithTimeout(ctx, stallTimeout)
 		defer cancel()
 	}
-	conn, description := connect(t, sdk.OwnershipPlugin(plugin))
-	err = pluginclient.Check(ctx, conn, description, ownership.Claim(p.Claim(baseURL)))
+	conn, description := connectPlugin(t, sdk.OwnershipPlugin(plugin))
+	err = pluginclient.CheckOwnership(ctx, conn, description, ownership.Claim(p.Claim(baseURL)))
 	switch kind := fault.KindOf(err); {
 	case err == nil:
-		t.Error("Check found the claim borne out")
+		t.Error("Check confirmed the claim, want an error")
 	case want == fault.Internal && (kind == fault.Invalid || kind == fault.Unavailable):
 	case kind != want:
 		t.Errorf("Check = %v, of kind %s, want %s", err, kind, want)
@@ -159,21 +164,21 @@ func fails(t *testing.T, p PackageRegistry, baseURL string, want fault.Kind) err
 	return err
 }
 
-// notAllowed checks a claim at a base URL that nobody configured.
-func notAllowed(t *testing.T, p PackageRegistry, baseURL string) {
+// wantNotAllowed checks a claim with a base URL that is not configured.
+func wantNotAllowed(t *testing.T, p PackageRegistry, baseURL string) {
 	plugin, err := p.Open(Configured())
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, description := connect(t, sdk.OwnershipPlugin(plugin))
-	err = pluginclient.Check(t.Context(), conn, description, ownership.Claim(p.Claim(baseURL)))
+	conn, description := connectPlugin(t, sdk.OwnershipPlugin(plugin))
+	err = pluginclient.CheckOwnership(t.Context(), conn, description, ownership.Claim(p.Claim(baseURL)))
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("Check = %v, want a refusal", err)
 	}
 }
 
-// silent answers with the beginning of a body and then with nothing more, until the client is gone.
-func silent(beginning string) http.HandlerFunc {
+// stallAfter sends the beginning of a body and then nothing until the client disconnects.
+func stallAfter(beginning string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if beginning != "" {
 			_, _ = io.WriteString(w, beginning)       // the client sees what arrived
@@ -183,50 +188,51 @@ func silent(beginning string) http.HandlerFunc {
 	}
 }
 
-func redirect(to string) http.HandlerFunc {
+func redirectTo(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusFound)
 	}
 }
 
-// oversized sends until the client hangs up.
-func oversized(w http.ResponseWriter, _ *http.Request) {
-	_, _ = io.WriteString(w, `{"name":"`) // the client hangs up at its bound
-	_, _ = io.CopyN(w, letters{}, bomb)   // as above
+// sendOversized sends a body that is too large, until the client disconnects.
+func sendOversized(w http.ResponseWriter, _ *http.Request) {
+	_, _ = io.WriteString(w, `{"name":"`)    // the client hangs up at its bound
+	_, _ = io.CopyN(w, letters{}, bombBytes) // as above
 }
 
-func gzipBomb(w http.ResponseWriter, _ *http.Request) {
+func sendGzipBomb(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
-	zipped, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // a level there is
+	zipped, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // BestSpeed is a valid level
 	_, _ = io.WriteString(zipped, `{"name":"`)          // the client hangs up at its bound
-	_, _ = io.CopyN(zipped, letters{}, bomb)            // as above
+	_, _ = io.CopyN(zipped, letters{}, bombBytes)       // as above
 	_ = zipped.Close()                                  // as above
 }
 
-// gzipOfNothing sends compressed bytes that hold none: only a bound on what arrives stops it.
-func gzipOfNothing(w http.ResponseWriter, r *http.Request) {
+// sendEmptyGzip sends many compressed bytes that decompress to nothing, so that only a limit on the
+// compressed size stops the client.
+func sendEmptyGzip(w http.ResponseWriter, r *http.Request) {
 	var member bytes.Buffer
 	zipped := gzip.NewWriter(&member)
-	zipped.Extra = make([]byte, 1<<15) // of the header, which a reader passes over
-	_ = zipped.Close()                 // into a buffer
+	zipped.Extra = make([]byte, 1<<15) // in the header, which a reader skips
+	_ = zipped.Close()                 // writing to a buffer never fails
 	w.Header().Set("Content-Encoding", "gzip")
-	for sent := 0; sent < bomb && r.Context().Err() == nil; sent += member.Len() {
+	for sent := 0; sent < bombBytes && r.Context().Err() == nil; sent += member.Len() {
 		_, _ = w.Write(member.Bytes()) // the client hangs up at its bound
 	}
 }
 
-func garbled(w http.ResponseWriter, _ *http.Request) {
+func sendInvalidGzip(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
 	_, _ = io.WriteString(w, "{}") // the client sees what arrived
 }
 
-func truncated(w http.ResponseWriter, _ *http.Request) {
+func sendTruncated(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	_, _ = io.WriteString(w, `{"name":"x"`) // the client sees what arrived
 }
 
-// letters is an endless text.
+// letters is an endless reader of one letter.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {

@@ -1,6 +1,6 @@
-// Package sdktest runs Tollgate's contract suites against a plugin author's implementation, in the test's own process but over
-// the connection and the protocol that the host uses. It does not test the program around the implementation: its main, its
-// settings, its files.
+// Package sdktest runs Tollgate's contract tests against a plugin author's implementation, in the
+// process of the test but over the connection and the protocol of the host. It does not test the
+// rest of the program: its main function, its settings, its files.
 //
 //	func TestGateway(t *testing.T) {
 //		sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
@@ -30,58 +30,64 @@ import (
 // Courier is a courier plugin under test.
 type Courier struct {
 	Plugin sdk.Courier
-	// Delivered lists what arrived at the far end since the plugin was opened; nil where that cannot be seen.
+	// Delivered must return the messages that have arrived at the destination since the plugin was
+	// opened. Leave it nil if the test cannot observe the destination.
 	Delivered func() []Delivery
 }
 
-// Delivery is what an observer at the far end sees of a message.
+// Delivery is a message as it arrived at the destination.
 type Delivery struct {
 	Channel   sdk.Channel
 	Recipient string
 	Code      string // empty for a notice
-	Text      string // of a notice: what the recipient reads; the courier may have put words around Tollgate's
+	Text      string // of a notice: the text that the recipient reads; the courier may have added text around Tollgate's
 }
 
-// RunCourier runs the courier suite. open returns a fresh plugin with nothing delivered yet, and registers its own cleanup.
+// RunCourier runs the contract tests for couriers. open must return a new plugin that has delivered
+// nothing, and register its own cleanup.
 func RunCourier(t *testing.T, open func(t *testing.T) Courier) {
 	t.Helper()
 	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
 		t.Helper()
 		under := open(t)
-		conn, description := connect(t, sdk.CourierPlugin(under.Plugin))
+		conn, description := connectPlugin(t, sdk.CourierPlugin(under.Plugin))
 		if description.Kind != pluginclient.Courier {
-			t.Fatalf("plugin describes itself as %q, want a courier", description.Kind)
+			t.Fatalf("the plugin has the kind %q, want courier", description.Kind)
 		}
 		subject := couriertest.Subject{Courier: courierClient{conn, description}, Channels: description.Channels}
 		if under.Delivered != nil {
-			subject.Delivered = func() []couriertest.Delivery { return deliveries(under.Delivered()) }
+			subject.Delivered = func() []couriertest.Delivery { return convertDeliveries(under.Delivered()) }
 		}
 		return subject
 	})
 }
 
-// Ownership is an ownership plugin under test, before a package registry whose packages are known.
+// Ownership is an ownership plugin under test, with a package registry whose packages are known.
 type Ownership struct {
 	Plugin sdk.Ownership
-	// Owned is borne out by the registry.
+	// Owned is a claim that the registry confirms.
 	Owned sdk.Claim
-	// Refused are claims that it does not bear out, by the reason; each must get a sentence of its own.
+	// Refused are claims that the registry does not confirm, by the reason. The plugin must refuse
+	// each of them with a different sentence.
 	Refused map[string]sdk.Claim
-	// Transient is a claim for which the registry gives no verdict; nil where it cannot be made to.
+	// Transient is a claim whose check the registry cannot complete. Leave it nil if the test has
+	// no such claim.
 	Transient *sdk.Claim
-	// RetryAfter is how long the registry asks to wait in its answer to Transient; 0 where it does not say.
+	// RetryAfter is the delay that the registry requests in its response to Transient; 0 if it
+	// requests no delay.
 	RetryAfter time.Duration
 }
 
-// RunOwnership runs the ownership suite. open returns a fresh plugin and registers its own cleanup.
+// RunOwnership runs the contract tests for ownership plugins. open must return a new plugin and
+// register its own cleanup.
 func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 	t.Helper()
 	ownershiptest.Run(t, func(t *testing.T) ownershiptest.Subject {
 		t.Helper()
 		under := open(t)
-		conn, description := connect(t, sdk.OwnershipPlugin(under.Plugin))
+		conn, description := connectPlugin(t, sdk.OwnershipPlugin(under.Plugin))
 		if description.Kind != pluginclient.Ownership {
-			t.Fatalf("plugin describes itself as %q, want one for package ownership", description.Kind)
+			t.Fatalf("the plugin has the kind %q, want ownership", description.Kind)
 		}
 		subject := ownershiptest.Subject{
 			Checker: checkerClient{conn, description},
@@ -101,20 +107,20 @@ func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 	})
 }
 
-// connect serves p in this process and returns an open connection to it.
-func connect(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, pluginclient.Description) {
+// connectPlugin serves p in this process and returns a connection to it and its description.
+func connectPlugin(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, pluginclient.Description) {
 	t.Helper()
 	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(p)[handshake.Version1])
 	t.Cleanup(func() {
-		_ = client.Close() // the server goes down with it, and may do so before it answers
+		_ = client.Close() // this stops the server, perhaps before it responds
 		<-server.DoneCh
 	})
-	if err := pluginclient.Healthy(t.Context(), client.Conn); err != nil {
-		t.Fatalf("plugin is not healthy: %v", err)
+	if err := pluginclient.CheckHealth(t.Context(), client.Conn); err != nil {
+		t.Fatalf("the plugin is not healthy: %v", err)
 	}
 	description, err := pluginclient.Describe(t.Context(), client.Conn)
 	if err != nil {
-		t.Fatalf("plugin does not describe itself: %v", err)
+		t.Fatalf("the plugin returns no valid description: %v", err)
 	}
 	return client.Conn, description
 }
@@ -134,12 +140,12 @@ type checkerClient struct {
 }
 
 func (c checkerClient) Check(ctx context.Context, claim ownership.Claim) error {
-	return pluginclient.Check(ctx, c.conn, c.description, claim)
+	return pluginclient.CheckOwnership(ctx, c.conn, c.description, claim)
 }
 
 func (c checkerClient) Types() []string { return c.description.RegistryTypes }
 
-func deliveries(seen []Delivery) []couriertest.Delivery {
+func convertDeliveries(seen []Delivery) []couriertest.Delivery {
 	converted := make([]couriertest.Delivery, len(seen))
 	for i, d := range seen {
 		converted[i] = couriertest.Delivery{Channel: courier.Channel(d.Channel), Recipient: d.Recipient, Code: d.Code, Text: d.Text}

@@ -1,5 +1,5 @@
-// Command testplugin is a plugin that misbehaves on demand, for the tests of package pluginhost. MODE tells how it starts, the
-// code of a message how it answers.
+// Command testplugin is a plugin for the tests of package pluginhost. The variable MODE says how it
+// starts, and the code of a message how it responds to that message.
 package main
 
 import (
@@ -28,26 +28,26 @@ func main() {
 	case "cookie":
 		config := handshake.Config()
 		config.MagicCookieValue = "another"
-		serve(config, handshake.Versions(sdk.CourierPlugin(courier{})))
+		servePlugin(config, handshake.Versions(sdk.CourierPlugin(courier{})))
 	case "protocol":
 		set := handshake.Versions(sdk.CourierPlugin(courier{}))[handshake.Version1]
-		serve(handshake.Config(), map[int]plugin.PluginSet{99: set})
+		servePlugin(handshake.Config(), map[int]plugin.PluginSet{99: set})
 	case "huge":
-		serve(handshake.Config(), handshake.Versions(huge{}))
+		servePlugin(handshake.Config(), handshake.Versions(huge{}))
 	case "slow":
 		select {}
 	case "mute":
-		mute()
+		neverAnswer()
 	case "exit":
 		fmt.Fprintln(os.Stderr, "a setting is missing")
 		os.Exit(3)
 	case "noise":
-		noise()
+		printNoise()
 		sdk.ServeCourier(courier{version: "noisy"})
 	case "parent":
-		sdk.ServeCourier(courier{version: spawn()})
+		sdk.ServeCourier(courier{version: startChild()})
 	default:
-		fmt.Fprintf(os.Stderr, "unknown mode %q\n", mode)
+		fmt.Fprintf(os.Stderr, "MODE is %q, which is not known\n", mode)
 		os.Exit(2)
 	}
 }
@@ -69,13 +69,13 @@ func (courier) Deliver(ctx context.Context, m sdk.Message) error {
 	case "LEAK":
 		return fmt.Errorf("gateway says no to %s with %s", m.Recipient, m.Code)
 	case "ENV":
-		return errors.New(strings.Join(environment(), " "))
+		return errors.New(strings.Join(passedVariables(), " "))
 	}
 	return ctx.Err()
 }
 
-// environment lists the variables that go-plugin does not set itself.
-func environment() []string {
+// passedVariables returns the environment variables that go-plugin does not set itself.
+func passedVariables() []string {
 	var kept []string
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "PLUGIN_") {
@@ -103,7 +103,7 @@ func (registry) Check(ctx context.Context, c sdk.Claim) error {
 	return ctx.Err()
 }
 
-// huge describes itself with more than a message may hold.
+// huge returns a description that is larger than a message may be.
 type huge struct {
 	pluginv1.UnimplementedPluginServer
 }
@@ -121,12 +121,12 @@ func (huge) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.Desc
 	return &pluginv1.DescribeResponse{Version: strings.Repeat("x", 2*handshake.MaxMessageBytes)}, nil
 }
 
-func serve(config plugin.HandshakeConfig, versions map[int]plugin.PluginSet) {
+func servePlugin(config plugin.HandshakeConfig, versions map[int]plugin.PluginSet) {
 	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: config, VersionedPlugins: versions, GRPCServer: plugin.DefaultGRPCServer})
 }
 
-// mute shakes hands and then never answers.
-func mute() {
+// neverAnswer completes the handshake and then answers no calls.
+func neverAnswer() {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/mute")
 	if err != nil {
 		os.Exit(4)
@@ -135,8 +135,8 @@ func mute() {
 	select {}
 }
 
-// noise prints what a careless reader of logs stumbles over.
-func noise() {
+// printNoise prints lines that a careless log reader cannot handle.
+func printNoise() {
 	for _, line := range []string{
 		`{"@message": 5, "@level": {}, "@timestamp": []}`,
 		`{"@message": "named level", "@level": ["error"], "plugin": "impostor"}`,
@@ -151,14 +151,15 @@ func noise() {
 	}
 }
 
-// spawn starts a process of the plugin's own that keeps its standard error, and returns its id.
-func spawn() string {
+// startChild starts a child process that keeps the plugin's standard error open, and returns its
+// id.
+func startChild() string {
 	child := exec.CommandContext(context.Background(), "/proc/self/exe")
 	child.Env = []string{"MODE=slow"}
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
 		os.Exit(5)
 	}
-	go func() { _ = child.Wait() }() // it ends with this process's group
+	go func() { _ = child.Wait() }() // ends with this process's group
 	return fmt.Sprint(child.Process.Pid)
 }

@@ -25,11 +25,11 @@ const (
 // DeliverRequest is one message.
 type DeliverRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The way to take.
+	// The channel to use.
 	Channel Channel `protobuf:"varint,1,opt,name=channel,proto3,enum=tollgate.plugin.v1.Channel" json:"channel,omitempty"`
-	// An e-mail address or a telephone number, as the channel has it; never empty, one line.
+	// An e-mail address or a telephone number, depending on the channel: one line, not empty.
 	Recipient string `protobuf:"bytes,2,opt,name=recipient,proto3" json:"recipient,omitempty"`
-	// What is to be delivered.
+	// The content of the message.
 	//
 	// Types that are valid to be assigned to Content:
 	//
@@ -114,12 +114,12 @@ type isDeliverRequest_Content interface {
 }
 
 type DeliverRequest_OneTimeCode struct {
-	// A one-time code, to be worded by the plugin.
+	// A one-time code; the plugin writes the text around it.
 	OneTimeCode *OneTimeCode `protobuf:"bytes,3,opt,name=one_time_code,json=oneTimeCode,proto3,oneof"`
 }
 
 type DeliverRequest_Notice struct {
-	// A notice, worded by the host.
+	// A notice with the text of the host.
 	Notice *Notice `protobuf:"bytes,4,opt,name=notice,proto3,oneof"`
 }
 
@@ -127,12 +127,12 @@ func (*DeliverRequest_OneTimeCode) isDeliverRequest_Content() {}
 
 func (*DeliverRequest_Notice) isDeliverRequest_Content() {}
 
-// OneTimeCode is a secret: it belongs into the message to the recipient, and nowhere else.
+// OneTimeCode is a secret: write it only into the message to the recipient.
 type OneTimeCode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The code in clear: letters and digits.
+	// The unencrypted code: letters and digits.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// When it stops to be good.
+	// The time at which the code expires.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -182,12 +182,12 @@ func (x *OneTimeCode) GetExpiresAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Notice tells a person of something that happened to the account.
+// Notice informs a person about an event of their account.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A heading, where the channel has a place for it; may be empty, one line.
+	// A heading for channels that support one: one line, may be empty.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
-	// The text; never empty, may have line breaks.
+	// The text: not empty, may have line breaks.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,7 +237,7 @@ func (x *Notice) GetText() string {
 	return ""
 }
 
-// DeliverResponse is empty: the answer itself says that the channel took the message.
+// DeliverResponse is empty. It means that the channel accepted the message.
 type DeliverResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -26,12 +26,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Courier hands one-time codes and notices over to a channel.
+// Courier delivers one-time codes and notices over a channel.
 type CourierClient interface {
-	// Deliver hands one message over and answers once the channel has taken it. Many calls may be in flight at once.
+	// Deliver sends one message and responds once the channel has accepted it. The host may make many
+	// calls at the same time.
 	//
-	// Status UNIMPLEMENTED: the channel is not served. Any other status: it was not delivered, and a later try may succeed. The
-	// status message must not hold the code.
+	// Status UNIMPLEMENTED: the channel is not supported. Any other status: the message was not
+	// delivered, and a later try may succeed. The status message must not contain the code.
 	Deliver(ctx context.Context, in *DeliverRequest, opts ...grpc.CallOption) (*DeliverResponse, error)
 }
 
@@ -57,12 +58,13 @@ func (c *courierClient) Deliver(ctx context.Context, in *DeliverRequest, opts ..
 // All implementations must embed UnimplementedCourierServer
 // for forward compatibility.
 //
-// Courier hands one-time codes and notices over to a channel.
+// Courier delivers one-time codes and notices over a channel.
 type CourierServer interface {
-	// Deliver hands one message over and answers once the channel has taken it. Many calls may be in flight at once.
+	// Deliver sends one message and responds once the channel has accepted it. The host may make many
+	// calls at the same time.
 	//
-	// Status UNIMPLEMENTED: the channel is not served. Any other status: it was not delivered, and a later try may succeed. The
-	// status message must not hold the code.
+	// Status UNIMPLEMENTED: the channel is not supported. Any other status: the message was not
+	// delivered, and a later try may succeed. The status message must not contain the code.
 	Deliver(context.Context, *DeliverRequest) (*DeliverResponse, error)
 	mustEmbedUnimplementedCourierServer()
 }

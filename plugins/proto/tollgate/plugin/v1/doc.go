@@ -1,4 +1,3 @@
-// Package pluginv1 is the protocol between the service and its plugins, version
-// 1, as generated from the .proto files beside it. Plugin authors use the SDK,
-// not this.
+// Package pluginv1 is version 1 of the protocol between the service and its plugins, generated from
+// the .proto files in this folder. Plugin authors use package sdk instead.
 package pluginv1

@@ -21,20 +21,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CheckRequest is what a server document says of one of its packages.
+// CheckRequest is what a server document states about one of its packages.
 type CheckRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The full name of the server that the package must claim.
 	ServerName string `protobuf:"bytes,1,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// One of the types that the plugin described.
+	// One of the registry types in the plugin's description.
 	RegistryType string `protobuf:"bytes,2,opt,name=registry_type,json=registryType,proto3" json:"registry_type,omitempty"`
-	// The registry as the document names it; empty for the public one of its type.
+	// The registry as in the document; empty for the public registry of the type.
 	RegistryBaseUrl string `protobuf:"bytes,3,opt,name=registry_base_url,json=registryBaseUrl,proto3" json:"registry_base_url,omitempty"`
-	// The package's name, or its address where the type has no names.
+	// The package's name, or its URL for a type without names.
 	Identifier string `protobuf:"bytes,4,opt,name=identifier,proto3" json:"identifier,omitempty"`
-	// The package's version; empty where the identifier holds it.
+	// The package's version; empty if the identifier contains it.
 	Version string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	// The sum of the package file in lower-case hexadecimal; empty where the document gives none.
+	// The SHA-256 checksum of the package file in lower-case hexadecimal; empty if the document has
+	// no checksum.
 	FileSha256    string `protobuf:"bytes,6,opt,name=file_sha256,json=fileSha256,proto3" json:"file_sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -112,10 +113,11 @@ func (x *CheckRequest) GetFileSha256() string {
 	return ""
 }
 
-// CheckResponse is a verdict; one without any is taken as no answer.
+// CheckResponse is the result of a check. The host treats a response without a verdict as a failed
+// check.
 type CheckResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The verdict.
+	// The result.
 	//
 	// Types that are valid to be assigned to Verdict:
 	//
@@ -191,7 +193,7 @@ type CheckResponse_Owned struct {
 }
 
 type CheckResponse_Refused struct {
-	// It does not.
+	// The package does not claim the server.
 	Refused *Refused `protobuf:"bytes,2,opt,name=refused,proto3,oneof"`
 }
 
@@ -199,7 +201,7 @@ func (*CheckResponse_Owned) isCheckResponse_Verdict() {}
 
 func (*CheckResponse_Refused) isCheckResponse_Verdict() {}
 
-// Owned says that the package claims the server.
+// Owned means that the package claims the server.
 type Owned struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -236,11 +238,11 @@ func (*Owned) Descriptor() ([]byte, []int) {
 	return file_tollgate_plugin_v1_ownership_proto_rawDescGZIP(), []int{2}
 }
 
-// Refused says why the package does not claim the server.
+// Refused means that the package does not claim the server.
 type Refused struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A sentence for the publisher, lower case and without full stop; at most 500 characters. It tells "no such package" from
-	// "no such version" from "not claimed".
+	// A sentence for the publisher, in lower case without a full stop, at most 500 characters. It
+	// says which of package, version or claim is missing, and what to do.
 	Sentence      string `protobuf:"bytes,1,opt,name=sentence,proto3" json:"sentence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

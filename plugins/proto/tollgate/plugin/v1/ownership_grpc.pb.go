@@ -26,12 +26,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Ownership asks a package registry whether a package claims the server that names it.
+// Ownership checks with a package registry whether a package claims the server that lists it.
 type OwnershipClient interface {
-	// Check reaches a verdict, or fails. Many calls may be in flight at once.
+	// Check returns the result of a check. The host may make many calls at the same time.
 	//
-	// Status UNIMPLEMENTED: the registry type is not served. Any other status: no verdict was reached, and a later try may
-	// reach one.
+	// Status UNIMPLEMENTED: the registry type is not supported. Any other status: the check could not
+	// be completed, and a later try may succeed.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
 }
 
@@ -57,12 +57,12 @@ func (c *ownershipClient) Check(ctx context.Context, in *CheckRequest, opts ...g
 // All implementations must embed UnimplementedOwnershipServer
 // for forward compatibility.
 //
-// Ownership asks a package registry whether a package claims the server that names it.
+// Ownership checks with a package registry whether a package claims the server that lists it.
 type OwnershipServer interface {
-	// Check reaches a verdict, or fails. Many calls may be in flight at once.
+	// Check returns the result of a check. The host may make many calls at the same time.
 	//
-	// Status UNIMPLEMENTED: the registry type is not served. Any other status: no verdict was reached, and a later try may
-	// reach one.
+	// Status UNIMPLEMENTED: the registry type is not supported. Any other status: the check could not
+	// be completed, and a later try may succeed.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
 	mustEmbedUnimplementedOwnershipServer()
 }

@@ -21,11 +21,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Kind names the service that a plugin serves.
+// Kind is the kind of a plugin.
 type Kind int32
 
 const (
-	// No kind: a host refuses such a plugin.
+	// No kind: the host does not accept the plugin.
 	Kind_KIND_UNSPECIFIED Kind = 0
 	// The plugin serves Courier.
 	Kind_KIND_COURIER Kind = 1
@@ -74,11 +74,11 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
 }
 
-// Channel is the way a message takes to its recipient.
+// Channel is the medium by which a message reaches its recipient.
 type Channel int32
 
 const (
-	// No channel: answered with UNIMPLEMENTED.
+	// No channel: the plugin returns UNIMPLEMENTED.
 	Channel_CHANNEL_UNSPECIFIED Channel = 0
 	// E-mail; recipients are addresses.
 	Channel_CHANNEL_EMAIL Channel = 1
@@ -164,16 +164,16 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
 }
 
-// DescribeResponse tells what a plugin is.
+// DescribeResponse is the description of a plugin.
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The service that the plugin serves.
+	// The kind of the plugin.
 	Kind Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=tollgate.plugin.v1.Kind" json:"kind,omitempty"`
-	// The plugin's own version, for people; at most 64 characters.
+	// The version of the plugin, for people to read; at most 64 characters.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// The channels of a courier; at least one.
 	Channels []Channel `protobuf:"varint,3,rep,packed,name=channels,proto3,enum=tollgate.plugin.v1.Channel" json:"channels,omitempty"`
-	// The registry types of an ownership plugin, such as "npm"; at least one.
+	// The registry types of an ownership plugin, for example "npm"; at least one.
 	RegistryTypes []string `protobuf:"bytes,4,rep,name=registry_types,json=registryTypes,proto3" json:"registry_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

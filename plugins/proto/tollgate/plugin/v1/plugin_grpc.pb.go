@@ -26,10 +26,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Plugin is served by every plugin, beside the service of its kind and the gRPC health service (service name "plugin").
+// Plugin is a service of every plugin, in addition to the service of its kind and the gRPC health
+// service (service name "plugin").
 type PluginClient interface {
-	// Describe tells what the plugin is. The host asks it once after each start, before any other call; it must not depend on
-	// a third party being in reach.
+	// Describe returns the description of the plugin. The host calls it once after each start, before
+	// any other call. It must not depend on connections to other servers.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 }
 
@@ -55,10 +56,11 @@ func (c *pluginClient) Describe(ctx context.Context, in *DescribeRequest, opts .
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
 //
-// Plugin is served by every plugin, beside the service of its kind and the gRPC health service (service name "plugin").
+// Plugin is a service of every plugin, in addition to the service of its kind and the gRPC health
+// service (service name "plugin").
 type PluginServer interface {
-	// Describe tells what the plugin is. The host asks it once after each start, before any other call; it must not depend on
-	// a third party being in reach.
+	// Describe returns the description of the plugin. The host calls it once after each start, before
+	// any other call. It must not depend on connections to other servers.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// scribe writes messages down instead of sending them.
-type scribe struct {
+// messageLog writes messages to the log and to files instead of sending them.
+type messageLog struct {
 	log     *slog.Logger
-	codes   book
-	notices book
+	codes   logFile
+	notices logFile
 }
 
-// codeEntry is a line of OTP_LOG_FILE (contract O-9).
+// codeEntry is one line of OTP_LOG_FILE (contract O-9).
 type codeEntry struct {
 	Time      time.Time `json:"time"`
 	Channel   string    `json:"channel"`
@@ -24,7 +24,7 @@ type codeEntry struct {
 	Code      string    `json:"code"`
 }
 
-// noticeEntry is a line of the book for notices.
+// noticeEntry is one line of NOTICE_LOG_FILE.
 type noticeEntry struct {
 	Time      time.Time `json:"time"`
 	Channel   string    `json:"channel"`
@@ -32,15 +32,15 @@ type noticeEntry struct {
 	Notice    string    `json:"notice"`
 }
 
-// Channels names all there are: a log takes anything.
-func (scribe) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
+// Channels implements [sdk.Courier]: a log accepts every channel.
+func (messageLog) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
 
-// Deliver writes m into its book and logs it. It fails when the book cannot be written.
-func (s scribe) Deliver(ctx context.Context, m sdk.Message) error {
+// Deliver writes m to its file and to the log. It returns an error if the file cannot be written.
+func (s messageLog) Deliver(ctx context.Context, m sdk.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.record(m); err != nil {
+	if err := s.recordMessage(m); err != nil {
 		return err
 	}
 	to := []slog.Attr{slog.String("channel", string(m.Channel)), slog.String("recipient", m.Recipient)}
@@ -53,21 +53,22 @@ func (s scribe) Deliver(ctx context.Context, m sdk.Message) error {
 	return nil
 }
 
-// check makes the files where there are none, so that a path that can't be written shows at the start.
-func (s scribe) check() error {
-	if err := s.codes.check(); err != nil {
+// createFiles creates the files that do not exist. It returns an error that names the setting of a
+// file that cannot be written, so that a wrong path is reported at the start.
+func (s messageLog) createFiles() error {
+	if err := s.codes.createFile(); err != nil {
 		return fmt.Errorf("OTP_LOG_FILE: %w", err)
 	}
-	if err := s.notices.check(); err != nil {
+	if err := s.notices.createFile(); err != nil {
 		return fmt.Errorf("NOTICE_LOG_FILE: %w", err)
 	}
 	return nil
 }
 
-func (s scribe) record(m sdk.Message) error {
+func (s messageLog) recordMessage(m sdk.Message) error {
 	now, channel := time.Now().UTC(), string(m.Channel)
 	if m.Kind == sdk.Notice {
-		return s.notices.write(noticeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Notice: m.Text})
+		return s.notices.writeEntry(noticeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Notice: m.Text})
 	}
-	return s.codes.write(codeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Code: m.Code})
+	return s.codes.writeEntry(codeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Code: m.Code})
 }

@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
 		out := &sink{}
 		return sdktest.Courier{
-			Plugin: scribe{log: sdk.NewLogger(out)},
+			Plugin: messageLog{log: sdk.NewLogger(out)},
 			Delivered: func() []sdktest.Delivery {
 				var seen []sdktest.Delivery
 				for _, line := range out.lines(t) {
@@ -69,8 +69,8 @@ func TestContract(t *testing.T) {
 
 func TestFilesHaveALinePerMessage(t *testing.T) {
 	t.Parallel()
-	s := scribe{log: sdk.NewLogger(&sink{}), codes: book(filepath.Join(t.TempDir(), "codes.jsonl")), notices: book(filepath.Join(t.TempDir(), "notices.jsonl"))}
-	if err := s.check(); err != nil {
+	s := messageLog{log: sdk.NewLogger(&sink{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")), notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl"))}
+	if err := s.createFiles(); err != nil {
 		t.Fatal(err)
 	}
 	const writers = 20
@@ -124,11 +124,11 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 func TestFileThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	out := &sink{}
-	s := scribe{log: sdk.NewLogger(out), codes: book(t.TempDir())}
-	if err := s.check(); err == nil {
+	s := messageLog{log: sdk.NewLogger(out), codes: logFile(t.TempDir())}
+	if err := s.createFiles(); err == nil {
 		t.Error("check of a folder as file: no error")
 	}
-	if err := (scribe{notices: book(t.TempDir())}).check(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
+	if err := (messageLog{notices: logFile(t.TempDir())}).createFiles(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
 		t.Errorf("check of a folder as file for notices: %v", err)
 	}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "1", ExpiresAt: time.Now()}
@@ -144,7 +144,7 @@ func TestLogLineIsTheHosts(t *testing.T) {
 	t.Parallel()
 	out := &sink{}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "042917", ExpiresAt: time.Unix(1700000000, 0)}
-	if err := (scribe{log: sdk.NewLogger(out)}).Deliver(t.Context(), m); err != nil {
+	if err := (messageLog{log: sdk.NewLogger(out)}).Deliver(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	lines := out.lines(t)

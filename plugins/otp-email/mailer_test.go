@@ -37,9 +37,9 @@ func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) c
 	return settings
 }
 
-func postTo(t *testing.T, s *mailserver.Server, environ map[string]string) *post {
+func postTo(t *testing.T, s *mailserver.Server, environ map[string]string) *mailer {
 	t.Helper()
-	p, err := newPost(settingsOf(t, s, environ))
+	p, err := newMailer(settingsOf(t, s, environ))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,26 +272,26 @@ func TestTemplates(t *testing.T) {
 		}
 		return dir
 	}
-	w, err := newWording(folder(map[string]string{"code.txt": "{{.Code}}!", "notice.subject": "a\n b", "readme": "x"}))
+	w, err := loadTemplates(folder(map[string]string{"code.txt": "{{.Code}}!", "notice.subject": "a\n b", "readme": "x"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.of(content{Product: "P", Code: "042917", Minutes: 1}, sdk.OTP)
+	got, err := w.render(templateData{Product: "P", Code: "042917", Minutes: 1}, sdk.OTP)
 	if err != nil || got.text != "042917!" || got.subject != "042917 is your P code" || !strings.Contains(got.html, "1 minute,") {
 		t.Errorf("words %+v, error %v", got, err)
 	}
-	if got, err := w.of(content{Text: "x"}, sdk.Notice); err != nil || got.subject != "a b" {
+	if got, err := w.render(templateData{Text: "x"}, sdk.Notice); err != nil || got.subject != "a b" {
 		t.Errorf("words %+v, error %v", got, err)
 	}
 	for name, files := range map[string]map[string]string{
 		"mistyped name": {"cod.txt": "{{.Code}}"}, "no template": {"code.txt": "{{.Code"}, "unknown field": {"code.html": "{{.Secret}}"},
 		"no code": {"code.txt": "hello"}, "no text": {"notice.html": "hello"}, "too large": {"code.txt": strings.Repeat("x", maxTemplate+1)},
 	} {
-		if _, err := newWording(folder(files)); err == nil {
+		if _, err := loadTemplates(folder(files)); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if _, err := newWording(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := loadTemplates(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a folder that is not there is taken")
 	}
 }

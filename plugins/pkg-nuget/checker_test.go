@@ -77,7 +77,7 @@ func between(path, before, after string) (string, bool) {
 	return path, begins && ends
 }
 
-func (f *far) plugin(t *testing.T) gallery {
+func (f *far) plugin(t *testing.T) feedChecker {
 	t.Helper()
 	configured := fmt.Sprintf(`[{"baseUrl":%q},{"baseUrl":%q}]`, f.URL+"/v3/index.json", f.URL)
 	client, err := registryclient.Open(registryclient.Config{
@@ -88,7 +88,7 @@ func (f *far) plugin(t *testing.T) gallery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gallery{client: client}
+	return feedChecker{client: client}
 }
 
 func (f *far) claim(id, version string) sdk.Claim {
@@ -155,16 +155,16 @@ func TestVerdicts(t *testing.T) {
 		"no package":            {"Example.Absent", "1.0.0", `there is no NuGet package "Example.Absent"`},
 		"no versions":           {"Example.None", "1.0.0", "there is no NuGet package"},
 		"no version":            {"Example.Weather", "1.0.1", `has no version "1.0.1"`},
-		"not claimed":           {"Example.Plain", "1.0.0", "does not have"},
-		"not by this version":   {"Example.Weather", "0.9.0", "does not have"},
-		"ours is a prefix":      {"Example.Prefix", "1.0.0", "does not have"},
+		"not claimed":           {"Example.Plain", "1.0.0", "does not claim the server"},
+		"not by this version":   {"Example.Weather", "0.9.0", "does not claim the server"},
+		"ours is a prefix":      {"Example.Prefix", "1.0.0", "does not claim the server"},
 		"no readme":             {"Example.NoReadme", "1.0.0", "has no readme"},
-		"version missing":       {"Example.Weather", "", "is missing"},
-		"not a version":         {"Example.Weather", "one", "is not a version"},
-		"version with a path":   {"Example.Weather", "1.0.0/../../x", "is not a version"},
-		"id with a path":        {"../query", "1.0.0", "is not the id"},
-		"id with a placeholder": {"{lower_version}", "1.0.0", "is not the id"},
-		"id too long":           {strings.Repeat("x", maxID+1), "1.0.0", "is not the id"},
+		"version missing":       {"Example.Weather", "", "has no version: add"},
+		"not a version":         {"Example.Weather", "one", "is not valid"},
+		"version with a path":   {"Example.Weather", "1.0.0/../../x", "is not valid"},
+		"id with a path":        {"../query", "1.0.0", "is not a valid NuGet package id"},
+		"id with a placeholder": {"{lower_version}", "1.0.0", "is not a valid NuGet package id"},
+		"id too long":           {strings.Repeat("x", maxID+1), "1.0.0", "is not a valid NuGet package id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,12 +193,12 @@ func TestServiceIndexes(t *testing.T) {
 		"types in lists": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":["PackageBaseAddress/3.0.0"]},
 			{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":["ReadmeUriTemplate/6.13.0","Other"]}]}`, false, ""},
 		"no template": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"}]}`, false, ""},
-		"no packages": {`{"resources":[{"@id":"%[1]s/x","@type":"SearchQueryService"}]}%.0[1]s`, false, "names no PackageBaseAddress"},
-		"other host":  {`{"resources":[{"@id":"https://api.example.com/x","@type":"PackageBaseAddress/3.0.0"}]}%.0[1]s`, true, "outside of the registry"},
+		"no packages": {`{"resources":[{"@id":"%[1]s/x","@type":"SearchQueryService"}]}%.0[1]s`, false, "lists no resource of type PackageBaseAddress"},
+		"other host":  {`{"resources":[{"@id":"https://api.example.com/x","@type":"PackageBaseAddress/3.0.0"}]}%.0[1]s`, true, "outside the registry"},
 		"readme elsewhere": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"},
-			{"@id":"http://169.254.169.254/{lower_id}","@type":"ReadmeUriTemplate/6.13.0"}]}`, true, "outside of the registry"},
-		"malformed":   {`{"resources":%.0[1]s`, false, "cannot be read"},
-		"wrong types": {`{"resources":[{"@id":1,"@type":{}}]}%.0[1]s`, false, "cannot be read"},
+			{"@id":"http://169.254.169.254/{lower_id}","@type":"ReadmeUriTemplate/6.13.0"}]}`, true, "outside the registry"},
+		"malformed":   {`{"resources":%.0[1]s`, false, "is malformed"},
+		"wrong types": {`{"resources":[{"@id":1,"@type":{}}]}%.0[1]s`, false, "is malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestServiceIndexes(t *testing.T) {
 func TestHostileAndBrokenFeeds(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("a host that no check may reach was reached")
+		t.Error("a host that is not allowed was reached")
 	}))
 	t.Cleanup(elsewhere.Close)
 	answer := func(status int, body string) http.HandlerFunc {
@@ -237,15 +237,15 @@ func TestHostileAndBrokenFeeds(t *testing.T) {
 		"index throttled":    {"/v3/index.json", answer(429, ""), false, "429"},
 		"index not there":    {"/v3/index.json", answer(404, ""), true, "404"},
 		"index oversized":    {"/v3/index.json", answer(200, big), true, "more than"},
-		"index elsewhere":    {"/v3/index.json", http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP, true, "redirects"},
+		"index elsewhere":    {"/v3/index.json", http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP, true, "returned a redirect"},
 		"versions throttled": {"weather/index.json", answer(429, ""), false, "429"},
 		"versions down":      {"weather/index.json", answer(503, ""), false, "503"},
-		"versions malformed": {"weather/index.json", answer(200, "<html>"), false, "cannot be read"},
-		"versions elsewhere": {"weather/index.json", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP, true, "redirects"},
+		"versions malformed": {"weather/index.json", answer(200, "<html>"), false, "is malformed"},
+		"versions elsewhere": {"weather/index.json", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP, true, "returned a redirect"},
 		"readme throttled":   {"/readme", answer(429, ""), false, "429"},
-		"readme denied":      {"/readme", answer(403, ""), true, "denies"},
+		"readme denied":      {"/readme", answer(403, ""), true, "denied access"},
 		"readme oversized":   {"/readme", answer(200, big), true, "more than"},
-		"readme elsewhere":   {"/readme", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP, true, "redirects"},
+		"readme elsewhere":   {"/readme", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP, true, "returned a redirect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,4 +281,4 @@ func TestSlowFeed(t *testing.T) {
 }
 
 // The build tells each plugin its version, which operators see in the list of plugins.
-var _ sdk.Versioner = gallery{}
+var _ sdk.Versioner = feedChecker{}
