@@ -113,7 +113,7 @@ func checkCAFile(name, path string) error {
 
 func checkPositive(name string, d time.Duration) error {
 	if d <= 0 {
-		return fmt.Errorf("%s: %v must be above 0", name, d)
+		return fmt.Errorf("%s: %v is not valid, it must be above 0", name, d)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (e Email) CheckSettings() error {
 	}
 	from, err := mail.ParseAddress(e.From)
 	if err != nil || from.Name != "" || from.Address != e.From {
-		return fmt.Errorf("SMTP_FROM: %q must be an e-mail address, for example tollgate@example.com", e.From)
+		return fmt.Errorf("SMTP_FROM: %q is not valid, it must be an e-mail address, for example tollgate@example.com", e.From)
 	}
 	if err := errors.Join(checkOneLine("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
 		return err
@@ -72,13 +72,13 @@ func (e Email) CheckSettings() error {
 func (e Email) checkServer() error {
 	switch {
 	case e.Host == "":
-		return errors.New("SMTP_HOST: it is missing, it is required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
+		return errors.New("SMTP_HOST: it is missing, and required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
 	case strings.ContainsAny(e.Host, " /@[]\t\r\n"):
-		return fmt.Errorf("SMTP_HOST: %q must be the name or address of a host", e.Host)
+		return fmt.Errorf("SMTP_HOST: %q is not valid, it must be the name or address of a host", e.Host)
 	case e.Port < 0 || e.Port > 65535:
-		return fmt.Errorf("SMTP_PORT: %d must be 1 to 65535", e.Port)
+		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
-		return fmt.Errorf("SMTP_TLS: %q must be starttls, tls or none", e.Security)
+		return fmt.Errorf("SMTP_TLS: %q is not valid, it must be starttls, tls or none", e.Security)
 	case e.Security == Plain && !IsLoopback(e.Host):
 		return fmt.Errorf("SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
 	case (e.Username == "") != (e.Password == ""):

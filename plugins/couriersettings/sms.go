@@ -60,7 +60,7 @@ func (s SMS) Environ() []string { return listVariables(s) }
 // is used.
 func (s SMS) CheckSettings() error {
 	if s.Method != http.MethodPost && s.Method != http.MethodPut {
-		return fmt.Errorf("SMS_METHOD: %q must be POST or PUT", s.Method)
+		return fmt.Errorf("SMS_METHOD: %q is not valid, it must be POST or PUT", s.Method)
 	}
 	for _, status := range s.Statuses {
 		if status < 200 || status > 299 {
@@ -184,7 +184,7 @@ func (s SMS) RequestBody(to, text string) ([]byte, error) {
 	case JSON:
 		return s.jsonBody(fill)
 	}
-	return nil, fmt.Errorf("SMS_FORMAT: %q must be form or json", s.Format)
+	return nil, fmt.Errorf("SMS_FORMAT: %q is not valid, it must be form or json", s.Format)
 }
 
 func (s SMS) formBody(fill func(string) string) ([]byte, error) {
