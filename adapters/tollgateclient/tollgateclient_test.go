@@ -133,25 +133,25 @@ func TestErrors(t *testing.T) {
 		code   fault.Code
 		says   string
 	}{
-		"fields":     {400, nil, `{"error":"invalid_input","message":"email is missing","details":{"fields":{"email":"is missing"}}}`, fault.Invalid, auth.CodeInvalidInput, "email is missing"},
-		"rules":      {422, nil, `{"error":"version must not be a range"}`, fault.Invalid, "", "version must not be a range"},
-		"locked":     {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"2026-01-01T00:00:00Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until 2026-01-01T00:00:00Z"},
-		"for ever":   {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"9999-12-31T23:59:59.000Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until an operator unlocks it"},
-		"step up":    {403, []string{"WWW-Authenticate", `Bearer error="insufficient_user_authentication"`}, `{"error":"step up"}`, fault.Forbidden, auth.CodeInsufficientTrust, "step up"},
-		"forbidden":  {403, nil, `{"error":"no grant"}`, fault.Forbidden, "", "no grant"},
-		"token":      {401, []string{"WWW-Authenticate", "Bearer"}, `{"error":"expired"}`, fault.Unauthenticated, "", "expired"},
-		"too often":  {429, []string{"Retry-After", "90"}, `{"error":"rate_limit_exceeded","message":"too often","details":{"retryAfter":90}}`, fault.Exhausted, auth.CodeRateLimit, "too often: try again in 1m30s"},
-		"away":       {503, []string{"Retry-After", "5"}, `{"error":"the registry is away"}`, fault.Unavailable, "", "the registry is away: try again in 5s"},
-		"not here":   {404, nil, `{"error":"no such server"}`, fault.NotFound, "", "no such server"},
-		"taken":      {409, nil, `{"error":"taken"}`, fault.Conflict, "", "taken"},
-		"off":        {501, nil, `{"error":"off"}`, fault.Unsupported, "", "off"},
-		"a proxy":    {502, nil, `<html>`, fault.Unavailable, "", " answered 502 Bad Gateway"},
-		"no page":    {404, nil, `<html>`, fault.NotFound, "", " answered 404 Not Found, unlike a tollgate service: check the address"},
-		"a stranger": {200, nil, `{"hello":1}`, fault.Internal, "", "check the address"},
-		"no service": {200, nil, `<html>`, fault.Internal, "", "check the address"},
-		"a terminal": {400, nil, `{"error":"red \u001b[31m\nalert"}`, fault.Invalid, "", "red  [31m alert"},
-		"too much":   {200, nil, `"` + strings.Repeat("x", maxAnswer) + `"`, fault.Internal, "", "larger than"},
-		"very long":  {400, nil, `{"error":"` + strings.Repeat("x", 10*maxMessage) + `"}`, fault.Invalid, "", strings.Repeat("x", maxMessage)},
+		"an invalid field":                             {400, nil, `{"error":"invalid_input","message":"email is missing","details":{"fields":{"email":"is missing"}}}`, fault.Invalid, auth.CodeInvalidInput, "email is missing"},
+		"a broken rule of documents":                   {422, nil, `{"error":"version must not be a range"}`, fault.Invalid, "", "version must not be a range"},
+		"a lock with an end":                           {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"2026-01-01T00:00:00Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until 2026-01-01T00:00:00Z"},
+		"a lock without an end":                        {403, nil, `{"error":"account_locked","message":"locked","details":{"lockoutUntil":"9999-12-31T23:59:59.000Z"}}`, fault.Forbidden, auth.CodeAccountLocked, "locked, until an operator unlocks it"},
+		"a missing step-up":                            {403, []string{"WWW-Authenticate", `Bearer error="insufficient_user_authentication"`}, `{"error":"step up"}`, fault.Forbidden, auth.CodeInsufficientTrust, "step up"},
+		"a missing grant":                              {403, nil, `{"error":"no grant"}`, fault.Forbidden, "", "no grant"},
+		"an expired token":                             {401, []string{"WWW-Authenticate", "Bearer"}, `{"error":"expired"}`, fault.Unauthenticated, "", "expired"},
+		"a rate limit":                                 {429, []string{"Retry-After", "90"}, `{"error":"rate_limit_exceeded","message":"too often","details":{"retryAfter":90}}`, fault.Exhausted, auth.CodeRateLimit, "too often: try again in 1m30s"},
+		"an unavailable service":                       {503, []string{"Retry-After", "5"}, `{"error":"the registry is away"}`, fault.Unavailable, "", "the registry is away: try again in 5s"},
+		"an unknown server":                            {404, nil, `{"error":"no such server"}`, fault.NotFound, "", "no such server"},
+		"a conflict":                                   {409, nil, `{"error":"taken"}`, fault.Conflict, "", "taken"},
+		"an unsupported operation":                     {501, nil, `{"error":"off"}`, fault.Unsupported, "", "off"},
+		"an error page of a proxy":                     {502, nil, `<html>`, fault.Unavailable, "", " answered 502 Bad Gateway"},
+		"a page that does not exist on another server": {404, nil, `<html>`, fault.NotFound, "", " answered 404 Not Found, unlike a tollgate service: check the address"},
+		"the JSON of another service":                  {200, nil, `{"hello":1}`, fault.Internal, "", "check the address"},
+		"a page of another server":                     {200, nil, `<html>`, fault.Internal, "", "check the address"},
+		"control characters in a message":              {400, nil, `{"error":"red \u001b[31m\nalert"}`, fault.Invalid, "", "red  [31m alert"},
+		"a response that is too large":                 {200, nil, `"` + strings.Repeat("x", maxAnswer) + `"`, fault.Internal, "", "larger than"},
+		"a message that is too long":                   {400, nil, `{"error":"` + strings.Repeat("x", 10*maxMessage) + `"}`, fault.Invalid, "", strings.Repeat("x", maxMessage)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := newTestClient(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -166,7 +166,7 @@ func TestErrors(t *testing.T) {
 			if !ok || f.Kind != c.kind || f.Code != c.code || !strings.Contains(f.Error(), c.says) || len(f.Error()) > maxMessage+100 {
 				t.Errorf("%v, want %v %s %q", err, c.kind, c.code, c.says)
 			}
-			if NeedsStepUp(err) != (name == "step up") || NeverSent(err) {
+			if NeedsStepUp(err) != (name == "a missing step-up") || NeverSent(err) {
 				t.Errorf("needs a step-up: %t, never sent: %t", NeedsStepUp(err), NeverSent(err))
 			}
 		})

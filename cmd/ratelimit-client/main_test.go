@@ -59,20 +59,20 @@ func TestRun(t *testing.T) {
 		out  string
 		errs string
 	}{
-		"ok":           {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
-		"over":         {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
-		"refused":      {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: unknown domain (InvalidArgument)"},
-		"no value":     {[]string{"-descriptors"}, exitError, "", "-descriptors"},
-		"no service":   {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
-		"no pair":      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
-		"no name":      {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
-		"unknown flag": {[]string{"-x"}, exitError, "", "-x"},
-		"argument":     {[]string{"x"}, exitError, "", `"x"`},
-		"no TLS there": {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
-		"authorities":  {[]string{"-tls_cacert", "/missing", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
-		"not PEM":      {[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM"},
-		"half a pair":  {[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: "},
-		"help":         {[]string{"-h"}, exitOK, "", "Example: "},
+		"a request within its limits exits with 0":    {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
+		"a request over its limit exits with 1":       {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
+		"the message of a refused request is printed": {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: unknown domain (InvalidArgument)"},
+		"a flag needs its value":                      {[]string{"-descriptors"}, exitError, "", "-descriptors"},
+		"the address of a missing service is printed": {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
+		"an entry needs a value":                      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
+		"an entry needs a name":                       {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
+		"an unknown flag is an error":                 {[]string{"-x"}, exitError, "", "-x"},
+		"an argument is an error":                     {[]string{"x"}, exitError, "", `"x"`},
+		"TLS to a service without TLS is an error":    {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
+		"a missing CA file is an error":               {[]string{"-tls_cacert", "/missing", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
+		"a CA file that is not PEM is an error":       {[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM"},
+		"a certificate needs its key":                 {[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: "},
+		"help exits with 0":                           {[]string{"-h"}, exitOK, "", "Example: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

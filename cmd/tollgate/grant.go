@@ -74,8 +74,11 @@ func newGrantRemove(p process) *cobra.Command {
 func newGrantChange(p process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
-		Use:     use + " --email E --action publish|edit --resource PATTERN",
-		Short:   short,
+		Use:   use + " --email E --action publish|edit --resource PATTERN",
+		Short: short,
+		Long: short + ".\n\nThe action publish allows a person to publish versions, edit to replace and\n" +
+			"delete them; either allows changes of status. The change is in force from the\n" +
+			"next request on.",
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 		Args:    cobra.NoArgs,
 	}
