@@ -17,7 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// NeedsStepUp reports whether a call was refused only because the trust level of its session is too low.
+// NeedsStepUp reports whether a call was refused only because the trust level of its session is too
+// low.
 func NeedsStepUp(err error) bool {
 	f, ok := fault.As(err)
 	return ok && f.Code == auth.CodeInsufficientTrust
@@ -44,8 +45,8 @@ func (c *Client) connectionError(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, "", c.base.String()+" cannot be reached", err)
 }
 
-// errorBody is the body of an error. The registry returns only a message, in error; authentication returns a code, a
-// message and details.
+// errorBody is the body of an error. The registry returns only a message, in error; authentication
+// returns a code, a message and details.
 type errorBody struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -83,8 +84,8 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 	return f
 }
 
-// unexpectedStatus returns the error for a response that does not come from a tollgate service, but from a proxy or
-// another program.
+// unexpectedStatus returns the error for a response that does not come from a tollgate service, but
+// from a proxy or another program.
 func (c *Client) unexpectedStatus(status int) error {
 	hint := ""
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
@@ -120,8 +121,8 @@ func faultKind(status int) fault.Kind {
 // maxMessage is the maximum number of characters that are shown of a service's message.
 const maxMessage = 2000
 
-// printableText replaces control characters, so that the text of a service cannot control the terminal, and shortens
-// long text.
+// printableText replaces control characters, so that the text of a service cannot control the
+// terminal, and shortens long text.
 func printableText(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

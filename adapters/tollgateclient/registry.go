@@ -97,7 +97,8 @@ func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error
 	return a.toRecords(), err
 }
 
-// GetVersion returns one version of a server, even if it is deleted. The version latest means the latest one.
+// GetVersion returns one version of a server, even if it is deleted. The version latest means the
+// latest one.
 func (c *Client) GetVersion(ctx context.Context, name, version string) (Record, error) {
 	var a recordAnswer
 	_, err := c.send(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer}, &a)
@@ -146,7 +147,8 @@ type Readiness struct {
 	Dependencies map[string]string `json:"dependencies"`
 }
 
-// GetReadiness returns the readiness of the service. It returns no error if the service answers that it is not ready.
+// GetReadiness returns the readiness of the service. It returns no error if the service answers
+// that it is not ready.
 func (c *Client) GetReadiness(ctx context.Context) (Readiness, error) {
 	var r Readiness
 	_, err := c.send(ctx, call{method: http.MethodGet, path: "/ready", otherStatus: http.StatusServiceUnavailable, member: "status"}, &r)

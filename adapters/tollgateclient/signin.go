@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// deviceTokenHeader contains the device token in requests and responses of clients without cookies (contract A-37).
+// deviceTokenHeader contains the device token in requests and responses of clients without cookies
+// (contract A-37).
 const deviceTokenHeader = "X-Device-Token" // #nosec G101 -- the name of a header
 
 // Device is the description of a machine in a login (contract A-35).
@@ -33,7 +34,8 @@ type Tokens struct {
 	ExpiresIn time.Duration // of the access token
 }
 
-// SignedIn is the result of a login: a session, or, if MFAUser is set, the request for a second factor of that user.
+// SignedIn is the result of a login: a session, or, if MFAUser is set, the request for a second
+// factor of that user.
 type SignedIn struct {
 	Tokens
 	TrustLevel  string
@@ -100,8 +102,8 @@ func (m Machine) tokenHeader() map[string]string {
 	return map[string]string{deviceTokenHeader: m.Token}
 }
 
-// RefreshTokens exchanges a refresh token for new tokens. Using a refresh token twice ends all sessions of the person,
-// so the caller must not repeat a call whose outcome is unknown.
+// RefreshTokens exchanges a refresh token for new tokens. Using a refresh token twice ends all
+// sessions of the person, so the caller must not repeat a call whose outcome is unknown.
 func (c *Client) RefreshTokens(ctx context.Context, token string) (Tokens, error) {
 	var a tokenAnswer
 	_, err := c.send(ctx, call{
@@ -113,7 +115,8 @@ func (c *Client) RefreshTokens(ctx context.Context, token string) (Tokens, error
 	return a.sessionTokens()
 }
 
-// Session is a session as the API returns it to its owner (contract A-1). Times keep the format of the service.
+// Session is a session as the API returns it to its owner (contract A-1). Times keep the format of
+// the service.
 type Session struct {
 	ID             string `json:"id"`
 	UserID         string `json:"userId"`
@@ -140,8 +143,8 @@ func (c *Client) Logout(ctx context.Context, token, id string) error {
 	return err
 }
 
-// TrustDevice marks the device with an identity as trusted. It returns fault.NotFound if the service does not list the
-// device.
+// TrustDevice marks the device with an identity as trusted. It returns fault.NotFound if the
+// service does not list the device.
 func (c *Client) TrustDevice(ctx context.Context, token, identity string) error {
 	var a struct {
 		Devices []struct {

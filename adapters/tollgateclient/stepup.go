@@ -28,8 +28,8 @@ type StepUpResult struct {
 	DeviceToken string // new token; empty if the machine keeps its token
 }
 
-// VerifyStepUp completes a challenge with its code. It raises the trust level of the session that started the challenge;
-// the tokens of the session stay valid.
+// VerifyStepUp completes a challenge with its code. It raises the trust level of the session that
+// started the challenge; the tokens of the session stay valid.
 func (c *Client) VerifyStepUp(ctx context.Context, challenge, code string) (StepUpResult, error) {
 	var a struct {
 		NewTrustLevel string `json:"newTrustLevel"`

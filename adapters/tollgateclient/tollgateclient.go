@@ -1,5 +1,5 @@
-// Package tollgateclient calls the API of a tollgate service, for the commands of people who publish there. It does not
-// store or renew tokens: packages credentialfile and account do.
+// Package tollgateclient calls the API of a tollgate service, for the commands of people who
+// publish there. It does not store or renew tokens: packages credentialfile and account do.
 package tollgateclient
 
 import (
@@ -37,8 +37,8 @@ type Config struct {
 
 // Client calls one service. It is safe for concurrent use.
 //
-// A refused call returns a fault with the kind of the response's status, the code and message of its body, and the
-// time after which to try again.
+// A refused call returns a fault with the kind of the response's status, the code and message of
+// its body, and the time after which to try again.
 type Client struct {
 	base      *url.URL
 	userAgent string
@@ -64,8 +64,8 @@ func New(c Config) (*Client, error) {
 	}}, nil
 }
 
-// ParseURL parses the address of a service. It returns fault.Invalid if the address has not the form of an API address,
-// or uses http to another machine although insecureHTTP is false.
+// ParseURL parses the address of a service. It returns fault.Invalid if the address has not the
+// form of an API address, or uses http to another machine although insecureHTTP is false.
 func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -91,7 +91,8 @@ func (c *Client) URL() string { return c.base.String() }
 // errRedirect is wrapped by the errors of redirects that the client does not follow.
 var errRedirect = errors.New("the service redirects")
 
-// checkRedirect returns an error if a redirect leads to another host, because requests contain passwords and tokens.
+// checkRedirect returns an error if a redirect leads to another host, because requests contain
+// passwords and tokens.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
@@ -116,7 +117,8 @@ type call struct {
 	member      string            // a member that every response of a tollgate service has; empty to skip the check
 }
 
-// send sends a request and decodes the response's body into into, unless that is nil. It returns the response's header.
+// send sends a request and decodes the response's body into into, unless that is nil. It returns
+// the response's header.
 func (c *Client) send(ctx context.Context, in call, into any) (http.Header, error) {
 	r, err := c.newRequest(ctx, in)
 	if err != nil {
@@ -149,8 +151,8 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 	return resp.Header, nil
 }
 
-// hasMember reports whether a JSON object has a member. Without this check the object of another service would look like
-// an empty response.
+// hasMember reports whether a JSON object has a member. Without this check the object of another
+// service would look like an empty response.
 func hasMember(object []byte, name string) bool {
 	if name == "" {
 		return true
@@ -187,7 +189,8 @@ func (c *Client) newRequest(ctx context.Context, in call) (*http.Request, error)
 	return r, nil
 }
 
-// encodeBody encodes a request body. A document is sent unchanged, even if it is not JSON: the service reports its errors.
+// encodeBody encodes a request body. A document is sent unchanged, even if it is not JSON: the
+// service reports its errors.
 func encodeBody(body any) (io.Reader, error) {
 	switch b := body.(type) {
 	case nil:

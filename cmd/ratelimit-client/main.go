@@ -1,6 +1,6 @@
-// Command ratelimit-client sends one request to a rate limit service and prints the response. It exits
-// with 0 if the response is OK, 1 if it is OVER_LIMIT, and 2 on an error. Use it to try out rules, not
-// to create load.
+// Command ratelimit-client sends one request to a rate limit service and prints the response. It
+// exits with 0 if the response is OK, 1 if it is OVER_LIMIT, and 2 on an error. Use it to try out
+// rules, not to create load.
 package main
 
 import (
@@ -147,8 +147,8 @@ func (c call) send(ctx context.Context) (*ratelimitpb.RateLimitResponse, error) 
 	return response, nil
 }
 
-// explainFailure returns the error of a failed call with the message of the service or of the failed
-// connection, without the prefixes of the gRPC library.
+// explainFailure returns the error of a failed call with the message of the service or of the
+// failed connection, without the prefixes of the gRPC library.
 func (c call) explainFailure(err error) error {
 	failure := status.Convert(err)
 	text := strings.Join(strings.Fields(failure.Message()), " ")
@@ -176,8 +176,8 @@ func connectionError(text string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
-// printResponse prints the response as indented proto3 JSON, without the random spaces of the protobuf
-// library.
+// printResponse prints the response as indented proto3 JSON, without the random spaces of the
+// protobuf library.
 func printResponse(out io.Writer, response *ratelimitpb.RateLimitResponse) error {
 	raw, err := protojson.Marshal(response)
 	if err != nil {

@@ -57,8 +57,8 @@ func (s *security) loadCredentials() (credentials.TransportCredentials, error) {
 	return s.newCredentials(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{"-tls_key", s.keyFile})
 }
 
-// loadPeerCredentials returns the transport credentials for the flags of the Envoy rate limit service's
-// client, whose CA certificates are trusted in addition to those of the system.
+// loadPeerCredentials returns the transport credentials for the flags of the Envoy rate limit
+// service's client, whose CA certificates are trusted in addition to those of the system.
 func (s *security) loadPeerCredentials() (credentials.TransportCredentials, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *security) loadPeerCredentials() (credentials.TransportCredentials, erro
 // file is the value of a flag for a file; an empty path means that the flag is not set.
 type file struct{ flag, path string }
 
-// newCredentials returns credentials with a client certificate. If there is a CA file, they trust its
-// certificates and roots; otherwise they trust the certificates of the system.
+// newCredentials returns credentials with a client certificate. If there is a CA file, they trust
+// its certificates and roots; otherwise they trust the certificates of the system.
 func (s *security) newCredentials(roots *x509.CertPool, ca, cert, key file) (credentials.TransportCredentials, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName}
 	if ca.path != "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 )
 
-// startSpan starts the span of a call and adds its trace to the headers of the call. The protocol is
-// http, grpc, or empty for no span; the OTEL_EXPORTER_OTLP_* variables contain the address of the
-// collector. The returned function ends the span and sends it.
+// startSpan starts the span of a call and adds its trace to the headers of the call. The protocol
+// is http, grpc, or empty for no span; the OTEL_EXPORTER_OTLP_* variables contain the address of
+// the collector. The returned function ends the span and sends it.
 func startSpan(ctx context.Context, protocol string, errs io.Writer) (context.Context, func(), error) {
 	if protocol == "" {
 		return ctx, func() {}, nil

@@ -21,8 +21,8 @@ func toStrings[T ~string](values []T) []string {
 	return all
 }
 
-// addCompletion adds Cobra's help and completion commands, with examples. It turns the completion of
-// file names off for arguments and flags that are not files.
+// addCompletion adds Cobra's help and completion commands, with examples. It turns the completion
+// of file names off for arguments and flags that are not files.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// maxHeapGrowthPercent is how much the heap may grow between two garbage collections, in percent of
-	// the memory in use.
+	// maxHeapGrowthPercent is how much the heap may grow between two garbage collections, in
+	// percent of the memory in use.
 	maxHeapGrowthPercent = 400
-	// maxHeapGrowthBytes limits the growth in bytes, while it is more than half of the memory in use.
+	// maxHeapGrowthBytes limits the growth in bytes, while it is more than half of the memory in
+	// use.
 	maxHeapGrowthBytes = 64 << 20
 )
 
@@ -36,8 +37,8 @@ func relaxGarbageCollection(environ []string) {
 	})
 }
 
-// heapGrowthPercent returns by how many percent the heap may grow, given the bytes in use. The result
-// is a multiple of 10, because each change of the setting stops the process for a moment.
+// heapGrowthPercent returns by how many percent the heap may grow, given the bytes in use. The
+// result is a multiple of 10, because each change of the setting stops the process for a moment.
 func heapGrowthPercent(inUse uint64) int {
 	if inUse <= maxHeapGrowthBytes*100/maxHeapGrowthPercent {
 		return maxHeapGrowthPercent
@@ -45,8 +46,8 @@ func heapGrowthPercent(inUse uint64) int {
 	return int(max(maxHeapGrowthBytes, inUse/2)*10/inUse) * 10 //nolint:gosec // less than maxHeapGrowthPercent
 }
 
-// afterEachCollection calls do after every garbage collection, until the process ends. It creates an
-// unreferenced object, whose cleanup runs with the next collection.
+// afterEachCollection calls do after every garbage collection, until the process ends. It creates
+// an unreferenced object, whose cleanup runs with the next collection.
 func afterEachCollection(do func()) {
 	type sentinel struct{ _ *sentinel }
 	runtime.AddCleanup(&sentinel{}, func(do func()) {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// showHelpByDefault completes a command that only has subcommands. Without a subcommand it shows its
-// help, with the first example of each subcommand; an unknown subcommand is an error.
+// showHelpByDefault completes a command that only has subcommands. Without a subcommand it shows
+// its help, with the first example of each subcommand; an unknown subcommand is an error.
 func showHelpByDefault(c *cobra.Command) {
 	var examples []string
 	for _, sub := range c.Commands() {

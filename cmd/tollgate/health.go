@@ -134,7 +134,8 @@ func localTarget(c rest.Config) (healthprobe.Target, error) {
 	t.URL.Host = net.JoinHostPort(host, strconv.Itoa(c.Port))
 	if c.TLS.Cert != "" {
 		t.URL.Scheme = "https"
-		// The certificate is for the public name of the service. The connection stays on this machine and carries no secret.
+		// The certificate is for the public name of the service. The connection stays on this
+		// machine and carries no secret.
 		t.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // #nosec G402 -- see above
 	}
 	return t, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// mfaTries is how often the command prompts for the code of a second factor. It is lower than the number of failures
-// that locks an account.
+// mfaTries is how often the command prompts for the code of a second factor. It is lower than the
+// number of failures that locks an account.
 const mfaTries = 3
 
 // loginRun is one run of the command, with its flags.
@@ -118,7 +118,8 @@ func allowedUse(level string) string {
 	return "reading"
 }
 
-// signIn starts a session. With --code alone it returns the account of the current session, which the code belongs to.
+// signIn starts a session. With --code alone it returns the account of the current session, which
+// the code belongs to.
 func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error) {
 	if l.code != "" && l.method == "" {
 		who, err := l.lastAccount(l.address)
@@ -168,7 +169,8 @@ func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
 	return l.newAccount(l.address, string(email))
 }
 
-// promptIfEmpty prompts for a value that is empty. Without a terminal it returns an error that names the flag.
+// promptIfEmpty prompts for a value that is empty. Without a terminal it returns an error that
+// names the flag.
 func (l *loginRun) promptIfEmpty(ctx context.Context, value *string, prompt, flag string) (err error) {
 	switch {
 	case *value != "":
@@ -211,8 +213,8 @@ func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user str
 	}
 }
 
-// raiseTrust performs the step-up that the flags or the person at the terminal choose, and returns the new trust
-// level. Without a step-up it returns an empty text.
+// raiseTrust performs the step-up that the flags or the person at the terminal choose, and returns
+// the new trust level. Without a step-up it returns an empty text.
 func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level string) (string, error) {
 	if l.method == "" && l.code != "" {
 		return who.FinishStepUp(ctx, l.code)
@@ -273,7 +275,8 @@ func newLogout(p process) *cobra.Command {
 	}
 }
 
-// explainSignOut explains the state of a session that could not be ended because the service is unavailable.
+// explainSignOut explains the state of a session that could not be ended because the service is
+// unavailable.
 func explainSignOut(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		return errors.New("the tokens were deleted from this machine, but the session is still active at the service: " + errorSentence(err))

@@ -78,8 +78,8 @@ func TestUsersAndGrants(t *testing.T) {
 	}
 }
 
-// checkGrantsOfOne checks that grant list --email shows only the grants of that person. The caller has
-// given Ada one grant.
+// checkGrantsOfOne checks that grant list --email shows only the grants of that person. The caller
+// has given Ada one grant.
 func checkGrantsOfOne(t *testing.T, dir string) {
 	t.Helper()
 	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {

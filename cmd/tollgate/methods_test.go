@@ -46,8 +46,8 @@ func TestMethods(t *testing.T) {
 	checkMethodEvents(t, dir, "add 7", "remove 7", "import 1", "import 2", "remove 1", "remove 2")
 }
 
-// checkMethodEvents checks that the audit log contains these changes of methods, made by an operator and
-// assigned to no person. It skips the changes of the initial methods.
+// checkMethodEvents checks that the audit log contains these changes of methods, made by an
+// operator and assigned to no person. It skips the changes of the initial methods.
 func checkMethodEvents(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var events []struct {

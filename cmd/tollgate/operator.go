@@ -18,8 +18,8 @@ func withOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) 
 	return runOperator(c, p, wiring.OpenOperator, do)
 }
 
-// withCreatedOperator is withOperator for commands that may be the first of an installation. It creates
-// a missing database and prints a note, in case DATA_DIR was meant to be another directory.
+// withCreatedOperator is withOperator for commands that may be the first of an installation. It
+// creates a missing database and prints a note, in case DATA_DIR was meant to be another directory.
 func withCreatedOperator(c *cobra.Command, p process, do func(*wiring.Operator) error) error {
 	return runOperator(c, p, func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
 		missing := wiring.Missing(s)
@@ -47,8 +47,8 @@ func runOperator(c *cobra.Command, p process, open opener, do func(*wiring.Opera
 	return do(op)
 }
 
-// operatorLog returns the log of a command. It contains only errors; the results of the command go to
-// standard output.
+// operatorLog returns the log of a command. It contains only errors; the results of the command go
+// to standard output.
 func operatorLog(s settings.Settings, p process) *logrus.Entry {
 	s.Service.LogLevel = "error"
 	return wiring.NewLog(s.Service, p.stderr)

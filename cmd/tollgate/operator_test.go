@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
 
-// TestNoDatabase checks that without a database most commands name the missing file and its setting,
-// and create nothing. Commands that may be the first of an installation create a database and print a
-// note.
+// TestNoDatabase checks that without a database most commands name the missing file and its
+// setting, and create nothing. Commands that may be the first of an installation create a database
+// and print a note.
 func TestNoDatabase(t *testing.T) {
 	for _, args := range [][]string{
 		{"user", "list"}, {"user", "lock", "--email", "ada@example.com"}, {"grant", "list"}, {"device", "list", "--email", "ada@example.com"},
@@ -41,7 +41,8 @@ func TestNoDatabase(t *testing.T) {
 	}
 }
 
-// TestFilesAreNotLost checks that commands overwrite files only with --force, and never the database.
+// TestFilesAreNotLost checks that commands overwrite files only with --force, and never the
+// database.
 func TestFilesAreNotLost(t *testing.T) {
 	dir := newDatabase(t)
 	for _, write := range [][]string{{"registry", "export"}, {"backup"}} {

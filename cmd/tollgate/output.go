@@ -25,8 +25,8 @@ func addOutput(c *cobra.Command) *output {
 	return addFormats(c, "output format: table or json", "table", "json")
 }
 
-// addFormats adds the --output flag with the formats of a command, the default first. Any other format
-// is an error before the command starts its work.
+// addFormats adds the --output flag with the formats of a command, the default first. Any other
+// format is an error before the command starts its work.
 func addFormats(c *cobra.Command, usage string, formats ...string) *output {
 	o := &output{formats: formats}
 	c.Flags().StringVarP(&o.format, "output", "o", formats[0], usage)

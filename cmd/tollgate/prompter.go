@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// prompter asks the person at the terminal for input. Prompts go to standard error, because standard
-// output is for the results of the command.
+// prompter asks the person at the terminal for input. Prompts go to standard error, because
+// standard output is for the results of the command.
 type prompter struct {
 	out    io.Writer
 	in     *os.File       // nil if standard input is not a terminal
@@ -56,8 +56,8 @@ func (d *prompter) readSecret(ctx context.Context, prompt string) (string, error
 var errInterrupted = errors.New("interrupted")
 
 // readInterruptibly calls read and returns its result, or errInterrupted once the context ends: a
-// signal does not end a read from a terminal. It switches the echo off before the prompt appears, so
-// that an early keystroke of a secret is not shown.
+// signal does not end a read from a terminal. It switches the echo off before the prompt appears,
+// so that an early keystroke of a secret is not shown.
 func (d *prompter) readInterruptibly(ctx context.Context, read func() (string, error)) (string, error) {
 	fd := int(d.in.Fd())
 	before, err := term.MakeRaw(fd)

@@ -101,8 +101,8 @@ func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account
 	return account.New(u.file, client, email), nil
 }
 
-// callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts for a step-up and
-// repeats the call.
+// callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts
+// for a step-up and repeats the call.
 func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
@@ -125,8 +125,9 @@ func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, ca
 	return who.Do(ctx, call)
 }
 
-// nameSubject adds the subject to a refusal that does not mention it. The service knows the subject from the request,
-// but the message may appear in the output of a script that contains many requests.
+// nameSubject adds the subject to a refusal that does not mention it. The service knows the subject
+// from the request, but the message may appear in the output of a script that contains many
+// requests.
 func nameSubject(what string, err error) error {
 	f, ok := fault.As(err)
 	if !ok || strings.Contains(f.Message, what) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPublisherErrors checks that each error is one sentence that names the problem, and that the exit code distinguishes
-// a missing sign-in from other failures.
+// TestPublisherErrors checks that each error is one sentence that names the problem, and that the
+// exit code distinguishes a missing sign-in from other failures.
 func TestPublisherErrors(t *testing.T) {
 	dir := t.TempDir()
 	readable := filepath.Join(dir, "readable.json") // by other users

@@ -82,7 +82,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "```\n\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 }
 
-// isGroup reports whether a command only has subcommands, whose sections contain all there is to know.
+// isGroup reports whether a command only has subcommands, whose sections contain all there is to
+// know.
 func isGroup(c *cobra.Command) bool {
 	return c.HasSubCommands() && c.Long == ""
 }

@@ -66,7 +66,8 @@ func newRiskReplay(p process) *cobra.Command {
 	return c
 }
 
-// replayFile scores the events of a file. After a wrong line it still writes the scores of the lines before.
+// replayFile scores the events of a file. After a wrong line it still writes the scores of the
+// lines before.
 func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
 	in := p.openStdin(ctx)
 	if name != "-" {
@@ -92,8 +93,8 @@ func replayFile(ctx context.Context, p process, name string, r *replay.Replayer,
 	return err
 }
 
-// scoreTable returns a function that prints a score as a row. The columns have a fixed width, because later rows are
-// not known yet.
+// scoreTable returns a function that prints a score as a row. The columns have a fixed width,
+// because later rows are not known yet.
 func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
 	header := true
 	put := func(id, score, level any, why string) error {

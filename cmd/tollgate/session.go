@@ -90,7 +90,8 @@ func newSessionEnd(p process) *cobra.Command {
 	return c
 }
 
-// endSessions ends one session of a person, or all if the id is empty. It returns the number of ended sessions.
+// endSessions ends one session of a person, or all if the id is empty. It returns the number of
+// ended sessions.
 func endSessions(ctx context.Context, op *wiring.Operator, of auth.UserID, id auth.SessionID) (int, error) {
 	if id == "" {
 		return op.Devices.EndAllSessions(ctx, of)

@@ -16,8 +16,8 @@ const (
 	columnGap = 2 // spaces between columns
 	// minColumnWidth is the minimum width of a column of texts. Longer words are cut.
 	minColumnWidth = 20
-	// minLastWidth is the width below which the last column, which usually contains explanations, moves
-	// below the others.
+	// minLastWidth is the width below which the last column, which usually contains explanations,
+	// moves below the others.
 	minLastWidth = 36
 )
 
@@ -28,8 +28,8 @@ type table struct {
 	value  any // printed with --output json
 }
 
-// listTable returns the table of a list of structs. The fields with a column tag, which is their title,
-// are the columns of the table; the JSON output contains all fields.
+// listTable returns the table of a list of structs. The fields with a column tag, which is their
+// title, are the columns of the table; the JSON output contains all fields.
 func listTable[R any](list []R) table {
 	t := table{value: append([]R{}, list...)}
 	var columns []int
@@ -68,9 +68,9 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// printTable prints a table for people. On a terminal it wraps long cells in their columns. If the last
-// column would be too narrow for its texts, it moves below the others; if that is still too wide, each
-// row becomes a block of lines. Control characters in cells are replaced.
+// printTable prints a table for people. On a terminal it wraps long cells in their columns. If the
+// last column would be too narrow for its texts, it moves below the others; if that is still too
+// wide, each row becomes a block of lines. Control characters in cells are replaced.
 func printTable(w io.Writer, t table) error { return t.printWithin(w, terminalWidth(w)) }
 
 // printWithin prints the table for a terminal of a width; 0 means any width.
@@ -115,8 +115,8 @@ type extent struct {
 	minimum int // with as much wrapping as possible
 }
 
-// measureColumns returns the extents of all columns. A column whose cells are single words, for example
-// names or ids, is not cut.
+// measureColumns returns the extents of all columns. A column whose cells are single words, for
+// example names or ids, is not cut.
 func measureColumns(rows [][]string) []extent {
 	all := make([]extent, len(rows[0]))
 	for i := range all {
@@ -136,8 +136,8 @@ func measureColumns(rows [][]string) []extent {
 	return all
 }
 
-// fitColumns returns the widths of columns in a terminal, and whether they fit. It narrows the widest
-// columns first.
+// fitColumns returns the widths of columns in a terminal, and whether they fit. It narrows the
+// widest columns first.
 func fitColumns(all []extent, width int) ([]int, bool) {
 	widths, sum, widest := make([]int, len(all)), 0, 0
 	for i, e := range all {
@@ -185,7 +185,8 @@ func printRow(out *bufio.Writer, row []string, widths []int) {
 	}
 }
 
-// printBlocks prints one line per cell, with the title of its column, and an empty line between rows.
+// printBlocks prints one line per cell, with the title of its column, and an empty line between
+// rows.
 func printBlocks(out *bufio.Writer, rows [][]string, width int) {
 	titles := 0
 	for _, title := range rows[0] {
@@ -201,8 +202,8 @@ func printBlocks(out *bufio.Writer, rows [][]string, width int) {
 	}
 }
 
-// hangText puts a text after columns of a fixed width, wrapped to the width of the terminal. If there is
-// too little room after the columns, the text goes below them.
+// hangText puts a text after columns of a fixed width, wrapped to the width of the terminal. If
+// there is too little room after the columns, the text goes below them.
 func hangText(columns, text string, width int) string {
 	indent := len(columns)
 	switch {
@@ -233,8 +234,8 @@ func wrapText(text string, width int) []string {
 	return append(lines, strings.TrimRight(line, " "))
 }
 
-// splitWords splits a text where a line may end: after a space, and after the separators of addresses,
-// paths and lists.
+// splitWords splits a text where a line may end: after a space, and after the separators of
+// addresses, paths and lists.
 func splitWords(text string) []string {
 	var list []string
 	for text != "" {

@@ -67,7 +67,8 @@ MEANING  日本 of it
 	}
 }
 
-// TestTableKeepsAll checks that a table loses no text on a terminal, and that no line is wider than the terminal.
+// TestTableKeepsAll checks that a table loses no text on a terminal, and that no line is wider than
+// the terminal.
 func TestTableKeepsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "columns")

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// explainUsage replaces the error messages of Cobra and of package flag by messages that show how to use the command.
+// explainUsage replaces the error messages of Cobra and of package flag by messages that show how
+// to use the command.
 func explainUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(explainFlagError)
 	visitCommands(root, func(c *cobra.Command) {
@@ -23,8 +24,8 @@ func explainUsage(root *cobra.Command) {
 	})
 }
 
-// explainArgs returns a check of arguments whose error shows how to use the command. It reports missing flags first;
-// Cobra would report them only after the arguments.
+// explainArgs returns a check of arguments whose error shows how to use the command. It reports
+// missing flags first; Cobra would report them only after the arguments.
 func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		missing := missingFlags(c)

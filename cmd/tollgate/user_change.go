@@ -210,7 +210,8 @@ func mfaState(m *auth.MFA) string {
 	return mfaNone
 }
 
-// enrolledAt returns when an authenticator was enrolled; empty if there is no authenticator or no record of the time.
+// enrolledAt returns when an authenticator was enrolled; empty if there is no authenticator or no
+// record of the time.
 func enrolledAt(m *auth.MFA) string {
 	if mfaState(m) == mfaNone || m.Enrolment.At.IsZero() {
 		return ""

@@ -1,5 +1,5 @@
-// Package account makes calls to a service as a person who signed in there. It reads the tokens from a credential file
-// and renews them when they expire, even if several commands run at once.
+// Package account makes calls to a service as a person who signed in there. It reads the tokens
+// from a credential file and renews them when they expire, even if several commands run at once.
 package account
 
 import (
@@ -43,8 +43,8 @@ type Account struct {
 	email  string
 }
 
-// New returns the account of a person at the service that the client calls. The e-mail address must be
-// normalized (contract A-10). An account with an empty address is never signed in.
+// New returns the account of a person at the service that the client calls. The e-mail address must
+// be normalized (contract A-10). An account with an empty address is never signed in.
 func New(file *credentialfile.File, client *tollgateclient.Client, email string) *Account {
 	return &Account{file, client, email}
 }
@@ -55,8 +55,8 @@ func (a *Account) Email() string { return a.email }
 // Client returns the client of the service, for calls that need no session.
 func (a *Account) Client() *tollgateclient.Client { return a.client }
 
-// Machine returns the device and the device token of this machine for a login. The first call gives the machine a random
-// name and stores it.
+// Machine returns the device and the device token of this machine for a login. The first call gives
+// the machine a random name and stores it.
 func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	var m tollgateclient.Machine
 	err := a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
@@ -75,8 +75,8 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 	return m, err
 }
 
-// osName returns the name of an operating system in user agents, so that the service can show a person
-// which machine signed in.
+// osName returns the name of an operating system in user agents, so that the service can show a
+// person which machine signed in.
 func osName(goos string) string {
 	switch goos {
 	case "linux":
@@ -91,9 +91,9 @@ func osName(goos string) string {
 	return goos
 }
 
-// KeepSession stores the session of a login and ends the previous one. If the access token of the previous session has
-// expired, that session is left to expire: renewing a session only to end it would risk the new session if a copy of the
-// file is in use.
+// KeepSession stores the session of a login and ends the previous one. If the access token of the
+// previous session has expired, that session is left to expire: renewing a session only to end it
+// would risk the new session if a copy of the file is in use.
 func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
 	var before *credentialfile.Tokens
 	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
@@ -128,8 +128,9 @@ func (a *Account) keepDevice(c *credentialfile.Contents, token string) {
 	}
 }
 
-// Do calls call with an access token. It renews the token first if it has expired, and renews it and calls again, once, if
-// the service refuses it. The error is a SignInNeeded if there is no session.
+// Do calls call with an access token. It renews the token first if it has expired, and renews it
+// and calls again, once, if the service refuses it. The error is a SignInNeeded if there is no
+// session.
 func (a *Account) Do(ctx context.Context, call func(ctx context.Context, token string) error) error {
 	token, err := a.accessToken(ctx, "")
 	if err != nil {
@@ -173,7 +174,8 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 	return token, err
 }
 
-// storedTokens returns the tokens of the account; nil if the file contains none, or those of another account.
+// storedTokens returns the tokens of the account; nil if the file contains none, or those of
+// another account.
 func (a *Account) storedTokens(c credentialfile.Contents) *credentialfile.Tokens {
 	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
 		return nil
@@ -185,9 +187,9 @@ func isUsable(t *credentialfile.Tokens, refused string) bool {
 	return t.Access != refused && time.Until(t.ExpiresAt) > renewBefore
 }
 
-// renewTokens exchanges the refresh token for new tokens. A refresh token must not be used twice, so renewTokens records
-// on disk that it is being used before it sends it, and stores the new tokens before the lock is released. An interrupted
-// command completes the renewal first.
+// renewTokens exchanges the refresh token for new tokens. A refresh token must not be used twice,
+// so renewTokens records on disk that it is being used before it sends it, and stores the new
+// tokens before the lock is released. An interrupted command completes the renewal first.
 func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile) error {
 	t := h.SignIn.Tokens
 	if t.Spending {

@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// service imitates the renewals and sessions of the real service: an access token is valid until the next renewal, and
-// using a refresh token twice ends all sessions.
+// service imitates the renewals and sessions of the real service: an access token is valid until
+// the next renewal, and using a refresh token twice ends all sessions.
 type service struct {
 	*httptest.Server
 
@@ -182,8 +182,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses checks that several processes that find the token expired renew it only once. A second renewal with
-// the same refresh token would end all sessions of the person.
+// TestTwoProcesses checks that several processes that find the token expired renew it only once. A
+// second renewal with the same refresh token would end all sessions of the person.
 func TestTwoProcesses(t *testing.T) {
 	if url := os.Getenv("ACCOUNT_TEST_URL"); url != "" {
 		getSessionAsProcess(t, url)
@@ -227,7 +227,8 @@ func getSessionAsProcess(t *testing.T, url string) {
 	}
 }
 
-// TestLostResponse checks that a refresh token is never sent again if it is unknown whether the service has used it.
+// TestLostResponse checks that a refresh token is never sent again if it is unknown whether the
+// service has used it.
 func TestLostResponse(t *testing.T) {
 	s := newService(t)
 	a, _ := s.signedIn(t, 0)
@@ -244,8 +245,8 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestRenewedLater checks that a renewal is repeated later if the rate limit refused it, or if it did not reach the
-// service.
+// TestRenewedLater checks that a renewal is repeated later if the rate limit refused it, or if it
+// did not reach the service.
 func TestRenewedLater(t *testing.T) {
 	s := newService(t)
 	a, file := s.signedIn(t, 0)

@@ -29,8 +29,8 @@ func (a *Account) keepChallenge(ctx context.Context, challenge *credentialfile.C
 	})
 }
 
-// FinishStepUp completes the stored step-up with its code and stores the new device token. It returns the new trust level
-// of the session. After a wrong code the step-up is still waiting.
+// FinishStepUp completes the stored step-up with its code and stores the new device token. It
+// returns the new trust level of the session. After a wrong code the step-up is still waiting.
 func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error) {
 	contents, err := a.file.Read()
 	if err != nil {
@@ -62,8 +62,9 @@ func (a *Account) TrustMachine(ctx context.Context) error {
 	})
 }
 
-// SignOut ends the session at the service and deletes its tokens from the file, even if the call to the service fails.
-// The machine keeps its name and device token. The error is a SignInNeeded if there is no session.
+// SignOut ends the session at the service and deletes its tokens from the file, even if the call to
+// the service fails. The machine keeps its name and device token. The error is a SignInNeeded if
+// there is no session.
 func (a *Account) SignOut(ctx context.Context) error {
 	err := a.Do(ctx, a.endSession)
 	updateErr := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {

@@ -12,8 +12,8 @@ type Contents struct {
 	DeviceTokens []DeviceToken `json:"deviceTokens,omitempty"`
 }
 
-// Device identifies this machine to every service. It never changes, so that services recognise the device at a later
-// login.
+// Device identifies this machine to every service. It never changes, so that services recognise the
+// device at a later login.
 type Device struct {
 	UserAgent string `json:"userAgent"`
 }
@@ -33,8 +33,9 @@ type Tokens struct {
 	Refresh   string    `json:"refresh"`
 	ExpiresAt time.Time `json:"expiresAt"` // of the access token, by the clock of this machine
 
-	// Spending is set while a command uses the refresh token. If a command finds it set under the lock, the
-	// service may have used the token, and using it twice would end all sessions of the person.
+	// Spending is set while a command uses the refresh token. If a command finds it set under the
+	// lock, the service may have used the token, and using it twice would end all sessions of the
+	// person.
 	Spending bool `json:"spending,omitempty"`
 }
 
@@ -44,7 +45,8 @@ type Challenge struct {
 	Method string `json:"method"`
 }
 
-// DeviceToken proves the identity of this machine to one service, for one person. It outlives sessions.
+// DeviceToken proves the identity of this machine to one service, for one person. It outlives
+// sessions.
 type DeviceToken struct {
 	URL   string `json:"url"`
 	Email string `json:"email"`

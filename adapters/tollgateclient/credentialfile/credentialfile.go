@@ -1,5 +1,5 @@
-// Package credentialfile stores the tokens of a person's commands in a file that only that person can read. It does not
-// call the service or renew tokens.
+// Package credentialfile stores the tokens of a person's commands in a file that only that person
+// can read. It does not call the service or renew tokens.
 package credentialfile
 
 import (
@@ -45,8 +45,8 @@ func New(path string) *File { return &File{path} }
 // Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Read returns the contents of the file; the zero value if it does not exist. It returns an error if others may read the
-// file, because they may already have the tokens.
+// Read returns the contents of the file; the zero value if it does not exist. It returns an error
+// if others may read the file, because they may already have the tokens.
 func (f *File) Read() (Contents, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,15 +76,16 @@ func (f *File) Read() (Contents, error) {
 	return c, nil
 }
 
-// LockedFile is a file that no other process changes until the lock is released. Contents was read under the lock.
+// LockedFile is a file that no other process changes until the lock is released. Contents was read
+// under the lock.
 type LockedFile struct {
 	Contents
 
 	file *File
 }
 
-// WithLock locks the file, calls do and unlocks the file. It returns an error if another process holds the lock for two
-// minutes.
+// WithLock locks the file, calls do and unlocks the file. It returns an error if another process
+// holds the lock for two minutes.
 func (f *File) WithLock(ctx context.Context, do func(*LockedFile) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), folderMode); err != nil {
 		return fmt.Errorf("create the folder for credentials: %w", err)
@@ -114,8 +115,8 @@ func (f *File) Update(ctx context.Context, change func(*Contents)) error {
 	})
 }
 
-// Save replaces the file atomically and returns when the contents are on disk: a lost refresh token cannot be
-// recovered.
+// Save replaces the file atomically and returns when the contents are on disk: a lost refresh token
+// cannot be recovered.
 func (h *LockedFile) Save() error {
 	text, err := json.MarshalIndent(h.Contents, "", "  ")
 	if err != nil {
@@ -127,7 +128,8 @@ func (h *LockedFile) Save() error {
 	return nil
 }
 
-// replaceFile writes a temporary file in the same folder, readable only by its owner, and renames it to path.
+// replaceFile writes a temporary file in the same folder, readable only by its owner, and renames
+// it to path.
 func replaceFile(path string, text []byte) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".credentials-*") // mode 0600
