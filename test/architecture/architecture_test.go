@@ -10,24 +10,24 @@ const root = "../.."
 
 func TestTree(t *testing.T) {
 	tree := os.DirFS(root)
-	all, err := load(tree)
+	all, err := loadSources(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
 		t.Fatal("there is no Go file to check")
 	}
-	checks := map[string]func([]source) []complaint{
+	checks := map[string]func([]source) []violation{
 		"rings":  checkRings,
 		"purity": checkPurity,
-		"docs":   checkDocs,
+		"docs":   checkPackageComments,
 		"sizes":  checkSizes,
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { report(t, check(all)) })
 	}
 	t.Run("top folders", func(t *testing.T) {
-		found, err := checkTop(tree)
+		found, err := checkTopFolders(tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-func report(t *testing.T, found []complaint) {
+func report(t *testing.T, found []violation) {
 	t.Helper()
 	for _, c := range found {
 		t.Error(c)

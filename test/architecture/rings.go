@@ -6,50 +6,52 @@ import (
 	"strings"
 )
 
-// place is where a folder stands. The family is the hexagon, the adapter's technology, or the folder itself.
-type place struct {
+// location is the ring of a folder and its family: the hexagon, the adapter's technology, or the folder
+// itself.
+type location struct {
 	ring   ring
 	family string
 }
 
-// locate finds the place of a folder below the root.
-func locate(dir string) place {
+// locationOf returns the location of a folder below the root.
+func locationOf(dir string) location {
 	parts := strings.Split(dir, "/")
 	if len(parts) < 2 && parts[0] != "wiring" {
-		return place{ring: nowhere, family: dir}
+		return location{ring: unknownRing, family: dir}
 	}
 	switch parts[0] {
 	case "core":
-		return place{ring: coreRing(dir, len(parts)), family: parts[1]}
+		return location{ring: coreRing(dir, len(parts)), family: parts[1]}
 	case "ports":
-		return place{ring: portRing(parts), family: parts[1]}
+		return location{ring: portRing(parts), family: parts[1]}
 	case "adapters":
-		return place{ring: adapterRing(dir), family: parts[1]}
+		return location{ring: adapterRing(dir), family: parts[1]}
 	case "plugins":
-		return place{ring: pluginRing(dir), family: dir}
+		return location{ring: pluginRing(dir), family: dir}
 	case "wiring":
-		return place{ring: wiring, family: "wiring"}
+		return location{ring: wiring, family: "wiring"}
 	case "cmd":
-		return place{ring: command, family: parts[1]}
+		return location{ring: command, family: parts[1]}
 	case "test":
-		return place{ring: spanning, family: parts[1]}
+		return location{ring: spanning, family: parts[1]}
 	case "docs":
-		return place{ring: example, family: dir}
+		return location{ring: example, family: dir}
 	}
-	return place{ring: nowhere, family: dir}
+	return location{ring: unknownRing, family: dir}
 }
 
 func coreRing(dir string, depth int) ring {
 	switch {
-	case within(dir, kernelPackages):
+	case isBelow(dir, kernelPackages):
 		return kernel
-	case depth == 2 || within(dir, pureParts):
+	case depth == 2 || isBelow(dir, pureParts):
 		return model
 	}
 	return useCase
 }
 
-// portRing: a suite lies below its port and is named after it, as net/http/httptest is.
+// portRing returns the ring of a folder of ports. A contract suite is below its port and has its name with
+// the suffix "test", like net/http/httptest.
 func portRing(parts []string) ring {
 	if len(parts) > 2 && strings.HasSuffix(parts[len(parts)-1], "test") {
 		return contract
@@ -59,20 +61,20 @@ func portRing(parts []string) ring {
 
 func adapterRing(dir string) ring {
 	switch {
-	case within(dir, testBinaries):
+	case isBelow(dir, testBinaries):
 		return pluginBinary
-	case within(dir, drivingAdapters):
+	case isBelow(dir, drivingAdapters):
 		return driving
-	case within(dir, sharedParts):
+	case isBelow(dir, sharedParts):
 		return part
-	case within(dir, bridgeAdapters):
+	case isBelow(dir, bridgeAdapters):
 		return bridge
 	}
 	return driven
 }
 
 func pluginRing(dir string) ring {
-	if within(dir, sdkPackages) {
+	if isBelow(dir, sdkPackages) {
 		return sdk
 	}
 	for _, prefix := range binaryPrefixes {
@@ -83,8 +85,8 @@ func pluginRing(dir string) ring {
 	return protocol
 }
 
-// within reports whether the folder is one of the roots or lies below one.
-func within(dir string, roots []string) bool { return rootOf(dir, roots) != "" }
+// isBelow reports whether the folder is one of the roots or below one.
+func isBelow(dir string, roots []string) bool { return rootOf(dir, roots) != "" }
 
 func rootOf(dir string, roots []string) string {
 	for _, r := range roots {
@@ -95,16 +97,16 @@ func rootOf(dir string, roots []string) string {
 	return ""
 }
 
-// checkRings finds the imports that run outwards or sideways.
-func checkRings(all []source) []complaint {
-	var found []complaint
+// checkRings finds the imports that point outwards or sideways.
+func checkRings(all []source) []violation {
+	var found []violation
 	for _, s := range all {
 		if s.isTest() {
 			continue
 		}
 		from := s.dir()
-		if locate(from).ring == nowhere {
-			found = append(found, complaint{s.path, "the folder " + from + " belongs to no ring", "add it to the table or move it"})
+		if locationOf(from).ring == unknownRing {
+			found = append(found, violation{s.path, "the folder " + from + " belongs to no ring", "add it to the table or move it"})
 			continue
 		}
 		for _, spec := range s.tree.Imports {
@@ -112,37 +114,38 @@ func checkRings(all []source) []complaint {
 			if err != nil {
 				name = spec.Path.Value
 			}
-			if rule := forbidden(from, name); rule != "" {
-				found = append(found, complaint{s.at(spec), "imports " + name, rule})
+			if rule := violatedRule(from, name); rule != "" {
+				found = append(found, violation{s.position(spec), "imports " + name, rule})
 			}
 		}
 	}
 	return found
 }
 
-// forbidden says which rule keeps the folder from importing the package; empty when none does.
-func forbidden(from, imported string) string {
+// violatedRule returns the rule that forbids the folder to import the package, or the empty text if the
+// import is allowed.
+func violatedRule(from, imported string) string {
 	switch below, ours := strings.CutPrefix(imported, module+"/"); {
 	case ours:
-		return forbiddenRing(from, below)
+		return violatedRingRule(from, below)
 	case isStandard(imported):
-		return forbiddenStandard(from, imported)
+		return violatedStandardRule(from, imported)
 	default:
-		return forbiddenModule(from, imported)
+		return violatedModuleRule(from, imported)
 	}
 }
 
-func forbiddenRing(from, to string) string {
+func violatedRingRule(from, to string) string {
 	if from == to {
 		return ""
 	}
-	a, b := locate(from), locate(to)
+	a, b := locationOf(from), locationOf(to)
 	switch {
 	case !slices.Contains(mayImport[a.ring], b.ring):
 		return "a " + string(a.ring) + " may not import a " + string(b.ring)
 	case a.family != b.family && slices.Contains(withinFamily[a.ring], b.ring):
 		return "a " + string(a.ring) + " of " + a.family + " may not import a " + string(b.ring) + " of " + b.family
-	case within(from, independentFolders) && within(to, independentFolders) && rootOf(from, independentFolders) != rootOf(to, independentFolders):
+	case isBelow(from, independentFolders) && isBelow(to, independentFolders) && rootOf(from, independentFolders) != rootOf(to, independentFolders):
 		return "these folders of one adapter are independent and may not import each other"
 	}
 	return ""
@@ -153,27 +156,27 @@ func isStandard(imported string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// isPure tells which rings do no I/O and have no clock and no dice.
+// isPure reports whether code of the ring must not use I/O, the clock or randomness.
 func isPure(r ring) bool { return r == kernel || r == model || r == useCase || r == port }
 
-func forbiddenStandard(from, imported string) string {
-	r := locate(from).ring
-	if r == contract && within(imported, []string{"testing"}) {
+func violatedStandardRule(from, imported string) string {
+	r := locationOf(from).ring
+	if r == contract && isBelow(imported, []string{"testing"}) {
 		return ""
 	}
-	if !isPure(r) && r != contract || !within(imported, impure) || within(imported, pureBelowImpure) {
+	if !isPure(r) && r != contract || !isBelow(imported, impure) || isBelow(imported, pureBelowImpure) {
 		return ""
 	}
-	return "a " + string(r) + " does no I/O, keeps no time and rolls no dice; ask a port"
+	return "a " + string(r) + " must not use I/O, the clock or randomness; use a port"
 }
 
-func forbiddenModule(from, imported string) string {
-	r := locate(from).ring
+func violatedModuleRule(from, imported string) string {
+	r := locationOf(from).ring
 	switch {
-	case within(imported, pureModules), !isPure(r) && r != contract:
+	case isBelow(imported, pureModules), !isPure(r) && r != contract:
 		return ""
-	case r == contract && within(imported, suiteModules):
+	case r == contract && isBelow(imported, suiteModules):
 		return ""
 	}
-	return "a " + string(r) + " may import of other modules only what the table lists as pure"
+	return "a " + string(r) + " may import only those packages of other modules that the table lists as pure"
 }

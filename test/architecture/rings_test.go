@@ -6,35 +6,36 @@ import (
 	"testing/fstest"
 )
 
-// tree parses a tree of files given as path and text.
-func tree(t *testing.T, files map[string]string) []source {
+// parseTree parses a tree of files, given as path and text.
+func parseTree(t *testing.T, files map[string]string) []source {
 	t.Helper()
 	root := fstest.MapFS{}
 	for name, text := range files {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	all, err := load(root)
+	all, err := loadSources(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// expect compares complaints with the one text wanted; an empty one wants none.
-func expect(t *testing.T, found []complaint, want string) {
+// wantViolation checks that there is exactly one violation, and that it contains the text; with an empty
+// text, that there is none.
+func wantViolation(t *testing.T, found []violation, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(found) > 0:
-		t.Errorf("complained without reason: %v", found)
+		t.Errorf("unexpected violations: %v", found)
 	case want != "" && len(found) != 1:
-		t.Errorf("got %d complaints %v, want one with %q", len(found), found, want)
+		t.Errorf("got %d violations %v, want one with %q", len(found), found, want)
 	case want != "" && !strings.Contains(found[0].String(), want):
 		t.Errorf("got %q, want it to contain %q", found[0], want)
 	}
 }
 
 func TestLocate(t *testing.T) {
-	cases := map[string]place{
+	cases := map[string]location{
 		"core/fault":                   {kernel, "fault"},
 		"core/page":                    {kernel, "page"},
 		"core/registry":                {model, "registry"},
@@ -62,13 +63,13 @@ func TestLocate(t *testing.T) {
 		"cmd/tollgate":                 {command, "tollgate"},
 		"test/load":                    {spanning, "load"},
 		"docs/examples/xds":            {example, "docs/examples/xds"},
-		"core":                         {nowhere, "core"},
-		"adapters":                     {nowhere, "adapters"},
-		"elsewhere/x":                  {nowhere, "elsewhere/x"},
-		".":                            {nowhere, "."},
+		"core":                         {unknownRing, "core"},
+		"adapters":                     {unknownRing, "adapters"},
+		"elsewhere/x":                  {unknownRing, "elsewhere/x"},
+		".":                            {unknownRing, "."},
 	}
 	for dir, want := range cases {
-		if got := locate(dir); got != want {
+		if got := locationOf(dir); got != want {
 			t.Errorf("locate(%q) = %v, want %v", dir, got, want)
 		}
 	}
@@ -140,39 +141,39 @@ func TestRings(t *testing.T) {
 		{"a folder without a ring", "elsewhere", "errors", "belongs to no ring"},
 		{"on a folder without a ring", "core/auth", ours + "internal/x", "a model may not import a no ring"},
 
-		{"core on os", "core/auth", "os", "does no I/O"},
-		{"core on os/exec", "core/auth/signin", "os/exec", "does no I/O"},
-		{"core on net", "core/auth", "net", "does no I/O"},
-		{"core on net/http", "core/auth", "net/http", "does no I/O"},
+		{"core on os", "core/auth", "os", "must not use I/O"},
+		{"core on os/exec", "core/auth/signin", "os/exec", "must not use I/O"},
+		{"core on net", "core/auth", "net", "must not use I/O"},
+		{"core on net/http", "core/auth", "net/http", "must not use I/O"},
 		{"core on net/url", "core/registry", "net/url", ""},
 		{"core on net/netip", "core/auth", "net/netip", ""},
 		{"core on net/mail", "core/auth", "net/mail", ""},
 		{"core on nets", "core/auth", "netsomething", ""},
-		{"core on database/sql", "core/auth", "database/sql", "does no I/O"},
-		{"port on log/slog", "ports/clock", "log/slog", "does no I/O"},
-		{"port on math/rand/v2", "ports/secrets", "math/rand/v2", "does no I/O"},
-		{"core on crypto/rand", "core/auth", "crypto/rand", "does no I/O"},
+		{"core on database/sql", "core/auth", "database/sql", "must not use I/O"},
+		{"port on log/slog", "ports/clock", "log/slog", "must not use I/O"},
+		{"port on math/rand/v2", "ports/secrets", "math/rand/v2", "must not use I/O"},
+		{"core on crypto/rand", "core/auth", "crypto/rand", "must not use I/O"},
 		{"core on crypto/sha256", "core/auth", "crypto/sha256", ""},
-		{"port on io/fs", "ports/rulesource", "io/fs", "does no I/O"},
-		{"port on testing", "ports/clock", "testing", "does no I/O"},
+		{"port on io/fs", "ports/rulesource", "io/fs", "must not use I/O"},
+		{"port on testing", "ports/clock", "testing", "must not use I/O"},
 		{"suite on testing", "ports/clock/clocktest", "testing", ""},
-		{"suite on os", "ports/clock/clocktest", "os", "does no I/O"},
+		{"suite on os", "ports/clock/clocktest", "os", "must not use I/O"},
 		{"adapter on os", "adapters/runtimedir", "os", ""},
 
 		{"core on a pure module", "core/registry", "golang.org/x/text/unicode/norm", ""},
-		{"core on another part of it", "core/registry", "golang.org/x/text/language", "only what the table lists"},
-		{"core on uuid", "core/auth", "github.com/google/uuid", "only what the table lists"},
-		{"port on generated types", "ports/counter", "google.golang.org/protobuf/proto", "only what the table lists"},
-		{"core on rapid", "core/auth", "pgregory.net/rapid", "only what the table lists"},
+		{"core on another part of it", "core/registry", "golang.org/x/text/language", "that the table lists as pure"},
+		{"core on uuid", "core/auth", "github.com/google/uuid", "that the table lists as pure"},
+		{"port on generated types", "ports/counter", "google.golang.org/protobuf/proto", "that the table lists as pure"},
+		{"core on rapid", "core/auth", "pgregory.net/rapid", "that the table lists as pure"},
 		{"suite on rapid", "ports/counter/countertest", "pgregory.net/rapid", ""},
-		{"suite on a driver", "ports/counter/countertest", "github.com/uptrace/bun", "only what the table lists"},
+		{"suite on a driver", "ports/counter/countertest", "github.com/uptrace/bun", "that the table lists as pure"},
 		{"adapter on a driver", "adapters/relational/database", "github.com/uptrace/bun", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			text := "package x\n\nimport _ \"" + c.imports + "\"\n"
-			found := checkRings(tree(t, map[string]string{c.from + "/x.go": text}))
-			expect(t, found, c.want)
+			found := checkRings(parseTree(t, map[string]string{c.from + "/x.go": text}))
+			wantViolation(t, found, c.want)
 			if c.want != "" && !strings.Contains(found[0].String(), c.from) {
 				t.Errorf("%q does not name the folder %s", found[0], c.from)
 			}
@@ -181,17 +182,17 @@ func TestRings(t *testing.T) {
 }
 
 func TestRingsLeaveTestsAlone(t *testing.T) {
-	all := tree(t, map[string]string{"core/auth/signin/x_test.go": "package x\n\nimport _ \"" + module + "/adapters/memory\"\n"})
-	expect(t, checkRings(all), "")
+	all := parseTree(t, map[string]string{"core/auth/signin/x_test.go": "package x\n\nimport _ \"" + module + "/adapters/memory\"\n"})
+	wantViolation(t, checkRings(all), "")
 }
 
 func TestRingsReadEveryBuildTag(t *testing.T) {
-	all := tree(t, map[string]string{"core/auth/x_plan9.go": "//go:build plan9\n\npackage x\n\nimport _ \"os\"\n"})
-	expect(t, checkRings(all), "core/auth/x_plan9.go:5: imports os")
+	all := parseTree(t, map[string]string{"core/auth/x_plan9.go": "//go:build plan9\n\npackage x\n\nimport _ \"os\"\n"})
+	wantViolation(t, checkRings(all), "core/auth/x_plan9.go:5: imports os")
 }
 
 func TestLoadPassesOver(t *testing.T) {
-	all := tree(t, map[string]string{
+	all := parseTree(t, map[string]string{
 		"core/auth/a.go":            "package auth",
 		"core/auth/testdata/b.go":   "no Go at all",
 		".bin/c.go":                 "no Go at all",
@@ -205,7 +206,7 @@ func TestLoadPassesOver(t *testing.T) {
 }
 
 func TestLoadRefusesWhatDoesNotParse(t *testing.T) {
-	if _, err := load(fstest.MapFS{"core/auth/a.go": {Data: []byte("no Go at all")}}); err == nil {
+	if _, err := loadSources(fstest.MapFS{"core/auth/a.go": {Data: []byte("no Go at all")}}); err == nil {
 		t.Error("a file that does not parse went unnoticed")
 	}
 }

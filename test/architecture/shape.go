@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// checkTop finds folders in the root that have no place there.
-func checkTop(root fs.FS) ([]complaint, error) {
+// checkTopFolders finds folders of the root that the table does not list.
+func checkTopFolders(root fs.FS) ([]violation, error) {
 	entries, err := fs.ReadDir(root, ".")
 	if err != nil {
 		return nil, err
 	}
-	var found []complaint
+	var found []violation
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() && name[0] != '.' && !isOutput(name) && !slices.Contains(topFolders, name) {
-			found = append(found, complaint{name, "is a folder of the root", "the root holds " + strings.Join(topFolders, ", ")})
+			found = append(found, violation{name, "is a folder of the root", "the root may contain only " + strings.Join(topFolders, ", ")})
 		}
 	}
 	return found, nil
 }
 
-// checkDocs finds packages that do not say what they are for.
-func checkDocs(all []source) []complaint {
+// checkPackageComments finds packages without a proper package comment.
+func checkPackageComments(all []source) []violation {
 	files := map[string][]source{}
 	var dirs []string
 	for _, s := range all {
@@ -36,22 +36,22 @@ func checkDocs(all []source) []complaint {
 		}
 		files[s.dir()] = append(files[s.dir()], s)
 	}
-	var found []complaint
+	var found []violation
 	for _, dir := range dirs {
-		if what := docFault(files[dir]); what != "" {
-			found = append(found, complaint{dir, what, "a package comment is a sentence that says what the package is for and what it is not"})
+		if what := packageCommentProblem(files[dir]); what != "" {
+			found = append(found, violation{dir, what, "a package comment is a sentence that says what the package is for and what it is not"})
 		}
 	}
 	return found
 }
 
-// docFault says what is wrong with the comment of a package; empty when nothing is. Tests document a package
-// only where there is nothing else in it.
-func docFault(files []source) string {
+// packageCommentProblem returns what is wrong with the comment of a package, or the empty text. A comment
+// in a test file counts only if the package has no other files.
+func packageCommentProblem(files []source) string {
 	if slices.ContainsFunc(files, func(s source) bool { return !s.isTest() }) {
 		files = slices.DeleteFunc(slices.Clone(files), source.isTest)
 	}
-	fault := "has no package comment"
+	problem := "has no package comment"
 	for _, s := range files {
 		text := s.tree.Doc.Text()
 		name := s.tree.Name.Name
@@ -59,34 +59,35 @@ func docFault(files []source) string {
 		case s.tree.Doc == nil || isDirective(s.tree.Doc):
 			continue
 		case name != "main" && !strings.HasPrefix(text, "Package "+strings.TrimSuffix(name, "_test")+" "):
-			fault = "has a package comment that does not begin with \"Package " + name + "\""
+			problem = "has a package comment that does not begin with \"Package " + name + "\""
 		case !strings.Contains(text, "."):
-			fault = "has a package comment that is no sentence"
+			problem = "has a package comment that is not a sentence"
 		default:
 			return ""
 		}
 	}
-	return fault
+	return problem
 }
 
-// isDirective tells a comment for tools (//go:build, //lint:) from one for readers.
+// isDirective reports whether a comment is only for tools (//go:build, //lint:).
 func isDirective(doc *ast.CommentGroup) bool { return strings.TrimSpace(doc.Text()) == "" }
 
-// checkSizes finds files that should be two.
-func checkSizes(all []source) []complaint {
-	var found []complaint
+// checkSizes finds files with too many lines of code.
+func checkSizes(all []source) []violation {
+	var found []violation
 	for _, s := range all {
 		if s.isTest() || s.isGenerated() {
 			continue
 		}
 		if n := codeLines(s.text); n > maxCodeLines {
-			found = append(found, complaint{s.path, fmt.Sprintf("has %d lines of code", n), fmt.Sprintf("at most %d; split it by noun", maxCodeLines)})
+			found = append(found, violation{s.path, fmt.Sprintf("has %d lines of code", n), fmt.Sprintf("at most %d; split it by noun", maxCodeLines)})
 		}
 	}
 	return found
 }
 
-// codeLines counts the lines that hold a token; comments hold none, a raw string holds all its lines.
+// codeLines returns the number of lines that have a token. Comments have none; all lines of a raw string
+// count.
 func codeLines(text []byte) int {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(text))

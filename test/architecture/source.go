@@ -1,6 +1,7 @@
-// Package architecture checks the shape of the source tree: which ring may import which, what the pure rings may call,
-// and how large and how documented the code is. It reads files with go/parser and runs nothing, so it sees every build
-// tag, and a test result is cached by the files that it read. It says nothing about behaviour.
+// Package architecture checks the structure of the source tree: which ring imports which, what the pure
+// rings call, the size of files, and package comments. It parses the files with go/parser and does not run
+// the go command, so it sees files of every build tag, and test results are cached correctly. It does not
+// test behaviour.
 package architecture
 
 import (
@@ -21,41 +22,41 @@ type source struct {
 	tree *ast.File
 }
 
-// dir is the folder of the file, as an import path below the module's.
+// dir returns the folder of the file, as an import path below that of the module.
 func (s source) dir() string { return path.Dir(s.path) }
 
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 func (s source) isGenerated() bool { return ast.IsGenerated(s.tree) }
 
-// at names the place of a node as file:line.
-func (s source) at(n ast.Node) string {
+// position returns the position of a node as file:line.
+func (s source) position(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.path, s.set.Position(n.Pos()).Line)
 }
 
-// complaint is one broken rule.
-type complaint struct {
+// violation is one broken rule.
+type violation struct {
 	where string // file, file:line, or folder
-	what  string // what stands there
-	rule  string // what should
+	what  string // what is wrong
+	rule  string // the rule
 }
 
-func (c complaint) String() string { return c.where + ": " + c.what + ": " + c.rule }
+func (c violation) String() string { return c.where + ": " + c.what + ": " + c.rule }
 
-// load parses every Go file below the root, in the order of their paths. Folders that the go command passes over
-// (names that begin with a dot or an underscore, testdata) are passed over here, and so is what the build leaves behind.
-func load(root fs.FS) ([]source, error) {
+// loadSources parses every Go file below the root, in the order of their paths. It skips the folders that
+// the go command skips (names that begin with a dot or an underscore, testdata), and the output of builds.
+func loadSources(root fs.FS) ([]source, error) {
 	var all []source
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && passedOver(name):
+		case entry.IsDir() && isSkipped(name):
 			return fs.SkipDir
 		case entry.IsDir() || path.Ext(name) != ".go":
 			return nil
 		}
-		s, err := parse(root, name)
+		s, err := parseFile(root, name)
 		if err != nil {
 			return err
 		}
@@ -65,15 +66,15 @@ func load(root fs.FS) ([]source, error) {
 	return all, err
 }
 
-func passedOver(dir string) bool {
+func isSkipped(dir string) bool {
 	base := path.Base(dir)
 	return dir != "." && (base[0] == '.' || base[0] == '_' || base == "testdata" || isOutput(dir))
 }
 
-// isOutput reports whether a top-level folder is made by building or running, and ignored by git.
+// isOutput reports whether a top-level folder is created by building or running, and ignored by git.
 func isOutput(dir string) bool { return dir == "bin" || dir == "data" }
 
-func parse(root fs.FS, name string) (source, error) {
+func parseFile(root fs.FS, name string) (source, error) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
 		return source{}, err

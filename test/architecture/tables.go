@@ -1,34 +1,35 @@
 package architecture
 
-// This file is the table of rings in words that the checks read. Changing the architecture means changing it here.
+// This file is the table of rings that the checks use. A change of the architecture is a change of this
+// file.
 
-// module is the path that our own imports begin with.
+// module is the prefix of our own import paths.
 const module = "github.com/tollgate-dev/tollgate"
 
-// ring is a place in the order of dependencies, which run inwards.
+// ring is a group of packages. Dependencies between rings point inwards.
 type ring string
 
 const (
 	kernel       ring = "kernel"          // shared by all of core
 	model        ring = "model"           // types and pure rules of one hexagon
 	useCase      ring = "use case"        // orchestrates over ports
-	port         ring = "port"            // what the core asks of the world
+	port         ring = "port"            // interfaces that the core calls
 	contract     ring = "contract suite"  // what every adapter of a port must pass
 	driving      ring = "driving adapter" // calls the core
-	driven       ring = "driven adapter"  // answers a port
-	part         ring = "shared part"     // what adapters share of connections, files and waiting: knows no hexagon and no port
-	bridge       ring = "bridge adapter"  // answers a port of one hexagon from the use cases of another
-	protocol     ring = "plugin protocol" // what host and plugins both speak
-	sdk          ring = "plugin SDK"      // what a plugin's author imports
+	driven       ring = "driven adapter"  // implements a port
+	part         ring = "shared part"     // shared by adapters: connections, files, waiting; imports no hexagon and no port
+	bridge       ring = "bridge adapter"  // implements a port of one hexagon with the use cases of another
+	protocol     ring = "plugin protocol" // shared by host and plugins
+	sdk          ring = "plugin SDK"      // imported by authors of plugins
 	pluginBinary ring = "plugin binary"   // one process
-	wiring       ring = "wiring"          // puts the parts together
+	wiring       ring = "wiring"          // connects the parts
 	command      ring = "command"         // main packages
 	spanning     ring = "spanning test"   // tests of more than one package
-	example      ring = "example"         // programs that the documentation shows, of other modules only
-	nowhere      ring = "no ring"         // a folder that the table does not know
+	example      ring = "example"         // programs in the documentation; they import other modules only
+	unknownRing  ring = "no ring"         // a folder that the table does not list
 )
 
-// mayImport lists the rings that a ring may import. Which of them only within the family, withinFamily tells.
+// mayImport lists the rings that a ring may import. withinFamily restricts some of them to the same family.
 var mayImport = map[ring][]ring{
 	kernel:       {kernel},
 	model:        {kernel, model},
@@ -49,8 +50,8 @@ var mayImport = map[ring][]ring{
 	},
 }
 
-// withinFamily lists, by the importing ring, the rings of which only the own family may be imported: a hexagon imports
-// itself, an adapter its own tree.
+// withinFamily lists, by the importing ring, the rings that it may import only from its own family: a
+// hexagon imports only itself, an adapter only its own tree.
 var withinFamily = map[ring][]ring{
 	model:   {model},
 	useCase: {model, useCase},
@@ -59,22 +60,22 @@ var withinFamily = map[ring][]ring{
 	bridge:  {bridge},
 }
 
-// kernelPackages are the folders of core that are no hexagon.
+// kernelPackages are the folders of core that belong to no hexagon.
 var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset"}
 
-// drivingAdapters call the core; an adapter that is not listed here or in bridgeAdapters is driven.
+// drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is driven.
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory", "adapters/prometheus",
 	"adapters/decisionlog", "adapters/eventlog",
 }
 
-// sharedParts are what several adapters need of connections, of files and of waiting.
+// sharedParts are used by several adapters.
 var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/lifecycle", "adapters/pause", "adapters/wholefile"}
 
-// bridgeAdapters answer what one hexagon asks of another.
+// bridgeAdapters connect two hexagons.
 var bridgeAdapters = []string{"adapters/inprocess"}
 
 // independentFolders are folders of one adapter tree that never import each other: databases, and the stores of the hexagons.
@@ -83,36 +84,37 @@ var independentFolders = []string{
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
 }
 
-// sdkPackages are what a plugin's author imports. The other folders of plugins are binaries when they are named
-// after a port's capability, and the protocol otherwise.
+// sdkPackages are imported by authors of plugins. The other folders of plugins are binaries if their names
+// begin with one of binaryPrefixes, and belong to the protocol otherwise.
 var sdkPackages = []string{"plugins/sdk"}
 
-// binaryPrefixes begin the names of plugin binaries.
+// binaryPrefixes are the prefixes of the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 
-// testBinaries are plugins that an adapter's tests build.
+// testBinaries are plugins that the tests of an adapter build.
 var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
 
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock, no global state.
 var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/text/unicode/norm"}
 
-// suiteModules are those that contract suites may import besides.
+// suiteModules are those that contract suites may import in addition.
 var suiteModules = []string{"pgregory.net/rapid"}
 
-// impure are packages of the standard library, with all below them, that do I/O, keep time or roll dice.
+// impure are packages of the standard library that use I/O, the clock or randomness, with all packages
+// below them.
 var impure = []string{
 	"crypto/rand", "crypto/tls", "database", "expvar", "flag", "io/fs", "io/ioutil", "log", "math/rand", "net", "os",
 	"path/filepath", "plugin", "runtime", "syscall", "testing", "unsafe",
 }
 
-// pureBelowImpure are pure packages below an impure one.
+// pureBelowImpure are the pure packages below impure ones.
 var pureBelowImpure = []string{"net/mail", "net/netip", "net/url"}
 
 // clockCalls are the functions of package time that read or wait for the clock.
 var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
-// topFolders are the folders of the root, besides those whose names begin with a dot.
+// topFolders are the folders of the root, except those whose names begin with a dot.
 var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd", "test", "docs", "deploy"}
 
-// maxCodeLines is the size of a file in lines that are neither blank nor comment.
+// maxCodeLines is the maximum size of a file, in lines that are neither blank nor comments.
 const maxCodeLines = 400

@@ -9,19 +9,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Rules is a rule file of Prometheus that has alerts alone.
+// Rules is a rule file of Prometheus that contains only alerts.
 type Rules struct {
 	File   string  `yaml:"-"`
 	Groups []Group `yaml:"groups"`
 }
 
-// Group holds alerts that are looked at together.
+// Group is a group of alerts that Prometheus evaluates together.
 type Group struct {
 	Name  string  `yaml:"name"`
 	Rules []Alert `yaml:"rules"`
 }
 
-// Alert fires while its expression has an answer and has had one for some time.
+// Alert is an alert. It fires when its expression has had a result for the duration For.
 type Alert struct {
 	Name        string            `yaml:"alert"`
 	Expr        string            `yaml:"expr"`
@@ -30,7 +30,7 @@ type Alert struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// ReadRules refuses fields that alerts do not have, and those that are there twice.
+// ReadRules reads a rule file. It returns an error for unknown and for repeated fields.
 func ReadRules(path string) (Rules, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func ReadRules(path string) (Rules, error) {
 	return rules, nil
 }
 
-// Alerts are those of all groups.
+// Alerts returns the alerts of all groups.
 func (r Rules) Alerts() []Alert {
 	var all []Alert
 	for _, g := range r.Groups {
@@ -54,13 +54,13 @@ func (r Rules) Alerts() []Alert {
 
 var annotationLabel = regexp.MustCompile(`\$labels\.(\w+)`)
 
-// Expressions are those of all alerts.
+// Expressions returns the expressions of all alerts.
 func (r Rules) Expressions() []Expression {
 	var all []Expression
 	for _, a := range r.Alerts() {
 		var names []string
 		for _, text := range a.Annotations {
-			names = append(names, captured(annotationLabel, text)...)
+			names = append(names, findLabels(annotationLabel, text)...)
 		}
 		all = append(all, Expression{r.File + ": " + a.Name, a.Expr, names})
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Expression is one of PromQL in the documentation.
+// Expression is a PromQL expression of the documentation.
 type Expression struct {
-	Where string   // the file, and what in it
-	Text  string   // as Prometheus gets it
-	Names []string // labels that are shown to a reader
+	Where string   // the file, and the panel, variable or alert
+	Text  string   // with variables replaced
+	Names []string // labels that a reader sees
 }
 
-// Dashboard is what tests look at of a dashboard of Grafana.
+// Dashboard is the part of a Grafana dashboard that tests check.
 type Dashboard struct {
 	File       string `json:"-"`
 	Title      string
@@ -25,7 +25,7 @@ type Dashboard struct {
 	Templating struct{ List []Variable }
 }
 
-// Panel is a picture of a dashboard, or a row, which is a heading.
+// Panel is a panel of a dashboard, or a row, which is a heading.
 type Panel struct {
 	ID          int
 	Type        string
@@ -37,7 +37,7 @@ type Panel struct {
 	Targets     []Target
 }
 
-// Source is where Grafana sends an expression.
+// Source is the data source of an expression.
 type Source struct{ Type, UID string }
 
 // Target is one expression of a panel.
@@ -48,14 +48,14 @@ type Target struct {
 	RefID        string
 }
 
-// Variable is what a reader chooses above the panels.
+// Variable is a variable that readers choose at the top of a dashboard.
 type Variable struct {
 	Name, Type, Definition string
 	Query                  any
 }
 
-// Dashboards reads all of a folder.
-func Dashboards(folder string) ([]Dashboard, error) {
+// ReadDashboards reads all dashboards of a folder.
+func ReadDashboards(folder string) ([]Dashboard, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list dashboards: %w", err)
@@ -79,25 +79,24 @@ var (
 	legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 )
 
-// Expressions are those of panels and variables, with all that a reader may
-// choose chosen.
+// Expressions returns the expressions of panels and variables, with all values of variables selected.
 func (d *Dashboard) Expressions() []Expression {
 	var all []Expression
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
-			all = append(all, Expression{d.File + ": " + p.Title, d.filled(t.Expr), captured(legendLabel, t.LegendFormat)})
+			all = append(all, Expression{d.File + ": " + p.Title, d.replaceVariables(t.Expr), findLabels(legendLabel, t.LegendFormat)})
 		}
 	}
 	for _, v := range d.Templating.List {
 		if call := labelValues.FindStringSubmatch(v.Definition); call != nil {
-			all = append(all, Expression{d.File + ": $" + v.Name, d.filled(call[1]), call[2:]})
+			all = append(all, Expression{d.File + ": $" + v.Name, d.replaceVariables(call[1]), call[2:]})
 		}
 	}
 	return all
 }
 
-// filled puts values in the place of variables.
-func (d *Dashboard) filled(expression string) string {
+// replaceVariables replaces the variables of an expression by patterns that match all their values.
+func (d *Dashboard) replaceVariables(expression string) string {
 	expression = strings.ReplaceAll(expression, "$__rate_interval", "5m")
 	for _, v := range d.Templating.List {
 		expression = strings.ReplaceAll(expression, `"$`+v.Name+`"`, `".*"`)
@@ -105,7 +104,7 @@ func (d *Dashboard) filled(expression string) string {
 	return expression
 }
 
-func captured(pattern *regexp.Regexp, text string) []string {
+func findLabels(pattern *regexp.Regexp, text string) []string {
 	var all []string
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		all = append(all, match[1])

@@ -9,12 +9,11 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Answer tells which labels the answer to an expression of PromQL has, sorted.
-// An error tells why the expression can have no answer here, whatever the
-// service does: it does not parse; there is no such metric, label or value; a
-// label is asked for that an inner aggregation has left out; two sides never
-// match; a rate is taken of what is no counter.
-func (s Series) Answer(expression string) ([]string, error) {
+// ResultLabels returns the sorted labels of the result of a PromQL expression. It returns an error if the
+// expression can never have a result: it does not parse; it uses an unknown metric, label or value, or a
+// label that an inner aggregation has removed; its two sides never match; or it takes the rate of a metric
+// that is not a counter.
+func (s Series) ResultLabels(expression string) ([]string, error) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -37,51 +36,51 @@ func (s Series) labelsOf(e parser.Expr) ([]string, error) {
 	case *parser.MatrixSelector:
 		return s.labelsOf(e.VectorSelector)
 	case *parser.VectorSelector:
-		return s.selected(e)
+		return s.selectorLabels(e)
 	case *parser.AggregateExpr:
-		return s.aggregated(e)
+		return s.aggregationLabels(e)
 	case *parser.Call:
-		return s.called(e)
+		return s.callLabels(e)
 	case *parser.BinaryExpr:
-		return s.combined(e)
+		return s.binaryLabels(e)
 	}
-	return nil, fmt.Errorf("%s is of a kind that is not known here", e)
+	return nil, fmt.Errorf("%s is of an unknown kind", e)
 }
 
-func (s Series) selected(e *parser.VectorSelector) ([]string, error) {
+func (s Series) selectorLabels(e *parser.VectorSelector) ([]string, error) {
 	m, there := s.metrics[e.Name]
 	if !there {
 		return nil, fmt.Errorf("there is no metric %s", e.Name)
 	}
-	for _, asked := range e.LabelMatchers {
-		if asked.Name == model.MetricNameLabel {
+	for _, matcher := range e.LabelMatchers {
+		if matcher.Name == model.MetricNameLabel {
 			continue
 		}
-		if err := m.check(asked); err != nil {
+		if err := m.checkMatcher(matcher); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
-	return m.names(), nil
+	return m.labelNames(), nil
 }
 
-func (s Series) aggregated(e *parser.AggregateExpr) ([]string, error) {
+func (s Series) aggregationLabels(e *parser.AggregateExpr) ([]string, error) {
 	inner, err := s.labelsOf(e.Expr)
 	if err != nil {
 		return nil, err
 	}
-	if err := contains(inner, e.Grouping, e); err != nil {
+	if err := checkLabels(inner, e.Grouping, e); err != nil {
 		return nil, err
 	}
 	switch {
 	case e.Op == parser.TOPK || e.Op == parser.BOTTOMK:
 		return inner, nil
 	case e.Without:
-		return without(inner, e.Grouping), nil
+		return withoutLabels(inner, e.Grouping), nil
 	}
 	return e.Grouping, nil
 }
 
-func (s Series) called(e *parser.Call) ([]string, error) {
+func (s Series) callLabels(e *parser.Call) ([]string, error) {
 	var names []string
 	for _, argument := range e.Args {
 		of, err := s.labelsOf(argument)
@@ -89,30 +88,30 @@ func (s Series) called(e *parser.Call) ([]string, error) {
 			return nil, err
 		}
 		names = append(names, of...)
-		if err := s.grows(e.Func.Name, argument); err != nil {
+		if err := s.checkCounter(e.Func.Name, argument); err != nil {
 			return nil, err
 		}
 	}
 	if e.Func.Name != "histogram_quantile" {
 		return names, nil
 	}
-	return without(names, []string{"le"}), contains(names, []string{"le"}, e)
+	return withoutLabels(names, []string{"le"}), checkLabels(names, []string{"le"}, e)
 }
 
-// grows wants a counter where the function is for counters.
-func (s Series) grows(function string, argument parser.Expr) error {
+// checkCounter returns an error if the function requires a counter and the argument is not one.
+func (s Series) checkCounter(function string, argument parser.Expr) error {
 	selector, ok := argument.(*parser.MatrixSelector)
 	if !ok || !slices.Contains([]string{"rate", "irate", "increase"}, function) {
 		return nil
 	}
 	of, ok := selector.VectorSelector.(*parser.VectorSelector)
-	if ok && !s.metrics[of.Name].counts {
-		return fmt.Errorf("%s is no counter, so it has no %s", of.Name, function)
+	if ok && !s.metrics[of.Name].isCounter {
+		return fmt.Errorf("%s is not a counter, so %s does not apply", of.Name, function)
 	}
 	return nil
 }
 
-func (s Series) combined(e *parser.BinaryExpr) ([]string, error) {
+func (s Series) binaryLabels(e *parser.BinaryExpr) ([]string, error) {
 	left, errLeft := s.labelsOf(e.LHS)
 	right, errRight := s.labelsOf(e.RHS)
 	if err := errors.Join(errLeft, errRight); err != nil {
@@ -125,14 +124,14 @@ func (s Series) combined(e *parser.BinaryExpr) ([]string, error) {
 	case e.Op == parser.LOR:
 		return slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(right, name) }), nil
 	case how.On:
-		return joined(e, left, right), errors.Join(contains(left, how.MatchingLabels, e), contains(right, how.MatchingLabels, e))
+		return matchedLabels(e, left, right), errors.Join(checkLabels(left, how.MatchingLabels, e), checkLabels(right, how.MatchingLabels, e))
 	}
-	left, right = without(left, how.MatchingLabels), without(right, how.MatchingLabels)
-	return left, errors.Join(contains(left, right, e), contains(right, left, e))
+	left, right = withoutLabels(left, how.MatchingLabels), withoutLabels(right, how.MatchingLabels)
+	return left, errors.Join(checkLabels(left, right, e), checkLabels(right, left, e))
 }
 
-// joined are the labels of what is matched on some of them.
-func joined(e *parser.BinaryExpr, left, right []string) []string {
+// matchedLabels returns the labels of the result of a binary expression with "on".
+func matchedLabels(e *parser.BinaryExpr, left, right []string) []string {
 	how := e.VectorMatching
 	switch {
 	case e.Op.IsSetOperator():
@@ -145,15 +144,15 @@ func joined(e *parser.BinaryExpr, left, right []string) []string {
 	return how.MatchingLabels
 }
 
-func contains(names, wanted []string, e parser.Expr) error {
+func checkLabels(names, wanted []string, e parser.Expr) error {
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("%s asks for the label %s, and there is only %v", e, name, names)
+			return fmt.Errorf("%s uses the label %s, which is not one of %v", e, name, names)
 		}
 	}
 	return nil
 }
 
-func without(names, dropped []string) []string {
+func withoutLabels(names, dropped []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(dropped, name) })
 }

@@ -27,7 +27,7 @@ func TestAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series := Shown(families)
+	series := SeriesOf(families)
 	for _, test := range []struct {
 		expression string
 		labels     string // separated by spaces
@@ -54,14 +54,14 @@ func TestAnswer(t *testing.T) {
 		{expression: `calls_total{outcome!="doen"}`, wrong: `no series has outcome="doen"`},
 		{expression: `calls_total{outcome=~"done|faild"}`, wrong: `no series has outcome="faild"`},
 		{expression: `calls_total{outcome=~"x.*"}`, wrong: "no series has outcome=~"},
-		{expression: `sum by (method) (calls_total)`, wrong: "asks for the label method"},
-		{expression: `sum by (outcome) (sum by (kind) (calls_total))`, wrong: "asks for the label outcome"},
-		{expression: `histogram_quantile(0.9, sum by (kind) (rate(calls_seconds_bucket[5m])))`, wrong: "asks for the label le"},
-		{expression: `sum by (kind) (calls_total) / sum(calls_total)`, wrong: "asks for the label kind"},
-		{expression: `calls_total and on (le) waiting`, wrong: "asks for the label le"},
-		{expression: `rate(waiting[5m])`, wrong: "waiting is no counter"},
+		{expression: `sum by (method) (calls_total)`, wrong: "uses the label method"},
+		{expression: `sum by (outcome) (sum by (kind) (calls_total))`, wrong: "uses the label outcome"},
+		{expression: `histogram_quantile(0.9, sum by (kind) (rate(calls_seconds_bucket[5m])))`, wrong: "uses the label le"},
+		{expression: `sum by (kind) (calls_total) / sum(calls_total)`, wrong: "uses the label kind"},
+		{expression: `calls_total and on (le) waiting`, wrong: "uses the label le"},
+		{expression: `rate(waiting[5m])`, wrong: "waiting is not a counter"},
 	} {
-		got, err := series.Answer(test.expression)
+		got, err := series.ResultLabels(test.expression)
 		switch {
 		case test.wrong != "":
 			if err == nil || !strings.Contains(err.Error(), test.wrong) {

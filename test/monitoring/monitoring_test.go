@@ -13,16 +13,16 @@ import (
 
 const docs = "../../docs"
 
-func dashboards(t *testing.T) []Dashboard {
+func loadDashboards(t *testing.T) []Dashboard {
 	t.Helper()
-	all, err := Dashboards(filepath.Join(docs, "dashboards"))
+	all, err := ReadDashboards(filepath.Join(docs, "dashboards"))
 	if err != nil || len(all) < 4 {
 		t.Fatalf("%d dashboards: %v", len(all), err)
 	}
 	return all
 }
 
-func rules(t *testing.T) Rules {
+func loadRules(t *testing.T) Rules {
 	t.Helper()
 	r, err := ReadRules(filepath.Join(docs, "alerts.yaml"))
 	if err != nil || len(r.Alerts()) < 10 {
@@ -31,20 +31,19 @@ func rules(t *testing.T) Rules {
 	return r
 }
 
-// TestDashboards wants dashboards that any Grafana takes: no data source of
-// somebody's own, no two of one id, and each panel with a unit, and with words
-// that tell what to make of it.
+// TestDashboards checks that the dashboards work in any Grafana: they name no particular data source, ids
+// are unique, and each panel has a unit and a description.
 func TestDashboards(t *testing.T) {
 	uids := map[string]string{}
-	for _, d := range dashboards(t) {
+	for _, d := range loadDashboards(t) {
 		if other, taken := uids[d.UID]; taken || d.UID == "" || d.Title == "" {
-			t.Errorf("%s: title %q, uid %q, which %q has too", d.File, d.Title, d.UID, other)
+			t.Errorf("%s: title %q, uid %q, same as in %q", d.File, d.Title, d.UID, other)
 		}
 		uids[d.UID] = d.File
 		ids := map[int]bool{}
 		for i, p := range d.Panels {
 			if ids[p.ID] || p.Title == "" {
-				t.Errorf("%s: panel %q has the id %d of another, or no title", d.File, p.Title, p.ID)
+				t.Errorf("%s: panel %q has no title, or its id %d is not unique", d.File, p.Title, p.ID)
 			}
 			ids[p.ID] = true
 			checkPlace(t, d, i)
@@ -54,7 +53,7 @@ func TestDashboards(t *testing.T) {
 		}
 		for _, v := range d.Templating.List {
 			if query, ok := v.Query.(map[string]any); ok && query["query"] != v.Definition {
-				t.Errorf("%s: $%s is defined as %q and asks %q", d.File, v.Name, v.Definition, query["query"])
+				t.Errorf("%s: $%s is defined as %q but queries %q", d.File, v.Name, v.Definition, query["query"])
 			}
 		}
 	}
@@ -66,7 +65,7 @@ func checkPanel(t *testing.T, file string, p Panel) {
 		t.Errorf("%s: %s: the description is %q, the unit %q", file, p.Title, p.Description, p.FieldConfig.Defaults.Unit)
 	}
 	if len(p.Targets) == 0 {
-		t.Errorf("%s: %s asks nothing", file, p.Title)
+		t.Errorf("%s: %s has no expression", file, p.Title)
 	}
 	refs := map[string]bool{}
 	for _, target := range p.Targets {
@@ -76,13 +75,13 @@ func checkPanel(t *testing.T, file string, p Panel) {
 		refs[target.RefID] = true
 		for _, from := range []Source{p.Datasource, target.Datasource} {
 			if from != (Source{"prometheus", "${datasource}"}) {
-				t.Errorf("%s: %s asks the data source %v", file, p.Title, from)
+				t.Errorf("%s: %s uses the data source %v", file, p.Title, from)
 			}
 		}
 	}
 }
 
-// checkPlace wants a panel within the 24 columns, and on none before it.
+// checkPlace checks that a panel is within the 24 columns and does not overlap an earlier one.
 func checkPlace(t *testing.T, d Dashboard, i int) {
 	t.Helper()
 	at := d.Panels[i].GridPos
@@ -92,24 +91,24 @@ func checkPlace(t *testing.T, d Dashboard, i int) {
 	for _, other := range d.Panels[:i] {
 		o := other.GridPos
 		if at.X < o.X+o.W && o.X < at.X+at.W && at.Y < o.Y+o.H && o.Y < at.Y+at.H {
-			t.Errorf("%s: %s lies on %s", d.File, d.Panels[i].Title, other.Title)
+			t.Errorf("%s: %s overlaps %s", d.File, d.Panels[i].Title, other.Title)
 		}
 	}
 }
 
-// TestAlerts wants each alert to tell what is the matter, what to do and how
-// urgently, and to be in docs/monitoring.md.
+// TestAlerts checks that each alert has a severity, a summary and a description, and is in
+// docs/monitoring.md.
 func TestAlerts(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docs, "monitoring.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told, there []string
+	var documented, defined []string
 	for _, heading := range regexp.MustCompile(`(?m)^### (Tollgate\w+)$`).FindAllStringSubmatch(string(page), -1) {
-		told = append(told, heading[1])
+		documented = append(documented, heading[1])
 	}
-	for _, a := range rules(t).Alerts() {
-		there = append(there, a.Name)
+	for _, a := range loadRules(t).Alerts() {
+		defined = append(defined, a.Name)
 		if s := a.Labels["severity"]; len(a.Labels) != 1 || s != "critical" && s != "warning" {
 			t.Errorf("%s has labels %v", a.Name, a.Labels)
 		}
@@ -120,9 +119,9 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: for: %v", a.Name, err)
 		}
 	}
-	slices.Sort(told)
-	slices.Sort(there)
-	if !slices.Equal(told, there) {
-		t.Errorf("docs/monitoring.md tells of\n%v, there are\n%v", told, there)
+	slices.Sort(documented)
+	slices.Sort(defined)
+	if !slices.Equal(documented, defined) {
+		t.Errorf("docs/monitoring.md describes\n%v, defined are\n%v", documented, defined)
 	}
 }

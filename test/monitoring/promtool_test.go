@@ -8,40 +8,40 @@ import (
 	"testing"
 )
 
-func situations(t *testing.T) []string {
+func scenarioFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no situations: %v", err)
+		t.Fatalf("no scenarios: %v", err)
 	}
 	return files
 }
 
-// TestAlertsFire has Prometheus' own tool play situations through the rules.
+// TestAlertsFire runs the scenarios of testdata with promtool.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("needs promtool")
 	}
-	said, err := exec.CommandContext(t.Context(), promtool, append([]string{"test", "rules"}, situations(t)...)...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), promtool, append([]string{"test", "rules"}, scenarioFiles(t)...)...).CombinedOutput()
 	if err != nil {
-		t.Errorf("%v\n%s", err, said)
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-// TestEveryAlertHasASituation wants each alert to fire in one of them.
-func TestEveryAlertHasASituation(t *testing.T) {
+// TestEveryAlertHasAScenario checks that each alert fires in one of the scenarios.
+func TestEveryAlertHasAScenario(t *testing.T) {
 	var all strings.Builder
-	for _, file := range situations(t) {
+	for _, file := range scenarioFiles(t) {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all.Write(content)
 	}
-	for _, a := range rules(t).Alerts() {
+	for _, a := range loadRules(t).Alerts() {
 		if !strings.Contains(all.String(), `labels: '{alertname="`+a.Name+`"`) {
-			t.Errorf("%s fires in no situation of testdata", a.Name)
+			t.Errorf("%s fires in no scenario of testdata", a.Name)
 		}
 	}
 }

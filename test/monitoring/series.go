@@ -1,7 +1,6 @@
-// Package monitoring reads the dashboards and the alert rules of the
-// documentation, and finds out what their expressions ask for: which metrics,
-// which labels with which values, and which labels an answer has. Tests hold
-// that against what a service shows. It evaluates nothing.
+// Package monitoring reads the dashboards and alert rules of the documentation, and determines which
+// metrics, labels and values their expressions use, and which labels their results have. Tests compare
+// that with the metrics of a running service. It does not evaluate expressions.
 package monitoring
 
 import (
@@ -13,22 +12,21 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Series are what a service shows to Prometheus, and what Prometheus itself
-// adds.
+// Series are the time series of a service, and those that Prometheus adds.
 type Series struct {
 	metrics map[string]metric
 }
 
 type metric struct {
-	counts bool // only grows, until a restart
-	labels []map[string]string
+	isCounter bool // never decreases, except by a restart
+	labels    []map[string]string
 }
 
-// scraped are the labels that every series gets from the scraper.
-func scraped() []string { return []string{"instance", "job"} }
+// scrapeLabels returns the labels that Prometheus adds to every series.
+func scrapeLabels() []string { return []string{"instance", "job"} }
 
-// Shown are those of a page of metrics.
-func Shown(families map[string]*dto.MetricFamily) Series {
+// SeriesOf returns the series of a page of metrics.
+func SeriesOf(families map[string]*dto.MetricFamily) Series {
 	s := Series{map[string]metric{"up": {labels: []map[string]string{{}}}}}
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
@@ -47,62 +45,62 @@ func (s Series) addFamily(name string, kind dto.MetricType, m *dto.Metric) {
 	case dto.MetricType_HISTOGRAM:
 		s.addParts(name, own)
 		for _, bucket := range m.GetHistogram().GetBucket() {
-			s.add(name+"_bucket", true, with(own, "le", fmt.Sprint(bucket.GetUpperBound())))
+			s.addSeries(name+"_bucket", true, withLabel(own, "le", fmt.Sprint(bucket.GetUpperBound())))
 		}
 	case dto.MetricType_SUMMARY:
 		s.addParts(name, own)
 		for _, quantile := range m.GetSummary().GetQuantile() {
-			s.add(name, false, with(own, "quantile", fmt.Sprint(quantile.GetQuantile())))
+			s.addSeries(name, false, withLabel(own, "quantile", fmt.Sprint(quantile.GetQuantile())))
 		}
 	default:
-		s.add(name, kind == dto.MetricType_COUNTER, own)
+		s.addSeries(name, kind == dto.MetricType_COUNTER, own)
 	}
 }
 
 func (s Series) addParts(name string, own map[string]string) {
-	s.add(name+"_sum", true, own)
-	s.add(name+"_count", true, own)
+	s.addSeries(name+"_sum", true, own)
+	s.addSeries(name+"_count", true, own)
 }
 
-func (s Series) add(name string, counts bool, own map[string]string) {
+func (s Series) addSeries(name string, counts bool, own map[string]string) {
 	s.metrics[name] = metric{counts, append(s.metrics[name].labels, own)}
 }
 
-func with(all map[string]string, name, value string) map[string]string {
+func withLabel(all map[string]string, name, value string) map[string]string {
 	all = maps.Clone(all)
 	all[name] = value
 	return all
 }
 
-// names are the labels that the metric has.
-func (m metric) names() []string {
-	return append(slices.Collect(maps.Keys(m.labels[0])), scraped()...)
+// labelNames returns the names of the metric's labels.
+func (m metric) labelNames() []string {
+	return append(slices.Collect(maps.Keys(m.labels[0])), scrapeLabels()...)
 }
 
-// check tells what the metric lacks of what a matcher asks for. Values of the
-// scraper's labels and statuses of answers are not known beforehand.
-func (m metric) check(asked *labels.Matcher) error {
-	if !slices.Contains(m.names(), asked.Name) {
-		return fmt.Errorf("there is no label %s", asked.Name)
+// checkMatcher returns an error if the metric does not have the label or a value of a matcher. It does not
+// check values of the scraper's labels and status codes, which are not known in advance.
+func (m metric) checkMatcher(matcher *labels.Matcher) error {
+	if !slices.Contains(m.labelNames(), matcher.Name) {
+		return fmt.Errorf("there is no label %s", matcher.Name)
 	}
-	if slices.Contains(append(scraped(), "code"), asked.Name) {
+	if slices.Contains(append(scrapeLabels(), "code"), matcher.Name) {
 		return nil
 	}
-	listed := asked.SetMatches()
-	if asked.Type == labels.MatchEqual || asked.Type == labels.MatchNotEqual {
-		listed = []string{asked.Value}
+	listed := matcher.SetMatches()
+	if matcher.Type == labels.MatchEqual || matcher.Type == labels.MatchNotEqual {
+		listed = []string{matcher.Value}
 	}
 	for _, value := range listed {
-		if !m.some(func(has string) bool { return has == value }, asked.Name) {
-			return fmt.Errorf("no series has %s=%q", asked.Name, value)
+		if !m.hasValue(func(has string) bool { return has == value }, matcher.Name) {
+			return fmt.Errorf("no series has %s=%q", matcher.Name, value)
 		}
 	}
-	if !m.some(asked.Matches, asked.Name) {
-		return fmt.Errorf("no series has %s", asked)
+	if !m.hasValue(matcher.Matches, matcher.Name) {
+		return fmt.Errorf("no series has %s", matcher)
 	}
 	return nil
 }
 
-func (m metric) some(holds func(string) bool, label string) bool {
-	return slices.ContainsFunc(m.labels, func(own map[string]string) bool { return holds(own[label]) })
+func (m metric) hasValue(matches func(string) bool, label string) bool {
+	return slices.ContainsFunc(m.labels, func(own map[string]string) bool { return matches(own[label]) })
 }

@@ -18,9 +18,9 @@ func TestDashboardsAndAlerts(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, allMetricsSettings(t, e)...)
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
-		shown := monitoring.Shown(s.ReadMetrics())
+		shown := monitoring.SeriesOf(s.ReadMetrics())
 		for _, x := range expressions {
-			labels, err := shown.Answer(x.Text)
+			labels, err := shown.ResultLabels(x.Text)
 			if err != nil {
 				t.Errorf("%s: %v\n%s", x.Where, err, x.Text)
 				continue
@@ -36,7 +36,7 @@ func TestDashboardsAndAlerts(t *testing.T) {
 
 func documentedExpressions(t *testing.T) []monitoring.Expression {
 	t.Helper()
-	dashboards, err := monitoring.Dashboards("../../../docs/dashboards")
+	dashboards, err := monitoring.ReadDashboards("../../../docs/dashboards")
 	if err != nil {
 		t.Fatal(err)
 	}
