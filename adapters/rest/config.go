@@ -67,11 +67,12 @@ func (c Config) Validate() error {
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
 	}
-	for name, d := range map[string]time.Duration{
-		"READ_TIMEOUT": c.ReadTimeout, "WRITE_TIMEOUT": c.WriteTimeout, "IDLE_TIMEOUT": c.IdleTimeout,
-	} {
-		if d <= 0 {
-			return fmt.Errorf("%s: %v is not a positive duration", name, d)
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"READ_TIMEOUT", c.ReadTimeout}, {"WRITE_TIMEOUT", c.WriteTimeout}, {"IDLE_TIMEOUT", c.IdleTimeout}} {
+		if d.value <= 0 {
+			return fmt.Errorf("%s: %v is not a positive duration", d.name, d.value)
 		}
 	}
 	return c.TLS.validate()

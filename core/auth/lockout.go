@@ -1,6 +1,9 @@
 package auth
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxLockoutThreshold is the greatest LockoutPolicy.Threshold. It is limited because the time of
 // each counted failure is stored.
@@ -11,6 +14,22 @@ type LockoutPolicy struct {
 	Threshold int           // 1 to MaxLockoutThreshold
 	Window    time.Duration // sliding: a failure counts until it is this old
 	Duration  time.Duration
+}
+
+// Validate returns an error that begins with the first setting that is out of range, by the name of
+// its environment variable.
+func (p LockoutPolicy) Validate() error {
+	switch {
+	case p.Window < time.Second:
+		return fmt.Errorf("LOCKOUT_WINDOW: %v is less than a second", p.Window)
+	case p.Duration < time.Second:
+		return fmt.Errorf("LOCKOUT_DURATION: %v is less than a second", p.Duration)
+	case p.Threshold < 1:
+		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is less than 1", p.Threshold)
+	case p.Threshold > MaxLockoutThreshold:
+		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is more than %d", p.Threshold, MaxLockoutThreshold)
+	}
+	return nil
 }
 
 // Locked reports whether the subject is locked at the time.

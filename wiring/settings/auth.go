@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -61,127 +60,29 @@ type Risk struct {
 	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"highest score of UNVERIFIED; a higher score is HIGH_RISK"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that begins with the first setting that is out of range. The use cases
+// define the ranges.
 func (a Auth) Validate() error {
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"ACCESS_TOKEN_TTL", a.AccessTokenTTL}, {"REFRESH_TOKEN_TTL", a.RefreshTokenTTL},
-		{"REFRESH_TOKEN_MAX_AGE", a.RefreshTokenMaxAge}, {"LOCKOUT_WINDOW", a.LockoutWindow},
-		{"LOCKOUT_DURATION", a.LockoutDuration}, {"OTP_TTL", a.OTPTTL}, {"MFA_PENDING_TTL", a.MFAPendingTTL},
-	} {
-		if d.value < time.Second {
-			return fmt.Errorf("%s: %v is less than a second", d.name, d.value)
+	for _, validate := range []func() error{a.SignIn().Validate, a.StepUp().Validate, a.Credentials().Validate} {
+		if err := validate(); err != nil {
+			return err
 		}
-	}
-	if a.RefreshReuseGrace < 0 {
-		return fmt.Errorf("REFRESH_REUSE_GRACE: %v is negative", a.RefreshReuseGrace)
-	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"LOCKOUT_THRESHOLD", a.LockoutThreshold}, {"OTP_ATTEMPTS", a.OTPAttempts}} {
-		if n.value < 1 {
-			return fmt.Errorf("%s: %d is less than 1", n.name, n.value)
-		}
-	}
-	if a.LockoutThreshold > auth.MaxLockoutThreshold {
-		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is more than %d", a.LockoutThreshold, auth.MaxLockoutThreshold)
-	}
-	if a.MFAPolicy != signin.MFAAlways && a.MFAPolicy != signin.MFARisk {
-		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", a.MFAPolicy)
-	}
-	if strings.TrimSpace(string(a.MFAIssuer)) == "" || strings.Contains(string(a.MFAIssuer), ":") {
-		return fmt.Errorf("MFA_ISSUER: %q is empty or contains a colon", a.MFAIssuer)
 	}
 	if a.Notices != "on" && a.Notices != "off" {
 		return fmt.Errorf("NOTICES: %q is neither on nor off", a.Notices)
 	}
-	switch a.DeviceBinding {
-	case trust.BindingPreferred, trust.BindingRequired, trust.BindingOff:
-	default:
-		return fmt.Errorf("DEVICE_BINDING: %q is not preferred, required or off", a.DeviceBinding)
-	}
-	return a.Risk.Validate()
-}
-
-// Validate names the first setting that is out of range.
-func (r Risk) Validate() error {
-	for _, p := range []struct {
-		name  string
-		value int
-	}{
-		{"RISK_DEVICE_CONFIRMED", r.DeviceConfirmed}, {"RISK_DEVICE_UNKNOWN", r.DeviceUnknown},
-		{"RISK_OTHER_COUNTRY", r.OtherCountry}, {"RISK_HIGH_RISK_COUNTRY", r.HighRiskCountry},
-		{"RISK_IMPOSSIBLE_TRAVEL", r.ImpossibleTravel}, {"RISK_ADDRESS_HIDDEN", r.AddressHidden},
-		{"RISK_ADDRESS_LISTED", r.AddressListed}, {"RISK_VELOCITY_MINUTE", r.VelocityMinute},
-		{"RISK_VELOCITY_FIVE_MINUTES", r.VelocityFiveMinutes}, {"RISK_FAILED_FEW", r.FailedFew},
-		{"RISK_FAILED_SOME", r.FailedSome}, {"RISK_FAILED_MANY", r.FailedMany},
-		{"RISK_FULL_TRUST_MAX", r.FullTrustMax}, {"RISK_LIMITED_TRUST_MAX", r.LimitedTrustMax},
-		{"RISK_UNVERIFIED_MAX", r.UnverifiedMax},
-	} {
-		if p.value < 0 || p.value > risk.MaxScore {
-			return fmt.Errorf("%s: %d is not 0 to %d", p.name, p.value, risk.MaxScore)
-		}
-	}
-	if err := r.inOrder(); err != nil {
-		return err
-	}
-	switch {
-	case r.VelocitySessions < 1:
-		return fmt.Errorf("RISK_VELOCITY_SESSIONS: %d is less than 1", r.VelocitySessions)
-	case r.SomeFailures < 1:
-		return fmt.Errorf("RISK_SOME_FAILURES: %d is less than 1", r.SomeFailures)
-	case r.ManyFailures < r.SomeFailures:
-		return fmt.Errorf("RISK_MANY_FAILURES: %d is less than RISK_SOME_FAILURES", r.ManyFailures)
-	case !(r.TravelMaxKMH > 0):
-		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not positive", r.TravelMaxKMH)
-	case !(r.TravelMinKM >= 0):
-		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is negative", r.TravelMinKM)
-	case r.LimitedTrustMax < r.FullTrustMax:
-		return fmt.Errorf("RISK_LIMITED_TRUST_MAX: %d is less than RISK_FULL_TRUST_MAX", r.LimitedTrustMax)
-	case r.UnverifiedMax < r.LimitedTrustMax:
-		return fmt.Errorf("RISK_UNVERIFIED_MAX: %d is less than RISK_LIMITED_TRUST_MAX", r.UnverifiedMax)
-	}
-	for _, c := range r.HighRiskCountries {
-		if !risk.IsCountry(c) {
-			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", c)
-		}
-	}
 	return nil
 }
 
-// inOrder names the first weight that is less than that of something less bad.
-func (r Risk) inOrder() error {
-	for _, pair := range []struct {
-		name  string
-		worse int
-		than  string
-		bad   int
-	}{
-		{"RISK_DEVICE_UNKNOWN", r.DeviceUnknown, "RISK_DEVICE_CONFIRMED", r.DeviceConfirmed},
-		{"RISK_ADDRESS_LISTED", r.AddressListed, "RISK_ADDRESS_HIDDEN", r.AddressHidden},
-		{"RISK_VELOCITY_MINUTE", r.VelocityMinute, "RISK_VELOCITY_FIVE_MINUTES", r.VelocityFiveMinutes},
-		{"RISK_FAILED_SOME", r.FailedSome, "RISK_FAILED_FEW", r.FailedFew},
-		{"RISK_FAILED_MANY", r.FailedMany, "RISK_FAILED_SOME", r.FailedSome},
-	} {
-		if pair.worse < pair.bad {
-			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.name, pair.worse, pair.than)
-		}
-	}
-	return nil
-}
-
-// NoticesOn reports whether people are told of what happens to their accounts.
+// NoticesOn reports whether people get notices about their accounts.
 func (a Auth) NoticesOn() bool { return a.Notices == "on" }
 
-// StepUp returns the settings in the form in which step-up takes them.
+// StepUp returns the configuration of step-up.
 func (a Auth) StepUp() stepup.Config {
 	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts}
 }
 
-// Credentials returns the settings in the form in which changes of credentials take them.
+// Credentials returns the configuration of changes of credentials.
 func (a Auth) Credentials() credentials.Config {
 	return credentials.Config{Lockout: a.lockout(), Issuer: a.MFAIssuer}
 }
@@ -190,7 +91,7 @@ func (a Auth) lockout() auth.LockoutPolicy {
 	return auth.LockoutPolicy{Threshold: a.LockoutThreshold, Window: a.LockoutWindow, Duration: a.LockoutDuration}
 }
 
-// SignIn returns the settings in the form in which sign-in takes them.
+// SignIn returns the configuration of sign-in.
 func (a Auth) SignIn() signin.Config {
 	r := a.Risk
 	return signin.Config{

@@ -65,12 +65,9 @@ func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 		q.Type, err = auth.ParseEventType(name)
 		problems = append(problems, err)
 	}
-	for name, at := range map[string]*time.Time{"startDate": &q.After, "endDate": &q.Before} {
-		problems = append(problems, readTime(name, query(c, name), at))
-	}
-	for name, number := range map[string]*int{"limit": &q.Limit, "offset": &q.Offset} {
-		problems = append(problems, readNumber(name, query(c, name), number))
-	}
+	problems = append(problems,
+		readTime("startDate", query(c, "startDate"), &q.After), readTime("endDate", query(c, "endDate"), &q.Before),
+		readNumber("limit", query(c, "limit"), &q.Limit), readNumber("offset", query(c, "offset"), &q.Offset))
 	q.After = endOfInstant(q.After)
 	return q, b.err(append(problems, q.Check())...)
 }

@@ -215,7 +215,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.checker = access.NewChecker(testVerifier{fx.user}, fx.sessions, cache, fx.clock)
 
 	config := signin.Defaults()
-	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 1000, Limited: 1001, Unverified: 1002} // only devices cap levels
+	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 100, Limited: 100, Unverified: 100} // only devices cap levels
 	config.MFAPolicy = rapid.SampledFrom([]signin.MFAPolicy{signin.MFAAlways, signin.MFARisk}).Draw(t, "MFA policy")
 	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
 	fx.signIn, err = signin.New(config, signin.Ports{

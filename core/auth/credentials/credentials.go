@@ -5,6 +5,8 @@ package credentials
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -24,6 +26,18 @@ import (
 type Config struct {
 	Lockout auth.LockoutPolicy // of wrong passwords and codes; its numbers are positive
 	Issuer  auth.Issuer        // the name under which an authenticator lists this service
+}
+
+// Validate returns an error that begins with the first setting that is out of range, by the name of
+// its environment variable.
+func (c Config) Validate() error {
+	if err := c.Lockout.Validate(); err != nil {
+		return err
+	}
+	if issuer := string(c.Issuer); strings.TrimSpace(issuer) == "" || strings.Contains(issuer, ":") {
+		return fmt.Errorf("MFA_ISSUER: %q is empty or contains a colon", issuer)
+	}
+	return nil
 }
 
 // Ports are the dependencies of this package. All stores belong to one adapter, so that a

@@ -1,9 +1,6 @@
 package risk
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Config holds the weights, in points, and their bounds (contract ).
 type Config struct {
@@ -42,28 +39,82 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an error that names a weight outside 0 to 100, or weights and bounds that are
-// out of order.
+// Validate returns an error that begins with the first setting that is out of range, by the name of
+// its environment variable.
 func (c Config) Validate() error {
-	for name, points := range map[string]int{
-		"DeviceConfirmed": c.DeviceConfirmed, "DeviceUnknown": c.DeviceUnknown, "OtherCountry": c.OtherCountry,
-		"HighRiskCountry": c.HighRiskCountry, "ImpossibleTravel": c.ImpossibleTravel, "AddressHidden": c.AddressHidden,
-		"AddressListed": c.AddressListed, "VelocityMinute": c.VelocityMinute, "VelocityFiveMinutes": c.VelocityFiveMinutes,
-		"FailedFew": c.FailedFew, "FailedSome": c.FailedSome, "FailedMany": c.FailedMany,
-	} {
-		if points < 0 || points > MaxScore {
-			return fmt.Errorf("risk weight %s is %d, 0 to %d are allowed", name, points, MaxScore)
+	for _, check := range []func() error{c.checkPoints, c.checkOrder, c.checkLimits, c.checkCountries} {
+		if err := check(); err != nil {
+			return err
 		}
 	}
-	if c.DeviceConfirmed > c.DeviceUnknown || c.VelocityFiveMinutes > c.VelocityMinute ||
-		c.FailedFew > c.FailedSome || c.FailedSome > c.FailedMany || c.AddressHidden > c.AddressListed {
-		return errors.New("risk weights must be in order: a worse signal must not have fewer points than a less bad one")
+	return nil
+}
+
+// checkPoints returns an error if a weight is not 0 to MaxScore.
+func (c Config) checkPoints() error {
+	for _, w := range []struct {
+		name   string
+		points int
+	}{
+		{"RISK_DEVICE_CONFIRMED", c.DeviceConfirmed}, {"RISK_DEVICE_UNKNOWN", c.DeviceUnknown},
+		{"RISK_OTHER_COUNTRY", c.OtherCountry}, {"RISK_HIGH_RISK_COUNTRY", c.HighRiskCountry},
+		{"RISK_IMPOSSIBLE_TRAVEL", c.ImpossibleTravel}, {"RISK_ADDRESS_HIDDEN", c.AddressHidden},
+		{"RISK_ADDRESS_LISTED", c.AddressListed}, {"RISK_VELOCITY_MINUTE", c.VelocityMinute},
+		{"RISK_VELOCITY_FIVE_MINUTES", c.VelocityFiveMinutes}, {"RISK_FAILED_FEW", c.FailedFew},
+		{"RISK_FAILED_SOME", c.FailedSome}, {"RISK_FAILED_MANY", c.FailedMany},
+	} {
+		if w.points < 0 || w.points > MaxScore {
+			return fmt.Errorf("%s: %d is not 0 to %d", w.name, w.points, MaxScore)
+		}
 	}
-	if c.SomeFailures < 1 || c.ManyFailures < c.SomeFailures || c.VelocitySessions < 1 {
-		return errors.New("the bounds of failed attempts and sessions must be 1 or more, and in order")
+	return nil
+}
+
+// checkOrder returns an error if a worse signal has fewer points than a better one.
+func (c Config) checkOrder() error {
+	for _, pair := range []struct {
+		worse       string
+		worsePoints int
+		better      string
+		points      int
+	}{
+		{"RISK_DEVICE_UNKNOWN", c.DeviceUnknown, "RISK_DEVICE_CONFIRMED", c.DeviceConfirmed},
+		{"RISK_ADDRESS_LISTED", c.AddressListed, "RISK_ADDRESS_HIDDEN", c.AddressHidden},
+		{"RISK_VELOCITY_MINUTE", c.VelocityMinute, "RISK_VELOCITY_FIVE_MINUTES", c.VelocityFiveMinutes},
+		{"RISK_FAILED_SOME", c.FailedSome, "RISK_FAILED_FEW", c.FailedFew},
+		{"RISK_FAILED_MANY", c.FailedMany, "RISK_FAILED_SOME", c.FailedSome},
+	} {
+		if pair.worsePoints < pair.points {
+			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.worse, pair.worsePoints, pair.better)
+		}
 	}
-	if c.TravelMaxKMH <= 0 || c.TravelMinKM < 0 {
-		return errors.New("the bounds of travel must be positive")
+	return nil
+}
+
+// checkLimits returns an error if a number of sessions or failures, a speed or a distance is out of
+// range.
+func (c Config) checkLimits() error {
+	switch {
+	case c.VelocitySessions < 1:
+		return fmt.Errorf("RISK_VELOCITY_SESSIONS: %d is less than 1", c.VelocitySessions)
+	case c.SomeFailures < 1:
+		return fmt.Errorf("RISK_SOME_FAILURES: %d is less than 1", c.SomeFailures)
+	case c.ManyFailures < c.SomeFailures:
+		return fmt.Errorf("RISK_MANY_FAILURES: %d is less than RISK_SOME_FAILURES", c.ManyFailures)
+	case !(c.TravelMaxKMH > 0):
+		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not positive", c.TravelMaxKMH)
+	case !(c.TravelMinKM >= 0):
+		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is negative", c.TravelMinKM)
+	}
+	return nil
+}
+
+// checkCountries returns an error if a country is not an ISO 3166 code.
+func (c Config) checkCountries() error {
+	for _, code := range c.HighRiskCountries {
+		if !IsCountry(code) {
+			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", code)
+		}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // MaxScore is the greatest score.
-const MaxScore = 100
+const MaxScore = trust.MaxScore
 
 // Signals are the inputs of the score of a sign-in, before its device is recorded.
 type Signals struct {

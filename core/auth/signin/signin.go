@@ -4,7 +4,6 @@
 package signin
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Config holds the settings of sign-in (contract ). All durations are positive, except
-// RefreshReuseGrace, which may be zero.
+// Config holds the settings of sign-in (contract ). All durations are a second or more,
+// except RefreshReuseGrace, which may be zero.
 type Config struct {
 	AccessTokenTTL     time.Duration // how long an access token is valid
 	RefreshTokenTTL    time.Duration // how long a session lives after its last refresh
@@ -48,27 +47,32 @@ func Defaults() Config {
 	}
 }
 
-// Validate returns an error that names a setting that is out of range.
+// Validate returns an error that begins with the first setting that is out of range, by the name of
+// its environment variable.
 func (c Config) Validate() error {
-	for name, d := range map[string]time.Duration{
-		"AccessTokenTTL": c.AccessTokenTTL, "RefreshTokenTTL": c.RefreshTokenTTL, "RefreshTokenMaxAge": c.RefreshTokenMaxAge,
-		"MFAPendingTTL": c.MFAPendingTTL, "Lockout.Window": c.Lockout.Window, "Lockout.Duration": c.Lockout.Duration,
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"ACCESS_TOKEN_TTL", c.AccessTokenTTL}, {"REFRESH_TOKEN_TTL", c.RefreshTokenTTL},
+		{"REFRESH_TOKEN_MAX_AGE", c.RefreshTokenMaxAge}, {"MFA_PENDING_TTL", c.MFAPendingTTL},
 	} {
-		if d <= 0 {
-			return fmt.Errorf("setting %s is %s, it must be positive", name, d)
+		if d.value < time.Second {
+			return fmt.Errorf("%s: %v is less than a second", d.name, d.value)
 		}
 	}
-	switch {
-	case c.RefreshReuseGrace < 0:
-		return errors.New("setting RefreshReuseGrace must not be negative")
-	case c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk:
-		return fmt.Errorf("setting MFAPolicy is %q, it must be always or risk", c.MFAPolicy)
-	case c.Lockout.Threshold < 1 || c.Lockout.Threshold > auth.MaxLockoutThreshold:
-		return fmt.Errorf("setting Lockout.Threshold is %d, it must be 1 to %d", c.Lockout.Threshold, auth.MaxLockoutThreshold)
-	case c.DeviceBinding != trust.BindingPreferred && c.DeviceBinding != trust.BindingRequired && c.DeviceBinding != trust.BindingOff:
-		return fmt.Errorf("setting DeviceBinding is %q, it must be preferred, required or off", c.DeviceBinding)
+	if c.RefreshReuseGrace < 0 {
+		return fmt.Errorf("REFRESH_REUSE_GRACE: %v is negative", c.RefreshReuseGrace)
 	}
-	return c.Risk.Validate()
+	if c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk {
+		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", c.MFAPolicy)
+	}
+	for _, validate := range []func() error{c.Lockout.Validate, c.DeviceBinding.Validate, c.Risk.Validate, c.Bounds.Validate} {
+		if err := validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Assess returns the settings for assessing sign-ins.

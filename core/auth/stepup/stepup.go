@@ -3,7 +3,7 @@
 package stepup
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -26,6 +26,18 @@ type Config struct {
 
 // Defaults returns the default settings (contract A-42).
 func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
+
+// Validate returns an error that begins with the first setting that is out of range, by the name of
+// its environment variable.
+func (c Config) Validate() error {
+	switch {
+	case c.CodeTTL < time.Second:
+		return fmt.Errorf("OTP_TTL: %v is less than a second", c.CodeTTL)
+	case c.Attempts < 1:
+		return fmt.Errorf("OTP_ATTEMPTS: %d is less than 1", c.Attempts)
+	}
+	return nil
+}
 
 // Ports are the dependencies of the step-up service. All stores belong to one adapter, so that a
 // transaction spans them.
@@ -64,8 +76,8 @@ type Service struct {
 // New returns a service. It returns an error if a setting is out of range or the root secret is too
 // short.
 func New(c Config, p Ports) (*Service, error) {
-	if c.CodeTTL <= 0 || c.Attempts < 1 {
-		return nil, errors.New("step-up requires a positive CodeTTL and at least one attempt")
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
 	codeKey, err := p.Root.Derive("one-time codes")
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// MaxScore is the greatest risk score (contract A-28).
+const MaxScore = 100
+
 // Bounds are the greatest risk scores of the levels. A score above all of them is HIGH_RISK
 // (contract A-31).
 type Bounds struct {
@@ -19,6 +22,28 @@ type Bounds struct {
 
 // DefaultBounds returns the default bounds (contract A-31).
 func DefaultBounds() Bounds { return Bounds{Full: 20, Limited: 40, Unverified: 60} }
+
+// Validate returns an error that begins with the first bound that is out of range, by the name of its
+// environment variable.
+func (b Bounds) Validate() error {
+	for _, bound := range []struct {
+		name  string
+		score int
+	}{
+		{"RISK_FULL_TRUST_MAX", b.Full}, {"RISK_LIMITED_TRUST_MAX", b.Limited}, {"RISK_UNVERIFIED_MAX", b.Unverified},
+	} {
+		if bound.score < 0 || bound.score > MaxScore {
+			return fmt.Errorf("%s: %d is not 0 to %d", bound.name, bound.score, MaxScore)
+		}
+	}
+	switch {
+	case b.Limited < b.Full:
+		return fmt.Errorf("RISK_LIMITED_TRUST_MAX: %d is less than RISK_FULL_TRUST_MAX", b.Limited)
+	case b.Unverified < b.Limited:
+		return fmt.Errorf("RISK_UNVERIFIED_MAX: %d is less than RISK_LIMITED_TRUST_MAX", b.Unverified)
+	}
+	return nil
+}
 
 // Level returns the level of a score.
 func (b Bounds) Level(score int) auth.TrustLevel {
@@ -52,6 +77,15 @@ type Device struct {
 
 // Assured reports whether the device is confirmed, trusted and proven.
 func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
+
+// Validate returns an error if the binding is not one of the constants.
+func (b Binding) Validate() error {
+	switch b {
+	case BindingPreferred, BindingRequired, BindingOff:
+		return nil
+	}
+	return fmt.Errorf("DEVICE_BINDING: %q is not preferred, required or off", b)
+}
 
 // Cap returns the highest level that a session on the device may have, whatever its score
 // (contract A-32).
