@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/statsd_exporter/pkg/mapper"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
 // maxMapping bounds the file of PROMETHEUS_MAPPER_YAML, in bytes.
@@ -20,7 +20,7 @@ const maxMapping = 1 << 20
 // the names that older versions of the exporter had for options too, since the Envoy rate limit service
 // and the mappings that are written for it have them.
 func readMapping(path string) (*mapper.MetricMapper, error) {
-	content, err := boundedfile.Read(path, maxMapping)
+	content, err := files.Read(path, maxMapping)
 	if err != nil {
 		return nil, err
 	}

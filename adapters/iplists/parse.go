@@ -10,7 +10,7 @@ import (
 
 	"github.com/gaissmai/bart"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // readTable reads the list at a path.
 func readTable(path string) (*bart.Lite, error) {
-	f, err := boundedfile.Open(path, maxFile)
+	f, err := files.Open(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func parseList(in io.Reader) (*bart.Lite, error) {
 		n++
 		line := lines.Bytes()
 		if n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff")) // as editors on Windows put before a text
+			line = files.TrimByteOrderMark(line) // editors on Windows add the mark
 		}
 		text, _, _ := bytes.Cut(line, []byte{'#'})
 		if text = bytes.TrimSpace(text); len(text) == 0 {

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -81,7 +81,7 @@ func keyNames(dir string) ([]string, error) {
 
 // readKey reads a PKCS#8 PEM file. No error shows what is in it.
 func readKey(path string) (signingKey, error) {
-	text, err := boundedfile.Read(path, maxKeyFile)
+	text, err := files.Read(path, maxKeyFile)
 	if err != nil {
 		return signingKey{}, fmt.Errorf("signing key: %w", err)
 	}

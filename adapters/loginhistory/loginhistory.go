@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -45,7 +46,7 @@ func ReplayLines(ctx context.Context, in io.Reader, r Replayer, write func(Line)
 		}
 		text := lines.Bytes()
 		if n == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a file may begin with a byte order mark (RFC 8259, 8.1)
+			text = files.TrimByteOrderMark(text)
 		}
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 {

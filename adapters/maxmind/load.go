@@ -6,7 +6,7 @@ import (
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // has the data that the database is used for. The database is kept in memory and not mapped,
 // because overwriting a mapped file would crash the process.
 func loadDatabase(into *atomic.Pointer[maxminddb.Reader], path string, hasData func(maxminddb.Result) (bool, error)) error {
-	content, err := boundedfile.Read(path, maxFile)
+	content, err := files.Read(path, maxFile)
 	if err != nil {
 		return err
 	}

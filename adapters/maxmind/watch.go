@@ -4,7 +4,7 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/filewatch"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
@@ -15,11 +15,11 @@ var Set = wire.NewSet(OpenWatched, wire.Bind(new(signals.Geography), new(*Geogra
 // called.
 func OpenWatched(c Config, log *logrus.Entry) (*Geography, func(), error) {
 	var g *Geography
-	var files []filewatch.File
+	var watched []files.WatchedFile
 	for _, path := range c.Files() {
-		files = append(files, filewatch.File{Path: path, Reload: func(p string) error { return g.Reload(p) }})
+		watched = append(watched, files.WatchedFile{Path: path, Reload: func(p string) error { return g.Reload(p) }})
 	}
-	watcher := filewatch.New(log, files...) // before the files are read, so that no change is missed
+	watcher := files.NewWatcher(log, watched...) // before the files are read, so that no change is missed
 	var err error
 	if g, err = Open(c); err != nil {
 		return nil, nil, err

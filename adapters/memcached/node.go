@@ -11,7 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
 // retryGap is how long a node that is away is left alone between attempts to reach it.
@@ -67,7 +67,7 @@ func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
 			if n.state.failed() && life.Err() == nil {
 				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it can")
 			}
-			pause.For(life, retryGap)
+			wait.For(life, retryGap)
 			continue
 		}
 		slot.Store(c)
@@ -82,7 +82,7 @@ func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
 			n.log.WithError(c.cause).Warn("memcached does not answer; calls do not wait for it until it does")
 		}
 		if time.Since(began) < retryGap {
-			pause.For(life, retryGap) // what takes connections only to close them is not asked all the time
+			wait.For(life, retryGap) // what takes connections only to close them is not asked all the time
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
 const (
@@ -93,7 +93,7 @@ func (r *ring) set(names []string) {
 
 // retire closes a node once the calls that chose it are over.
 func (r *ring) retire(n *node) {
-	pause.For(r.life, r.timeout)
+	wait.For(r.life, r.timeout)
 	n.close()
 }
 
@@ -105,11 +105,11 @@ func (r *ring) follow(s srv, tried chan<- struct{}) {
 		for r.life.Err() == nil {
 			switch {
 			case !known:
-				pause.For(r.life, lookupRetry)
+				wait.For(r.life, lookupRetry)
 			case s.refresh == 0:
 				return
 			default:
-				pause.For(r.life, max(s.refresh, lookupGap))
+				wait.For(r.life, max(s.refresh, lookupGap))
 			}
 			known = r.refresh(s) || known
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
@@ -75,9 +75,9 @@ func (s *supervisor) keepRunning(ctx context.Context) {
 		if time.Since(begun) >= s.cfg.RestartDelayMax {
 			delay = s.cfg.RestartDelayMin
 		}
-		wait := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
-		s.recordFailure(err, wait)
-		if !pause.For(ctx, wait) {
+		pause := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
+		s.recordFailure(err, pause)
+		if !wait.For(ctx, pause) {
 			return
 		}
 		delay = min(2*delay, s.cfg.RestartDelayMax)
@@ -172,8 +172,8 @@ func (s *supervisor) acquireInstance(ctx context.Context) (*instance, error) {
 	d := &downError{name: s.spec.name, cause: s.lastErr}
 	if s.state == Closed {
 		d.cause = errClosed
-	} else if wait := time.Until(s.retryAt); wait > 0 {
-		d.retryIn = wait
+	} else if left := time.Until(s.retryAt); left > 0 {
+		d.retryIn = left
 	}
 	return nil, d
 }

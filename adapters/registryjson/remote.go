@@ -7,11 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
 // Limits for reading from another registry.
@@ -50,7 +49,7 @@ func newClient(t http.RoundTripper) *client {
 			}
 			return nil
 		}},
-		pause: pause.For,
+		pause: wait.For,
 	}
 }
 
@@ -103,16 +102,16 @@ func (r remotePart) nextPage(cursor string) (part, error) {
 
 // openBody requests the part. It retries while the registry is unavailable or limits the rate.
 func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
-	wait := firstPause
+	delay := firstPause
 	for try := 1; ; try++ {
 		body, after, err := r.requestOnce(ctx)
 		if err == nil || after < 0 || try == maxTries {
 			return body, err
 		}
-		if !r.client.pause(ctx, min(max(wait, after), maxPause)) {
+		if !r.client.pause(ctx, min(max(delay, after), maxPause)) {
 			return nil, ctx.Err()
 		}
-		wait *= 2
+		delay *= 2
 	}
 }
 
@@ -143,18 +142,9 @@ func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after 
 	_ = watched.Close() // the status is enough for a message
 	after = -1
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
-		after = parseRetryAfter(resp.Header.Get("Retry-After"))
+		after = wait.RetryAfter(resp.Header)
 	}
 	return nil, after, fmt.Errorf("the server responded with %s", resp.Status)
-}
-
-// parseRetryAfter returns the wait of a Retry-After header in seconds. It ignores a date.
-func parseRetryAfter(header string) time.Duration {
-	seconds, err := strconv.ParseUint(header, 10, 16)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // withoutURL removes the URL from an error, because the caller adds the part's name.

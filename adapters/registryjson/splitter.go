@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
 // maxRecord is the maximum size of one record in bytes. It equals the limit for a request to the
@@ -28,13 +30,10 @@ func newSplitter(r io.Reader) *splitter {
 	return &splitter{bufio.NewReaderSize(r, 64<<10)}
 }
 
-// byteOrderMark may precede the JSON in a file; a parser may ignore it (RFC 8259, 8.1).
-const byteOrderMark = "\ufeff"
-
 // skipByteOrderMark skips the byte order mark at the start of the text.
 func (s *splitter) skipByteOrderMark() {
-	if start, err := s.in.Peek(len(byteOrderMark)); err == nil && string(start) == byteOrderMark {
-		_, _ = s.in.Discard(len(byteOrderMark)) // Peek has buffered it
+	if start, err := s.in.Peek(len(files.ByteOrderMark)); err == nil && string(start) == files.ByteOrderMark {
+		_, _ = s.in.Discard(len(files.ByteOrderMark)) // Peek has buffered it
 	}
 }
 

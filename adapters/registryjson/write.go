@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -44,6 +46,23 @@ func (w *Writer) separator() string {
 		return "{\"servers\":[\n"
 	}
 	return ",\n"
+}
+
+// exportMode is the permissions of an export. Its content is public.
+const exportMode = 0o644
+
+// WriteFile writes an export to the file at path. It calls write once, and then completes the export.
+// The file appears only when it is complete. If it exists already, WriteFile replaces it if replace is
+// true, and otherwise returns fault.Conflict.
+func WriteFile(path string, replace bool, write func(*Writer) error) error {
+	_, err := files.Write(path, files.WriteOptions{Mode: exportMode, Replace: replace}, func(f *os.File) error {
+		w := NewWriter(f)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+	return err
 }
 
 // Close completes the export. It does not close the underlying writer.

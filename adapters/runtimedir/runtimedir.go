@@ -13,7 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -113,7 +113,7 @@ func (d *Directory) walkFiles(path string) *walker {
 
 // readFile reads one file. If it cannot be read, the result is a source with a fault.
 func (w *walker) readFile(path string) {
-	content, err := boundedfile.Read(path, maxFileSize)
+	content, err := files.Read(path, maxFileSize)
 	if err != nil {
 		w.addUnreadable(path, err)
 		return
@@ -144,7 +144,7 @@ func joinPaths(paths []string) string {
 }
 
 func (w *walker) addUnreadable(path string, err error) {
-	w.temporary = w.temporary || boundedfile.Temporary(err)
+	w.temporary = w.temporary || files.IsTemporary(err)
 	w.sources = append(w.sources, unreadableSource(path, err))
 }
 

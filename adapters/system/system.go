@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
 // Clock tells the operating system's time.
@@ -16,7 +16,7 @@ type Clock struct{}
 func (Clock) Now() time.Time { return time.Now() }
 
 // Wait returns after d, or as soon as the context ends. It reports whether d has passed.
-func (Clock) Wait(ctx context.Context, d time.Duration) bool { return pause.For(ctx, d) }
+func (Clock) Wait(ctx context.Context, d time.Duration) bool { return wait.For(ctx, d) }
 
 // Entropy gives the operating system's random bytes.
 type Entropy struct{}

@@ -8,11 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -77,8 +76,7 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 	case until != "":
 		f.Message += ", until " + printableText(until)
 	}
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
-		f.RetryAfter = time.Duration(s) * time.Second
+	if f.RetryAfter = wait.RetryAfter(resp.Header); f.RetryAfter > 0 {
 		f.Message += fmt.Sprintf(": try again in %s", f.RetryAfter)
 	}
 	return f

@@ -14,7 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -128,7 +128,7 @@ func (l *link) replace(life context.Context) {
 	if err := l.renew(life); err != nil {
 		l.log.WithError(err).Warn("the store is read-only and there is no other server")
 	}
-	pause.For(life, retryGap)
+	wait.For(life, retryGap)
 }
 
 // renew makes a client and puts it in the place of the one before.
@@ -207,7 +207,7 @@ func (l *link) call(ctx context.Context, at place, fn func(context.Context, valk
 		case lost(err) && !at.once && found < maxConnections:
 			found++
 		case moving(err) && !at.part: // a single command that is told so was not carried out
-			pause.For(ctx, moveGap)
+			wait.For(ctx, moveGap)
 		default:
 			return err
 		}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,10 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
-
-// maxDocument is the maximum size of a document in bytes, the same as of an API request
-// (contract O-8).
-const maxDocument = 1 << 20
 
 func newRegistry(p process) *cobra.Command {
 	c := &cobra.Command{Use: "registry", Short: "Validate documents, and import or export whole registries"}
@@ -136,12 +130,5 @@ func readDocument(ctx context.Context, p process, name string) ([]byte, error) {
 		defer func() { _ = f.Close() }() // it was opened for reading
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
-	if err != nil {
-		return nil, err // it names the file
-	}
-	if len(text) > maxDocument {
-		return nil, errors.New("the document is larger than 1 MiB")
-	}
-	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // allowed at the start of a file (RFC 8259, 8.1), not of a request
+	return registryjson.ReadDocument(in)
 }

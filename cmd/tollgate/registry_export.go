@@ -2,19 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
-	"github.com/tollgate-dev/tollgate/adapters/wholefile"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
-
-// exportMode is the file mode of an export, whose contents are public.
-const exportMode = 0o644
 
 func newRegistryExport(p process) *cobra.Command {
 	c := &cobra.Command{
@@ -34,12 +28,15 @@ func newRegistryExport(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			if len(args) == 0 || args[0] == registryjson.Stdin {
-				_, err := exportRegistry(c, op, p.stdout)
-				return err
+				w := registryjson.NewWriter(p.stdout)
+				if _, err := op.Transfer.Export(c.Context(), w.Write); err != nil {
+					return err
+				}
+				return w.Close()
 			}
 			var n int
-			_, err := wholefile.Write(args[0], wholefile.Options{Mode: exportMode, Replace: *force}, func(f *os.File) (err error) {
-				n, err = exportRegistry(c, op, f)
+			err := registryjson.WriteFile(args[0], *force, func(w *registryjson.Writer) (err error) {
+				n, err = op.Transfer.Export(c.Context(), w.Write)
 				return err
 			})
 			if err != nil {
@@ -53,13 +50,4 @@ func newRegistryExport(p process) *cobra.Command {
 		})
 	}
 	return c
-}
-
-func exportRegistry(c *cobra.Command, op *wiring.Operator, out io.Writer) (int, error) {
-	w := registryjson.NewWriter(out)
-	n, err := op.Transfer.Export(c.Context(), w.Write)
-	if err != nil {
-		return n, err
-	}
-	return n, w.Close()
 }

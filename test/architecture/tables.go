@@ -73,7 +73,7 @@ var drivingAdapters = []string{
 }
 
 // sharedParts are used by several adapters.
-var sharedParts = []string{"adapters/boundedfile", "adapters/filewatch", "adapters/internal", "adapters/lifecycle", "adapters/pause", "adapters/wholefile"}
+var sharedParts = []string{"adapters/internal", "adapters/lifecycle"}
 
 // bridgeAdapters connect two hexagons.
 var bridgeAdapters = []string{"adapters/inprocess"}

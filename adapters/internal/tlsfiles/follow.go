@@ -7,8 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/boundedfile"
-	"github.com/tollgate-dev/tollgate/adapters/filewatch"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
 // FollowFiles returns a configuration that calls load again when one of the files has changed, so that a
@@ -17,8 +16,8 @@ import (
 // fails for changed files, the error is logged once per change and the last good configuration stays in use.
 //
 // FollowFiles returns the error of the first load. Calls of load do not overlap.
-func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), files ...string) (*tls.Config, error) {
-	f := &follower{log: log, load: load, files: files, seen: look(files)}
+func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), paths ...string) (*tls.Config, error) {
+	f := &follower{log: log, load: load, paths: paths, seen: statesOf(paths)}
 	var err error
 	if f.loaded, err = load(); err != nil {
 		return nil, err
@@ -34,10 +33,10 @@ func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), files ...s
 type follower struct {
 	log   *logrus.Entry
 	load  func() (*tls.Config, error)
-	files []string
+	paths []string
 
 	mutex   sync.Mutex
-	seen    []filewatch.State
+	seen    []files.State
 	loaded  *tls.Config
 	failing bool // reading the files failed for a reason that may pass, which was logged
 }
@@ -47,12 +46,12 @@ type follower struct {
 func (f *follower) present() *tls.Config {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	now := look(f.files)
-	if slices.EqualFunc(now, f.seen, filewatch.State.Same) {
+	now := statesOf(f.paths)
+	if slices.EqualFunc(now, f.seen, files.State.Equal) {
 		return f.loaded
 	}
 	fresh, err := f.load()
-	if boundedfile.Temporary(err) { // the next handshake tries again
+	if files.IsTemporary(err) { // the next handshake tries again
 		if !f.failing {
 			f.log.WithError(err).Error("the changed TLS files cannot be read now; the previous ones stay in use until they can")
 		}
@@ -69,11 +68,11 @@ func (f *follower) present() *tls.Config {
 	return fresh
 }
 
-// look returns the states of files.
-func look(paths []string) []filewatch.State {
-	found := make([]filewatch.State, len(paths))
+// statesOf returns the states of files.
+func statesOf(paths []string) []files.State {
+	found := make([]files.State, len(paths))
 	for i, path := range paths {
-		found[i] = filewatch.Look(path)
+		found[i] = files.StateOf(path)
 	}
 	return found
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -90,7 +90,7 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
 			d.dialect.Breaker.retireAll() // where all are being ended, those that have answered since are too
 		}
-		if !pause.For(ctx, firstWait) {
+		if !wait.For(ctx, firstWait) {
 			return err
 		}
 	}

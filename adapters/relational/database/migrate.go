@@ -13,7 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -112,7 +112,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		switch {
 		case d.isRetryable(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.Migrations.RetryTime):
 			failed++
-			if !pause.For(ctx, firstWait<<min(failed, maxDoubled)) {
+			if !wait.For(ctx, firstWait<<min(failed, maxDoubled)) {
 				return applied, ctx.Err()
 			}
 		case err != nil:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -61,17 +61,17 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 		return err
 	}
 	return d.boundedCall(ctx, func(ctx context.Context) error {
-		wait := firstWait
+		delay := firstWait
 		for run := 1; ; run++ {
 			err := d.retryLost(ctx, func() (uncommitted bool, err error) { return d.runOnce(ctx, do) })
 			if run == maxRuns || !d.isRetryable(err) {
 				d.noteWrite(err)
 				return err
 			}
-			if !pause.For(ctx, wait/2+rand.N(wait)) {
+			if !wait.For(ctx, delay/2+rand.N(delay)) {
 				return ctx.Err()
 			}
-			wait *= 2
+			delay *= 2
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tollgate-dev/tollgate/adapters/wholefile"
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -34,7 +34,7 @@ func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int6
 	if holdsDatabase(c, file) {
 		return 0, fault.New(fault.Invalid, "", file+" is the database itself")
 	}
-	return wholefile.Write(file, wholefile.Options{Mode: privateMode, Replace: replace}, func(f *os.File) error {
+	return files.Write(file, files.WriteOptions{Mode: privateMode, Replace: replace}, func(f *os.File) error {
 		return c.copyInto(ctx, source, f.Name())
 	})
 }

@@ -1,0 +1,111 @@
+package files
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// checkInterval is how often a Watcher checks its files. It reads a changed file only when two checks
+// in a row find the same state, so that it does not read a file that is still being written.
+const checkInterval = time.Second
+
+// WatchedFile is a file, and the function to call when it has changed.
+type WatchedFile struct {
+	Path   string
+	Reload func(path string) error // must keep the previous content if it fails
+}
+
+// Watcher reloads files that have changed: that were overwritten or replaced, or to which a link no
+// longer leads. It checks them at intervals, which works on every file system.
+type Watcher struct {
+	files []*watched
+	log   *logrus.Entry
+}
+
+// watched is a file and what is known about it.
+type watched struct {
+	WatchedFile
+	loaded  State // the state that was read last
+	seen    State // the state at the last check
+	missing bool  // the file does not exist, and this was logged
+	failing bool  // reading the file failed for a temporary reason, and this was logged
+}
+
+// NewWatcher returns a Watcher that compares the files with their current state. Call it before the
+// files are read for the first time, so that no change is missed.
+func NewWatcher(log *logrus.Entry, files ...WatchedFile) *Watcher {
+	w := &Watcher{log: log}
+	for _, f := range files {
+		now := StateOf(f.Path)
+		w.files = append(w.files, &watched{WatchedFile: f, loaded: now, seen: now})
+	}
+	return w
+}
+
+// Start watches the files in a new goroutine until stop is called. stop waits for a reload that is in
+// progress.
+func (w *Watcher) Start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { w.run(ctx) })
+	return func() { cancel(); done.Wait() }
+}
+
+func (w *Watcher) run(ctx context.Context) {
+	ticks := time.NewTicker(checkInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			w.checkFiles()
+		}
+	}
+}
+
+// checkFiles reloads each file that has changed and did not change between the last two checks.
+func (w *Watcher) checkFiles() {
+	for _, f := range w.files {
+		now := StateOf(f.Path)
+		stable := now.Equal(f.seen)
+		f.seen = now
+		if now.IsMissing() {
+			w.noteMissing(f)
+			continue
+		}
+		f.missing = false
+		if stable && !now.Equal(f.loaded) {
+			w.reloadFile(f, now)
+		}
+	}
+}
+
+// reloadFile reads a file, and logs the result.
+func (w *Watcher) reloadFile(f *watched, now State) {
+	err := f.Reload(f.Path)
+	if IsTemporary(err) { // the next check tries again
+		if !f.failing {
+			w.log.WithError(err).Error("a changed file cannot be read now; its previous content stays in use; trying again until it can")
+		}
+		f.failing = true
+		return
+	}
+	f.loaded, f.failing = now, false // even if the file is refused, so that this is logged once for each change
+	if err != nil {
+		w.log.WithError(err).Error("a changed file is refused; its previous content stays in use")
+		return
+	}
+	w.log.WithField("file", f.Path).Info("a changed file was read")
+}
+
+// noteMissing logs once that a file was removed.
+func (w *Watcher) noteMissing(f *watched) {
+	if !f.missing {
+		w.log.WithField("file", f.Path).Error("a file was removed; its previous content stays in use")
+	}
+	f.missing, f.loaded = true, State{}
+}

@@ -1,0 +1,121 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+)
+
+// fixture is a watched file. The watcher checks it only when a test calls check.
+type fixture struct {
+	t       *testing.T
+	path    string
+	watcher *Watcher
+	reads   int
+	err     error
+	log     *logtest.Hook
+}
+
+func newFixture(t *testing.T) *fixture {
+	f := &fixture{t: t, path: filepath.Join(t.TempDir(), "list")}
+	f.overwrite("a", 0)
+	log, hook := logtest.NewNullLogger()
+	f.log = hook
+	f.watcher = NewWatcher(logrus.NewEntry(log), WatchedFile{f.path, func(string) error { f.reads++; return f.err }})
+	return f
+}
+
+// overwrite writes the file in place and sets its time of modification.
+func (f *fixture) overwrite(content string, age time.Duration) {
+	f.t.Helper()
+	if err := os.WriteFile(f.path, []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	at := time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC).Add(age)
+	if err := os.Chtimes(f.path, at, at); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) wantReads(reads, lines int) {
+	f.t.Helper()
+	if f.reads != reads || len(f.log.AllEntries()) != lines {
+		f.t.Errorf("read %d times, %d lines in the log; want %d and %d", f.reads, len(f.log.AllEntries()), reads, lines)
+	}
+}
+
+func (f *fixture) check(times int) {
+	for range times {
+		f.watcher.checkFiles()
+	}
+}
+
+func TestWatchChangedFile(t *testing.T) {
+	f := newFixture(t)
+	f.check(3)
+	f.wantReads(0, 0)
+	f.overwrite("b", time.Hour)
+	f.check(1)
+	f.wantReads(0, 0) // it may still be being written
+	f.overwrite("bc", time.Hour)
+	f.check(1)
+	f.wantReads(0, 0)
+	f.check(5)
+	f.wantReads(1, 1)
+}
+
+func TestWatchRenamedFile(t *testing.T) {
+	f := newFixture(t)
+	old := f.path
+	f.path += ".new"
+	f.overwrite("b", 0) // with the size and time of the previous file
+	if err := os.Rename(f.path, old); err != nil {
+		t.Fatal(err)
+	}
+	f.check(3)
+	f.wantReads(1, 1)
+}
+
+func TestWatchChangedLink(t *testing.T) {
+	f := newFixture(t)
+	dir := t.TempDir()
+	other, link := filepath.Join(dir, "other"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(other, []byte("a"), 0o600), os.Symlink(f.path, link)); err != nil {
+		t.Fatal(err)
+	}
+	f.watcher = NewWatcher(f.watcher.log, WatchedFile{link, func(string) error { f.reads++; return nil }})
+	if err := errors.Join(os.Remove(link), os.Symlink(other, link)); err != nil {
+		t.Fatal(err)
+	}
+	f.check(3)
+	f.wantReads(1, 1)
+}
+
+func TestRefusedFileIsLoggedOnce(t *testing.T) {
+	f := newFixture(t)
+	f.err = errors.New("line 3")
+	f.overwrite("b", time.Hour)
+	f.check(5)
+	f.wantReads(1, 1)
+	f.err = nil
+	f.overwrite("c", 2*time.Hour)
+	f.check(5)
+	f.wantReads(2, 2)
+}
+
+func TestRemovedFileIsLoggedOnce(t *testing.T) {
+	f := newFixture(t)
+	if err := os.Remove(f.path); err != nil {
+		t.Fatal(err)
+	}
+	f.check(5)
+	f.wantReads(0, 1)
+	f.overwrite("a", 0)
+	f.check(5)
+	f.wantReads(1, 2)
+}
