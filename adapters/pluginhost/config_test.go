@@ -24,7 +24,7 @@ func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 		t.Errorf("from the tags %+v, want %+v", got, want)
 	}
 	if err := got.Validate(); err != nil {
-		t.Errorf("Validate() = %v, want none", err)
+		t.Errorf("Validate() = %v, want no error", err)
 	}
 }
 
@@ -42,17 +42,17 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 
 func TestFolder(t *testing.T) {
 	t.Parallel()
-	t.Run("not there", func(t *testing.T) {
+	t.Run("the folder does not exist", func(t *testing.T) {
 		t.Parallel()
 		host := openHost(t, pluginhost.DefaultConfig(filepath.Join(t.TempDir(), "none")), discardLog())
 		if all := host.Status(); len(all) != 0 {
-			t.Errorf("Status() = %+v, want none", all)
+			t.Errorf("Status() = %+v, want no plugins", all)
 		}
 		if _, err := host.Courier("otp-log"); err == nil || !strings.Contains(err.Error(), "otp-log") {
 			t.Errorf("Courier = %v, want an error that names it", err)
 		}
 	})
-	t.Run("a file", func(t *testing.T) {
+	t.Run("the folder is a file", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "file")
 		writeFile(t, path, "", 0o644)
@@ -90,16 +90,16 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-// TestSettingsOfNoPluginAreTold wants a mistyped name to be told, with none of its values.
-func TestSettingsOfNoPluginAreTold(t *testing.T) {
+// TestUnusedSettingsAreLogged checks that the log names a mistyped plugin without its values.
+func TestUnusedSettingsAreLogged(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
 	installPlugin(t, dir, "otp-log", "otp-log")
 	cfg := pluginhost.DefaultConfig(dir)
 	cfg.Env = map[string][]string{"otp-log": {"A=secret"}, "pkg-nmp": {"B=secret"}}
-	told := &logCapture{}
-	openHost(t, cfg, told.entry())
-	if text := told.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") || strings.Contains(text, "secret") {
+	log := &logCapture{}
+	openHost(t, cfg, log.entry())
+	if text := log.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") || strings.Contains(text, "secret") {
 		t.Errorf("log: %q, want pkg-nmp and no secret", text)
 	}
 }
@@ -161,7 +161,7 @@ plugins:
     limits: {start_timeout: 20s, call_timeout: 20s, max_message_bytes: 4096}
 `, 0o644)
 	cfg := quickConfig(dir)
-	cfg.StartTimeout = time.Nanosecond // the manifest's stands
+	cfg.StartTimeout = time.Nanosecond // the manifest overrides it
 	cfg.Env = map[string][]string{"mine": {"MODE=exit", "GIVEN=by the host"}}
 	host := openHost(t, cfg, discardLog())
 	if s := onlyStatus(t, host); s.Name != "mine" || s.Kind != "courier" {

@@ -94,7 +94,7 @@ func startTestCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhos
 	return host, c
 }
 
-// recovers checks that the plugin comes back as another process, and delivers.
+// wantRecovery checks that the plugin runs again as another process, and delivers.
 func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
 	t.Helper()
 	waitUntil(t, "another process", func() bool {
@@ -102,7 +102,7 @@ func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, wa
 		return s.State == pluginhost.Running && s.PID != was
 	})
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "2")); err != nil {
-		t.Errorf("Deliver after the restart = %v, want none", err)
+		t.Errorf("Deliver after the restart = %v, want no error", err)
 	}
 	if s := onlyStatus(t, host); s.Restarts < 1 || s.LastError == "" {
 		t.Errorf("status = %+v, want a restart and its reason", s)
@@ -212,7 +212,7 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 				}
 			}
 			before := checks.Load()
-			waitUntil(t, "two more looks at the plugin", func() bool { return checks.Load() > before+2 })
+			waitUntil(t, "two more health checks", func() bool { return checks.Load() > before+2 })
 			if s := onlyStatus(t, host); s.PID != pid || s.LastError != "" {
 				t.Errorf("status = %+v, want process %d", s, pid)
 			}
@@ -277,11 +277,11 @@ func TestEnvironmentIsNotPassedOn(t *testing.T) {
 	if err == nil {
 		t.Fatal("Deliver succeeded, want an error with the environment")
 	}
-	_, told, _ := strings.Cut(err.Error(), "Unavailable: ")
-	if want := "ALLOWED=yes MODE=courier TOLLGATE_PLUGIN=d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4 TOLLGATE_PLUGIN_LIFELINE=stdin"; told != want {
-		t.Errorf("environment = %q, want %q", told, want)
+	_, got, _ := strings.Cut(err.Error(), "Unavailable: ")
+	if want := "ALLOWED=yes MODE=courier TOLLGATE_PLUGIN=d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4 TOLLGATE_PLUGIN_LIFELINE=stdin"; got != want {
+		t.Errorf("environment = %q, want %q", got, want)
 	}
 }
 
-// environmentCode has the test plugin tell its environment in its error.
+// environmentCode returns a message for which the test plugin returns its environment in the error.
 func environmentCode() courier.Message { return couriertest.Code(courier.Email, "ENV") }

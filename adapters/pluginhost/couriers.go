@@ -11,10 +11,12 @@ import (
 // DevelopmentCourier is the plugin that writes codes to the log, for development.
 const DevelopmentCourier = "otp-log"
 
-// CourierConfig names the plugins that deliver messages. An empty name is a channel without a plugin.
+// CourierConfig names the plugins that deliver messages. An empty name is a channel without a
+// plugin.
 type CourierConfig struct {
 	Email, SMS string
-	// Development means that DevelopmentCourier, if it exists, serves the channels without a plugin.
+	// Development means that DevelopmentCourier, if it exists, serves the channels without a
+	// plugin.
 	Development bool
 }
 
@@ -24,9 +26,9 @@ type Couriers struct {
 	SMS   courier.Courier
 }
 
-// Couriers starts the plugins of the configuration and returns their couriers. Its error begins with the setting
-// whose plugin does not exist. It logs a warning if codes go to the log, or if no channel has a courier although
-// one for development is allowed.
+// Couriers starts the plugins of the configuration and returns their couriers. Its error begins
+// with the setting whose plugin does not exist. It logs a warning if codes go to the log, or if no
+// channel has a courier although one for development is allowed.
 func (h *Host) Couriers(c CourierConfig, log *logrus.Entry) (Couriers, error) {
 	var found Couriers
 	if err := h.setCourier(&found.Email, c.Email); err != nil {
@@ -54,8 +56,9 @@ func (h *Host) setCourier(to *courier.Courier, plugin string) error {
 	return nil
 }
 
-// addDevelopmentCourier sets the channels without a courier to DevelopmentCourier. If that does not exist, it logs
-// a warning, but only if no channel has a courier: the name of one shows that the other channel is not wanted.
+// addDevelopmentCourier sets the channels without a courier to DevelopmentCourier. If that does not
+// exist, it logs a warning, but only if no channel has a courier: the name of one shows that the
+// other channel is not wanted.
 func (h *Host) addDevelopmentCourier(c *Couriers, log *logrus.Entry) {
 	development, err := h.Courier(DevelopmentCourier)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 )
 
-// TestCouriers requires that a channel without a named plugin gets the one for development, if that is allowed and
-// exists, and that each warning is true.
+// TestCouriers requires that a channel without a named plugin gets the one for development, if that
+// is allowed and exists, and that each warning is true.
 func TestCouriers(t *testing.T) {
 	const undelivered, logged = "cannot be delivered", "written to the log"
 	for name, c := range map[string]struct {

@@ -52,7 +52,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// install links a built binary into a plugin folder.
+// installPlugin links a built binary into a plugin folder.
 func installPlugin(t *testing.T, dir, binary, name string) {
 	t.Helper()
 	if err := os.Link(filepath.Join(os.Getenv(binaries), binary), filepath.Join(dir, name)); err != nil {
@@ -60,7 +60,7 @@ func installPlugin(t *testing.T, dir, binary, name string) {
 	}
 }
 
-// folder returns a new plugin folder, on the file system of the built binaries.
+// newFolder returns a new plugin folder, on the file system of the built binaries.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(binaries), "plugins-")
@@ -70,7 +70,7 @@ func newFolder(t *testing.T) string {
 	return dir
 }
 
-// capture is a log that tests read.
+// logCapture is a log that tests read.
 type logCapture struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -102,8 +102,9 @@ func discardLog() *logrus.Entry {
 	return logrus.NewEntry(log)
 }
 
-// quick returns settings under which a plugin that failed is restarted soon, and one that is only
-// slow, on a machine with much else to do, does not fail. Tests of a deadline set it themselves.
+// quickConfig returns settings under which a plugin that failed is restarted soon, and one that is
+// only slow, on a machine with much else to do, does not fail. Tests of a deadline set it
+// themselves.
 func quickConfig(dir string) pluginhost.Config {
 	cfg := pluginhost.DefaultConfig(dir)
 	cfg.StartTimeout, cfg.CallTimeout, cfg.HealthTimeout = time.Minute, time.Minute, time.Minute
@@ -112,7 +113,7 @@ func quickConfig(dir string) pluginhost.Config {
 	return cfg
 }
 
-// open opens a host that is closed at the end of the test.
+// openHost opens a host that is closed at the end of the test.
 func openHost(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Host {
 	t.Helper()
 	host, closeHost, err := pluginhost.Open(cfg, log)
@@ -123,7 +124,7 @@ func openHost(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhos
 	return host
 }
 
-// misbehaving opens a host with the test plugin in a mode, under the given name.
+// openTestPlugin opens a host with the test plugin in a mode, under the given name.
 func openTestPlugin(t *testing.T, mode, name string, change func(*pluginhost.Config)) *pluginhost.Host {
 	t.Helper()
 	dir := newFolder(t)
@@ -136,25 +137,25 @@ func openTestPlugin(t *testing.T, mode, name string, change func(*pluginhost.Con
 
 func unchangedConfig(*pluginhost.Config) {}
 
-// within polls until done, and fails the test when that takes too long to be true at all.
+// waitUntil polls until done returns true, and fails the test after 30 seconds.
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited 30 s in vain for: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// gone reports whether the process has ended; one that nobody has reaped yet has.
+// hasEnded reports whether the process has ended, reaped or not.
 func hasEnded(pid int) bool {
 	s := processState(fmt.Sprintf("/proc/%d", pid))
 	return s == "" || s == "Z" || s == "X"
 }
 
-// state returns the letter of the state of a process or thread, empty when there is none.
+// processState returns the letter of the state of a process or thread, or "" if it does not exist.
 func processState(proc string) string {
 	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {
@@ -165,7 +166,7 @@ func processState(proc string) string {
 	return letter
 }
 
-// freeze stops the process and returns when all of it has stopped.
+// freezeProcess stops the process and returns when all of its threads have stopped.
 func freezeProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -192,7 +193,7 @@ func killPID(t *testing.T, pid int) {
 	}
 }
 
-// only returns the status of the host's one plugin.
+// onlyStatus returns the status of the host's one plugin.
 func onlyStatus(t *testing.T, host *pluginhost.Host) pluginhost.Status {
 	t.Helper()
 	all := host.Status()

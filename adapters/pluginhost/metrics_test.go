@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// metric returns the value of a metric of a plugin, of an outcome where one is
-// given; of a histogram, how many were observed. -1 is that it is not there.
+// metricValue returns the value of a metric of a plugin, with an outcome if it is not empty, or the
+// number of observations of a histogram. It returns -1 if the metric does not exist.
 func metricValue(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) float64 {
 	t.Helper()
 	families, err := r.Gather()
@@ -36,8 +36,8 @@ func metricValue(t *testing.T, r *prometheus.Registry, name, plugin, outcome str
 	return -1
 }
 
-// TestCallsAreMeasured wants each call under its outcome, and all outcomes there
-// before any call.
+// TestCallsAreMeasured checks that each call is counted under its outcome, and that all outcomes
+// exist before the first call.
 func TestCallsAreMeasured(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
@@ -53,7 +53,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct{ identifier, outcome string }{{"there", "done"}, {"missing", "refused"}, {"busy", "unavailable"}} {
-		_ = checker.Check(t.Context(), ownership.Claim{ // what it answers, other tests look at
+		_ = checker.Check(t.Context(), ownership.Claim{ // other tests check the result
 			ServerName: "com.example/server", RegistryType: "npm", Identifier: c.identifier, Version: "1.0.0",
 		})
 		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "pkg-test", c.outcome); got != 1 {
@@ -65,7 +65,7 @@ func TestCallsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestCallersThatLeave are no failures of the plugin.
+// TestCallersThatLeave checks that cancelled calls do not count as failures of the plugin.
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewRegistry()
@@ -74,7 +74,7 @@ func TestCallersThatLeave(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if err := c.Deliver(left, couriertest.Code(courier.Email, "1")); err == nil {
-		t.Error("a call of a caller that has left succeeded")
+		t.Error("a cancelled call succeeded")
 	}
 	for outcome, want := range map[string]float64{"canceled": 1, "unavailable": 0} {
 		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "otp-test", outcome); got != want {
@@ -83,8 +83,8 @@ func TestCallersThatLeave(t *testing.T) {
 	}
 }
 
-// TestStatesAreShown wants a plugin up while it runs and while nothing has asked
-// for it, and one that fails down, with its restarts.
+// TestStatesAreShown checks that a plugin is up while it runs and before its first use, and that a
+// failed one is down, with the number of its restarts.
 func TestStatesAreShown(t *testing.T) {
 	t.Parallel()
 	dir, metrics := newFolder(t), prometheus.NewRegistry()
@@ -101,7 +101,7 @@ func TestStatesAreShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")) // waits for the first start, however it ends
+		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")) // waits until the first start has succeeded or failed
 	}
 	for name, want := range map[string]float64{"otp-idle": 1, "otp-sound": 1, "otp-broken": 0} {
 		if got := metricValue(t, metrics, "tollgate_plugin_up", name, ""); got != want {

@@ -24,7 +24,7 @@ func TestOwnershipContract(t *testing.T) {
 			Checker: openTestPlugin(t, "ownership", "pkg-test", unchangedConfig).Ownership(),
 			Owned:   newClaim("npm", "weather"),
 			Refused: map[string]ownership.Claim{
-				"no such package": newClaim("npm", "missing"), "not claimed": newClaim("npm", "foreign"),
+				"the package does not exist": newClaim("npm", "missing"), "not claimed": newClaim("npm", "foreign"),
 			},
 			Transient: &busy,
 		}
@@ -38,7 +38,7 @@ func TestHugeAnswerIsNoVerdict(t *testing.T) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}
 	if err := checker.Check(t.Context(), newClaim("npm", "weather")); err != nil {
-		t.Errorf("Check afterwards = %v, want none", err)
+		t.Errorf("Check afterwards = %v, want no error", err)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestNoOwnershipPlugins(t *testing.T) {
 		t.Errorf("Check = %v, want a fault of kind Unsupported", err)
 	}
 	if types := checker.Types(); types == nil || len(types) != 0 {
-		t.Errorf("Types() = %#v, want none", types)
+		t.Errorf("Types() = %#v, want an empty list", types)
 	}
 }
 

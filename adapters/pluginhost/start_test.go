@@ -26,14 +26,14 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 		mode, name string
 		want       string // part of the reason
 	}{
-		"wrong cookie":        {"cookie", "otp-test", "exited: exit status 1 before it served"},
-		"wrong protocol":      {"protocol", "otp-test", "incompatible API version"},
-		"never shakes hands":  {"slow", "otp-test", "did not start within"},
-		"never answers":       {"mute", "otp-test", "did not start within"},
-		"exits":               {"exit", "otp-test", "exited: exit status 3 before it served: a setting is missing"},
-		"too long an answer":  {"huge", "otp-test", "ResourceExhausted"},
-		"of the other kind":   {"ownership", "otp-test", "of kind ownership"},
-		"courier as registry": {"courier", "pkg-npm", "of kind courier"},
+		"wrong cookie":                    {"cookie", "otp-test", "exited: exit status 1 before it served"},
+		"wrong protocol":                  {"protocol", "otp-test", "incompatible API version"},
+		"never shakes hands":              {"slow", "otp-test", "did not start within"},
+		"never answers a call":            {"mute", "otp-test", "did not start within"},
+		"exits at once":                   {"exit", "otp-test", "exited: exit status 3 before it served: a setting is missing"},
+		"a description that is too large": {"huge", "otp-test", "ResourceExhausted"},
+		"an ownership plugin with the name of a courier": {"ownership", "otp-test", "of kind ownership"},
+		"a courier with the name of an ownership plugin": {"courier", "pkg-npm", "of kind courier"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestFailedPluginAnswersAtOnce(t *testing.T) {
 		err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1"))
 		f, ok := fault.As(err)
 		if !ok || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
-			t.Errorf("Deliver = %v (%+v), want a fault of kind Unavailable that tells when to try again", err, f)
+			t.Errorf("Deliver = %v (%+v), want a fault of kind Unavailable with a delay before the next try", err, f)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	waitUntil(t, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
 }
 
-// pin writes a manifest with the sum of the one plugin.
+// pinChecksum writes a manifest with the sum of the one plugin.
 func pinChecksum(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
@@ -107,7 +107,7 @@ func pinChecksum(t *testing.T, dir, name string) {
 	writeFile(t, filepath.Join(dir, "plugins.yaml"), fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
 }
 
-// replace puts a link to source in the place of path.
+// replaceFile replaces path with a link to source.
 func replaceFile(t *testing.T, path, source string) {
 	t.Helper()
 	if err := errors.Join(os.Remove(path), os.Link(source, path)); err != nil {

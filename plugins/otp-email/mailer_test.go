@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
-// settingsOf are the settings for a server, read as the program reads them.
+// settingsOf returns the settings for a server, parsed as the program parses them.
 func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) couriersettings.Email {
 	t.Helper()
 	all := map[string]string{
@@ -37,7 +37,7 @@ func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) c
 	return settings
 }
 
-func postTo(t *testing.T, s *mailserver.Server, environ map[string]string) *mailer {
+func newMailerTo(t *testing.T, s *mailserver.Server, environ map[string]string) *mailer {
 	t.Helper()
 	p, err := newMailer(settingsOf(t, s, environ))
 	if err != nil {
@@ -58,7 +58,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
 		server := mailserver.Start(t, mailserver.Options{})
-		return sdktest.Courier{Plugin: postTo(t, server, nil), Delivered: func() []sdktest.Delivery {
+		return sdktest.Courier{Plugin: newMailerTo(t, server, nil), Delivered: func() []sdktest.Delivery {
 			var seen []sdktest.Delivery
 			for _, l := range server.Letters() {
 				seen = append(seen, sdktest.Delivery{
@@ -70,8 +70,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestWays delivers over each kind of connection, signed in and not.
-func TestWays(t *testing.T) {
+// TestConnections delivers over each kind of connection, with and without authentication.
+func TestConnections(t *testing.T) {
 	t.Parallel()
 	signedIn := map[string]string{"SMTP_USERNAME": "tollgate", "SMTP_PASSWORD": "p w"}
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func TestWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := mailserver.Start(t, c.server)
-			if err := postTo(t, server, c.environ).Deliver(t.Context(), code()); err != nil {
+			if err := newMailerTo(t, server, c.environ).Deliver(t.Context(), code()); err != nil {
 				t.Fatal(err)
 			}
 			if n := len(server.Letters()); n != 1 {
@@ -103,7 +103,7 @@ func TestWays(t *testing.T) {
 func TestLetter(t *testing.T) {
 	t.Parallel()
 	server := mailserver.Start(t, mailserver.Options{})
-	p := postTo(t, server, map[string]string{"PRODUCT_NAME": "Wörkshop"})
+	p := newMailerTo(t, server, map[string]string{"PRODUCT_NAME": "Wörkshop"})
 	if err := p.Deliver(t.Context(), code()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestLetter(t *testing.T) {
 		t.Errorf("header %v, error %v", l.Header, err)
 	}
 	if host, err := os.Hostname(); err == nil && len(host) > 3 && strings.Contains(l.Header.Get("Message-Id"), host) {
-		t.Errorf("message id %s tells the machine's name", l.Header.Get("Message-Id"))
+		t.Errorf("message id %s contains the name of the machine", l.Header.Get("Message-Id"))
 	}
 	for _, part := range []string{l.Text, l.HTML} {
 		if !strings.Contains(part, "042917") || !strings.Contains(part, "10 minutes") || !strings.Contains(part, "Wörkshop") {
@@ -129,12 +129,11 @@ func TestLetter(t *testing.T) {
 	}
 }
 
-// TestNothingIsInjected wants no part of a message to become a header, a
-// recipient or markup.
+// TestNothingIsInjected checks that no part of a message becomes a header, a recipient or markup.
 func TestNothingIsInjected(t *testing.T) {
 	t.Parallel()
 	server := mailserver.Start(t, mailserver.Options{})
-	p := postTo(t, server, nil)
+	p := newMailerTo(t, server, nil)
 	for _, recipient := range []string{
 		"ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com", "Ada <ada@example.com>", "ada", "",
 		"ada@example.com>\r\nRCPT TO:<eve@example.com", "<ada@example.com>",
@@ -142,7 +141,7 @@ func TestNothingIsInjected(t *testing.T) {
 		m := code()
 		m.Recipient = recipient
 		if err := p.Deliver(t.Context(), m); err == nil {
-			t.Errorf("%q is taken as a recipient", recipient)
+			t.Errorf("%q is accepted as a recipient", recipient)
 		}
 	}
 	notice := sdk.Message{
@@ -165,8 +164,7 @@ func TestNothingIsInjected(t *testing.T) {
 	}
 }
 
-// TestRefusals wants an error, without the code, for whatever the server
-// refuses.
+// TestRefusals checks that everything that the server refuses leads to an error without the code.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	at := func(command string, status int) func(string) error {
@@ -188,16 +186,16 @@ func TestRefusals(t *testing.T) {
 		"no sign-in":             {mailserver.Options{Username: "u", Password: "p"}, nil},
 		"wrong password":         {mailserver.Options{Username: "u", Password: "p"}, map[string]string{"SMTP_USERNAME": "u", "SMTP_PASSWORD": "q"}},
 		"no STARTTLS":            {mailserver.Options{Plain: true}, nil},
-		"certificate of nobody":  {mailserver.Options{}, map[string]string{"SMTP_CA_FILE": ""}},
-		"TLS where none is":      {mailserver.Options{}, map[string]string{"SMTP_TLS": "tls", "SMTP_TIMEOUT": "2s"}},
+		"untrusted certificate":  {mailserver.Options{}, map[string]string{"SMTP_CA_FILE": ""}},
+		"server without TLS":     {mailserver.Options{}, map[string]string{"SMTP_TLS": "tls", "SMTP_TIMEOUT": "2s"}},
 		"sign-in without cipher": {mailserver.Options{Plain: true}, map[string]string{"SMTP_USERNAME": "u", "SMTP_PASSWORD": "p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := mailserver.Start(t, c.server)
-			err := postTo(t, server, c.environ).Deliver(t.Context(), code())
+			err := newMailerTo(t, server, c.environ).Deliver(t.Context(), code())
 			if err == nil || strings.Contains(err.Error(), "042917") {
-				t.Errorf("error %v, want one without the code", err)
+				t.Errorf("error %v, want an error without the code", err)
 			}
 			if n := len(server.Letters()); n != 0 {
 				t.Errorf("%d letters arrived", n)
@@ -206,8 +204,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestHangingServers wants delivery to end at SMTP_TIMEOUT, or with the
-// caller, wherever the server hangs.
+// TestHangingServers checks that a delivery ends at SMTP_TIMEOUT, or with the caller, at whichever
+// command the server hangs.
 func TestHangingServers(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -219,21 +217,21 @@ func TestHangingServers(t *testing.T) {
 			}
 			return nil
 		}})
-		if err := postTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(), code()); err == nil ||
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(), code()); err == nil ||
 			!strings.Contains(err.Error(), "longer than 300ms") {
 			t.Errorf("hanging at %s: %v", command, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		// An hour: only the caller ends it, or the test does not.
-		if err := postTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx, code()); !errors.Is(err, context.DeadlineExceeded) {
+		// With a timeout of an hour only the caller can end the delivery.
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx, code()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("caller left at %s: %v", command, err)
 		}
 	}
 }
 
-// TestDrippingServer wants a server that keeps the conversation going for
-// ever to get no more than SMTP_TIMEOUT.
+// TestDrippingServer checks that a delivery ends at SMTP_TIMEOUT even if the server sends without
+// end.
 func TestDrippingServer(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -255,7 +253,7 @@ func TestDrippingServer(t *testing.T) {
 		}
 	}()
 	address, _ := listener.Addr().(*net.TCPAddr)
-	p := postTo(t, &mailserver.Server{Port: strconv.Itoa(address.Port)}, map[string]string{"SMTP_TIMEOUT": "300ms"})
+	p := newMailerTo(t, &mailserver.Server{Port: strconv.Itoa(address.Port)}, map[string]string{"SMTP_TIMEOUT": "300ms"})
 	if err := p.Deliver(t.Context(), code()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("error %v", err)
 	}
@@ -288,10 +286,10 @@ func TestTemplates(t *testing.T) {
 		"no code": {"code.txt": "hello"}, "no text": {"notice.html": "hello"}, "too large": {"code.txt": strings.Repeat("x", maxTemplate+1)},
 	} {
 		if _, err := loadTemplates(folder(files)); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s: loadTemplates succeeded, want an error", name)
 		}
 	}
 	if _, err := loadTemplates(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a folder that is not there is taken")
+		t.Error("a folder that does not exist is accepted")
 	}
 }

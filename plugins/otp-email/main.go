@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/caarlos0/env/v11"
@@ -16,14 +15,7 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	p, err := openMailer()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeCourier(p)
-}
+func main() { os.Exit(sdk.RunCourier(openMailer())) }
 
 func openMailer() (*mailer, error) {
 	settings, err := env.ParseAs[couriersettings.Email]()

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -14,14 +13,14 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	scribe := messageLog{log: sdk.NewLogger(os.Stderr), codes: logFile(os.Getenv("OTP_LOG_FILE")), notices: logFile(os.Getenv("NOTICE_LOG_FILE"))}
-	if err := scribe.createFiles(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+func main() { os.Exit(sdk.RunCourier(openMessageLog())) }
+
+func openMessageLog() (messageLog, error) {
+	m := messageLog{
+		log: sdk.NewLogger(os.Stderr), codes: logFile(os.Getenv("OTP_LOG_FILE")), notices: logFile(os.Getenv("NOTICE_LOG_FILE")),
 	}
-	sdk.ServeCourier(scribe)
+	return m, m.createFiles()
 }
 
 // Version implements [sdk.Versioner].
-func (s messageLog) Version() string { return version }
+func (messageLog) Version() string { return version }

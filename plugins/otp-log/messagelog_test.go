@@ -55,10 +55,10 @@ func TestContract(t *testing.T) {
 			Delivered: func() []sdktest.Delivery {
 				var seen []sdktest.Delivery
 				for _, line := range out.lines(t) {
-					code, _ := line["code"].(string) // a notice has none
+					code, _ := line["code"].(string) // empty for a notice
 					channel, _ := line["channel"].(string)
 					recipient, _ := line["recipient"].(string)
-					text, _ := line["text"].(string) // a code has none
+					text, _ := line["text"].(string) // empty for a code
 					seen = append(seen, sdktest.Delivery{Channel: sdk.Channel(channel), Recipient: recipient, Code: code, Text: text})
 				}
 				return seen
@@ -94,7 +94,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 	}
 	got := decode[map[string]string](t, text)
 	if len(got) != writers {
-		t.Fatalf("%d lines among the codes, want %d: one for each, and none for a notice", len(got), writers)
+		t.Fatalf("%d lines among the codes, want %d: one for each code", len(got), writers)
 	}
 	for _, line := range got {
 		if line["channel"] != "sms" || line["recipient"] != "+15550100" || line["code"] != "042917" || len(line) != 4 {
@@ -126,21 +126,21 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	out := &sink{}
 	s := messageLog{log: sdk.NewLogger(out), codes: logFile(t.TempDir())}
 	if err := s.createFiles(); err == nil {
-		t.Error("check of a folder as file: no error")
+		t.Error("createFiles with a folder as the file succeeded")
 	}
 	if err := (messageLog{notices: logFile(t.TempDir())}).createFiles(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
-		t.Errorf("check of a folder as file for notices: %v", err)
+		t.Errorf("createFiles with a folder as the file for notices = %v", err)
 	}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "1", ExpiresAt: time.Now()}
 	if err := s.Deliver(t.Context(), m); err == nil {
-		t.Error("Deliver to a folder as file: no error")
+		t.Error("Deliver to a folder succeeded")
 	}
 	if lines := out.lines(t); len(lines) != 0 {
 		t.Errorf("logged %v for a code that was not delivered", lines)
 	}
 }
 
-func TestLogLineIsTheHosts(t *testing.T) {
+func TestLogLineHasTheFormOfTheHost(t *testing.T) {
 	t.Parallel()
 	out := &sink{}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "042917", ExpiresAt: time.Unix(1700000000, 0)}

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/caarlos0/env/v11"
@@ -16,14 +15,7 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	g, err := openGateway()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeCourier(g)
-}
+func main() { os.Exit(sdk.RunCourier(openGateway())) }
 
 func openGateway() (*gateway, error) {
 	settings, err := env.ParseAs[couriersettings.SMS]()

@@ -61,20 +61,16 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	if err := checkForm(c); err != nil {
 		return err
 	}
-	at, err := r.api.Base(c.RegistryBaseURL)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := registryclient.Within(ctx)
-	defer cancel()
-	if err := checkPublished(ctx, at, c); err != nil {
-		return registryclient.Verdict(err)
-	}
-	text, err := r.fetchReadme(ctx, at, c)
-	if err != nil {
-		return registryclient.Verdict(err)
-	}
-	return checkClaim(text, c)
+	return r.api.CheckAt(ctx, c.RegistryBaseURL, func(ctx context.Context, base *registryclient.Base) error {
+		if err := checkPublished(ctx, base, c); err != nil {
+			return err
+		}
+		readme, err := r.fetchReadme(ctx, base, c)
+		if err != nil {
+			return err
+		}
+		return mcpname.Check(readme, c.ServerName, fmt.Sprintf("the readme of crate %q version %s", c.Identifier, c.Version))
+	})
 }
 
 func checkForm(c sdk.Claim) error {
@@ -91,20 +87,20 @@ func checkForm(c sdk.Claim) error {
 
 // checkPublished returns nil if the version exists, and a refusal if the crate or the version does
 // not exist.
-func checkPublished(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
+func checkPublished(ctx context.Context, base *registryclient.Base, c sdk.Claim) error {
 	var answer struct {
 		Version *struct {
 			Num string `json:"num"`
 		} `json:"version"`
 	}
-	err := at.JSON(ctx, versionPath(c), registryclient.Options{}, &answer)
+	err := base.JSON(ctx, versionPath(c), registryclient.Options{}, &answer)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return refuseMissing(ctx, at, c)
+		return refuseMissing(ctx, base, c)
 	case err != nil:
 		return err
 	case answer.Version == nil:
-		return fmt.Errorf("%s returned no metadata of crate %q", at.URL(), c.Identifier)
+		return fmt.Errorf("%s returned no metadata of crate %q", base.URL(), c.Identifier)
 	case answer.Version.Num != c.Version:
 		return sdk.Refuse("crate %q has no version %q", c.Identifier, c.Version)
 	}
@@ -113,8 +109,8 @@ func checkPublished(ctx context.Context, at *registryclient.Base, c sdk.Claim) e
 
 // refuseMissing returns the refusal for a version that was not found: either the crate or only the
 // version is missing.
-func refuseMissing(ctx context.Context, at *registryclient.Base, c sdk.Claim) error {
-	there, err := at.Exists(ctx, cratePath(c), registryclient.Options{})
+func refuseMissing(ctx context.Context, base *registryclient.Base, c sdk.Claim) error {
+	there, err := base.Exists(ctx, cratePath(c), registryclient.Options{})
 	switch {
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
@@ -127,8 +123,8 @@ func refuseMissing(ctx context.Context, at *registryclient.Base, c sdk.Claim) er
 // fetchReadme returns the readme of the version, or "" if there is none. The registry returns
 // either the readme itself or JSON with its URL, which is on the registry's own host or, for the
 // public registry, on [publicStorage].
-func (r registry) fetchReadme(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
-	body, err := at.Get(ctx, versionPath(c)+"/readme", registryclient.Options{MaxBytes: maxReadme, Accept: "application/json"})
+func (r registry) fetchReadme(ctx context.Context, base *registryclient.Base, c sdk.Claim) (string, error) {
+	body, err := base.Get(ctx, versionPath(c)+"/readme", registryclient.Options{MaxBytes: maxReadme, Accept: "application/json"})
 	if err != nil {
 		return "", ignoreMissing(err)
 	}
@@ -136,7 +132,7 @@ func (r registry) fetchReadme(ctx context.Context, at *registryclient.Base, c sd
 	if elsewhere == "" {
 		return string(body), nil
 	}
-	body, err = r.readmeHost(at, elsewhere).Get(ctx, elsewhere, registryclient.Options{MaxBytes: maxReadme})
+	body, err = r.readmeHost(base, elsewhere).Get(ctx, elsewhere, registryclient.Options{MaxBytes: maxReadme})
 	if err != nil {
 		return "", ignoreMissing(err)
 	}
@@ -156,13 +152,13 @@ func readmeURL(body []byte) string {
 }
 
 // readmeHost returns the host to download the readme at address from: the storage of the public
-// registry if the address is there, otherwise at itself, which refuses the addresses of other
+// registry if the address is there, otherwise base, which refuses the addresses of other
 // hosts.
-func (r registry) readmeHost(at *registryclient.Base, address string) *registryclient.Base {
-	if at.URL() == publicAPI && strings.HasPrefix(address, r.storage.URL()+"/") {
+func (r registry) readmeHost(base *registryclient.Base, address string) *registryclient.Base {
+	if base.URL() == publicAPI && strings.HasPrefix(address, r.storage.URL()+"/") {
 		return r.storage
 	}
-	return at
+	return base
 }
 
 // ignoreMissing returns nil if err means that there is no readme, and err otherwise. Storage that
@@ -177,14 +173,3 @@ func ignoreMissing(err error) error {
 func cratePath(c sdk.Claim) string { return "api/v1/crates/" + url.PathEscape(c.Identifier) }
 
 func versionPath(c sdk.Claim) string { return cratePath(c) + "/" + url.PathEscape(c.Version) }
-
-func checkClaim(readme string, c sdk.Claim) error {
-	if mcpname.Claims(readme, c.ServerName) {
-		return nil
-	}
-	if names := mcpname.Names(readme); len(names) > 0 {
-		return sdk.Refuse("crate %q version %s claims %.80q in its readme, not %q", c.Identifier, c.Version, names[0], c.ServerName)
-	}
-	return sdk.Refuse("crate %q version %s does not claim the server: its readme needs \"mcp-name: %s\"",
-		c.Identifier, c.Version, c.ServerName)
-}

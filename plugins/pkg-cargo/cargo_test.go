@@ -51,7 +51,7 @@ func public(readme func(http.ResponseWriter, *http.Request, string)) http.Handle
 		case !there:
 			missing404(w, fmt.Sprintf("crate `%s` does not exist", parts[0]))
 		case len(parts) == 1:
-			_, _ = fmt.Fprintf(w, `{"crate":{"id":%q}}`, parts[0]) // whether it arrives is what the check shows
+			_, _ = fmt.Fprintf(w, `{"crate":{"id":%q}}`, parts[0]) // the check shows whether it arrived
 		case !has(versions, parts[1]):
 			missing404(w, fmt.Sprintf("crate `%s` does not have a version `%s`", parts[0], parts[1]))
 		case len(parts) == 2:
@@ -68,12 +68,12 @@ func stores(w http.ResponseWriter, text string) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	_, _ = io.WriteString(w, text) // whether it arrives is what the check shows
+	_, _ = io.WriteString(w, text) // the check shows whether it arrived
 }
 
 func missing404(w http.ResponseWriter, detail string) {
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = fmt.Fprintf(w, `{"errors":[{"detail":%q}]}`, detail) // whether it arrives is what the check shows
+	_, _ = fmt.Fprintf(w, `{"errors":[{"detail":%q}]}`, detail) // the check shows whether it arrived
 }
 
 func has(versions map[string]string, version string) bool {
@@ -83,7 +83,7 @@ func has(versions map[string]string, version string) bool {
 
 // The ways in which registries hand out a readme.
 func byAddress(w http.ResponseWriter, r *http.Request, path string) {
-	_, _ = fmt.Fprintf(w, `{"url":"http://%s%s"}`, r.Host, path) // whether it arrives is what the check shows
+	_, _ = fmt.Fprintf(w, `{"url":"http://%s%s"}`, r.Host, path) // the check shows whether it arrived
 }
 
 func byRedirect(w http.ResponseWriter, r *http.Request, path string) {
@@ -119,13 +119,13 @@ func TestContract(t *testing.T) {
 				return sdktest.Ownership{
 					Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
-						"no such package":  claim(base, "no-such", "1.0.0"),
-						"no such version":  claim(base, "example-weather", "3.0.0"),
-						"not claimed":      claim(base, "example-weather", "1.1.0"),
-						"longer name":      claim(base, "example-weather", "1.2.0"),
-						"no readme":        claim(base, "example-weather", "1.4.0"),
-						"version missing":  claim(base, "example-weather", ""),
-						"base not allowed": claim("https://elsewhere.example", "example-weather", "1.0.0"),
+						"the package does not exist": claim(base, "no-such", "1.0.0"),
+						"the version does not exist": claim(base, "example-weather", "3.0.0"),
+						"not claimed":                claim(base, "example-weather", "1.1.0"),
+						"longer name":                claim(base, "example-weather", "1.2.0"),
+						"no readme":                  claim(base, "example-weather", "1.4.0"),
+						"version missing":            claim(base, "example-weather", ""),
+						"base not allowed":           claim("https://elsewhere.example", "example-weather", "1.0.0"),
 					},
 				}
 			})
@@ -148,16 +148,16 @@ func TestSentences(t *testing.T) {
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
 		"":                            claim(base+"/", "example-weather", "1.3.0"),
 		`there is no crate "no-such"`: claim(base, "no-such", "1.0.0"),
-		`crate "example-weather" has no version "3.0.0"`:                   claim(base, "example-weather", "3.0.0"),
-		`version 1.4.0 does not claim the server: its readme needs "mcp-n`: claim(base, "example-weather", "1.4.0"),
-		`claims "com.example/weather-pro" in its readme, not "com.example`: claim(base, "example-weather", "1.2.0"),
+		`crate "example-weather" has no version "3.0.0"`:   claim(base, "example-weather", "3.0.0"),
+		`version 1.4.0 does not claim the server: publish`: claim(base, "example-weather", "1.4.0"),
+		`claims "com.example/weather-pro": publish`:        claim(base, "example-weather", "1.2.0"),
 	})
 	if err := r.Check(t.Context(), claim(base, "example-weather", "2.0.0-a.1+b")); err != nil {
-		t.Errorf("version with build metadata: Check = %v, want none", err)
+		t.Errorf("version with build metadata: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
 	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
-		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
 
@@ -168,21 +168,21 @@ func TestReadmeElsewhere(t *testing.T) {
 	var strayed atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		strayed.Store(true)
-		_, _ = io.WriteString(w, "mcp-name: "+serverName) // nobody reads it
+		_, _ = io.WriteString(w, "mcp-name: "+serverName) // the client must not read it
 	}))
 	t.Cleanup(other.Close)
 	for _, address := range []string{
 		other.URL + "/readme", publicStorage + "/readmes/x.html", "http://169.254.169.254/", "file:///etc/passwd", "//x/y", "/../x", "http://%zz",
 	} {
 		r, base := at(t, public(func(w http.ResponseWriter, _ *http.Request, _ string) {
-			_, _ = fmt.Fprintf(w, `{"url":%q}`, address) // whether it arrives is what the check shows
+			_, _ = fmt.Fprintf(w, `{"url":%q}`, address) // the check shows whether it arrived
 		}))
 		if err := r.Check(t.Context(), claim(base, "example-weather", "1.0.0")); err == nil {
-			t.Errorf("readme at %q: Check found the claim borne out", address)
+			t.Errorf("readme at %q: Check confirmed the claim", address)
 		}
 	}
 	if strayed.Load() {
-		t.Error("another host was asked")
+		t.Error("another host got a request")
 	}
 }
 
@@ -204,19 +204,20 @@ func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 			"https://elsewhere.example/readme":        publicAPI,
 		} {
 			if got := r.readmeHost(b, address).URL(); got != want {
-				t.Errorf("keeper of %q = %q, want %q", address, got, want)
+				t.Errorf("readmeHost(%q) = %q, want %q", address, got, want)
 			}
 		}
 	}
 	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
-		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }
 
-// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
-func TestTricksAreNotAsked(t *testing.T) {
+// TestMalformedClaimsAreNotRequested checks that malformed names and versions never become part of
+// a URL.
+func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
 		"", ".", "..", "../x", "a/b", "a.b", "-a", "_a", "1a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
@@ -231,5 +232,5 @@ func TestTricksAreNotAsked(t *testing.T) {
 	sdktest.WantRefused(t, r, tricks...)
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = registry{}

@@ -24,7 +24,7 @@ const (
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// newFar serves files, below /files only as far as the plugin is told.
+// newFar starts a server of files; only those below /files are allowed.
 func newFar(t *testing.T) *httptest.Server {
 	t.Helper()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -58,7 +58,7 @@ func newFar(t *testing.T) *httptest.Server {
 	return f
 }
 
-// endless writes, without a length, until the client has had enough.
+// endless writes a body without a length until the client disconnects.
 func endless(w http.ResponseWriter, r *http.Request) {
 	for r.Context().Err() == nil {
 		if _, err := w.Write(make([]byte, most)); err != nil {
@@ -86,7 +86,7 @@ func claim(address, fileSHA256 string) sdk.Claim {
 	}
 }
 
-// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+// refused reports whether err is a refusal and not a failure. A failure has a cause.
 func refused(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
@@ -101,11 +101,11 @@ func TestContract(t *testing.T) {
 			Plugin: openPlugin(t, base),
 			Owned:  claim(base+"/weather.mcpb", sum(contents)),
 			Refused: map[string]sdk.Claim{
-				"no such file": claim(base+"/absent.mcpb", sum(contents)),
-				"other file":   claim(base+"/weather.mcpb", sum("another")),
-				"no sum":       claim(base+"/weather.mcpb", ""),
-				"too large":    claim(base+"/large", sum(strings.Repeat("x", most+1))),
-				"not allowed":  claim("https://files.example.com/weather.mcpb", sum(contents)),
+				"the file does not exist": claim(base+"/absent.mcpb", sum(contents)),
+				"other file":              claim(base+"/weather.mcpb", sum("another")),
+				"no sum":                  claim(base+"/weather.mcpb", ""),
+				"too large":               claim(base+"/large", sum(strings.Repeat("x", most+1))),
+				"not allowed":             claim("https://files.example.com/weather.mcpb", sum(contents)),
 			},
 			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
@@ -121,7 +121,7 @@ func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		address, sum string
 		refused      bool
-		want         string // empty for none
+		want         string // empty for no error
 	}{
 		"the file":         {base + "/weather.mcpb", sum(contents), false, ""},
 		"largest":          {base + "/whole", sum(strings.Repeat("x", most)), false, ""},
@@ -156,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 			err := plugin.Check(t.Context(), claim(c.address, c.sum))
 			switch {
 			case c.want == "" && err != nil:
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
 			}
@@ -207,5 +207,5 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = bundles{}

@@ -17,7 +17,7 @@ import (
 
 const store = "objects.githubusercontent.com"
 
-// hosts serves all hosts from one place; only the name that is asked for tells them apart.
+// hosts serves all hosts from one server, which distinguishes them by the requested name.
 func hosts(t *testing.T, serve http.HandlerFunc) http.RoundTripper {
 	t.Helper()
 	f := httptest.NewTLSServer(serve)
@@ -36,7 +36,7 @@ func TestPublicDownloads(t *testing.T) {
 	t.Parallel()
 	const address = "https://github.com/owner/weather/releases/download/v1/weather.mcpb"
 	for name, c := range map[string]struct {
-		location string // that github.com redirects to; empty for none
+		location string // that github.com redirects to; empty for no redirect
 		status   int    // that the store answers
 		reason   registryclient.Reason
 		ok       bool
@@ -66,7 +66,7 @@ func TestPublicDownloads(t *testing.T) {
 					return
 				}
 				if r.Referer() != "" {
-					t.Errorf("%s is told where the redirect came from", r.Host)
+					t.Errorf("%s gets a Referer header", r.Host)
 				}
 				w.Header().Set("Retry-After", "30")
 				w.WriteHeader(c.status)
@@ -111,7 +111,7 @@ func TestLargePublicDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f.followRedirects(request, transport, func(io.Reader) error {
-		t.Error("a file whose length is told to be too large is read")
+		t.Error("a file whose Content-Length is too large is read")
 		return nil
 	})
 	if !registryclient.Is(err, registryclient.TooLarge) {

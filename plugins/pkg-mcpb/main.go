@@ -9,7 +9,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -19,14 +18,7 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	plugin, err := openBundles(os.Getenv)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeOwnership(plugin)
-}
+func main() { os.Exit(sdk.RunOwnership(openBundles(os.Getenv))) }
 
 func openBundles(environment func(string) string) (bundles, error) {
 	most, err := parseMaxBytes(environment(maxBytesVariable))

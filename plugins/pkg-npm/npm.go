@@ -59,17 +59,13 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	if err := checkForm(c); err != nil {
 		return err
 	}
-	at, err := r.client.Base(c.RegistryBaseURL)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := registryclient.Within(ctx)
-	defer cancel()
-	m, err := r.findManifest(ctx, at, c)
-	if err != nil {
-		return registryclient.Verdict(err)
-	}
-	return m.checkClaim(c)
+	return r.client.CheckAt(ctx, c.RegistryBaseURL, func(ctx context.Context, base *registryclient.Base) error {
+		m, err := r.findManifest(ctx, base, c)
+		if err != nil {
+			return err
+		}
+		return m.checkClaim(c)
+	})
 }
 
 func checkForm(c sdk.Claim) error {
@@ -86,21 +82,21 @@ func checkForm(c sdk.Claim) error {
 
 // findManifest returns the manifest of the version. If the registry has no document for a single
 // version, it searches the document of the whole package.
-func (r registry) findManifest(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, error) {
+func (r registry) findManifest(ctx context.Context, base *registryclient.Base, c sdk.Claim) (manifest, error) {
 	var m manifest
-	err := at.JSON(ctx, escapeName(c.Identifier)+"/"+url.PathEscape(c.Version), registryclient.Options{MaxBytes: maxManifest}, &m)
+	err := base.JSON(ctx, escapeName(c.Identifier)+"/"+url.PathEscape(c.Version), registryclient.Options{MaxBytes: maxManifest}, &m)
 	if err == nil && m.Version == c.Version {
 		return m, nil
 	}
 	if err != nil && !registryclient.Is(err, registryclient.NotFound) {
 		return manifest{}, err
 	}
-	return r.findInPackage(ctx, at, c)
+	return r.findInPackage(ctx, base, c)
 }
 
 // findInPackage searches the document of the whole package for the version. It returns a refusal if
 // the package or the version does not exist.
-func (r registry) findInPackage(ctx context.Context, at *registryclient.Base, c sdk.Claim) (manifest, error) {
+func (r registry) findInPackage(ctx context.Context, base *registryclient.Base, c sdk.Claim) (manifest, error) {
 	select {
 	case r.packageSlots <- struct{}{}:
 		defer func() { <-r.packageSlots }()
@@ -111,7 +107,7 @@ func (r registry) findInPackage(ctx context.Context, at *registryclient.Base, c 
 		Name     string                     `json:"name"`
 		Versions map[string]json.RawMessage `json:"versions"`
 	}
-	err := at.JSON(ctx, escapeName(c.Identifier), registryclient.Options{MaxBytes: maxPackage}, &whole)
+	err := base.JSON(ctx, escapeName(c.Identifier), registryclient.Options{MaxBytes: maxPackage}, &whole)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
 		return manifest{}, sdk.Refuse("there is no npm package %q: publish it, or correct the identifier in the server document", c.Identifier)
@@ -119,7 +115,7 @@ func (r registry) findInPackage(ctx context.Context, at *registryclient.Base, c 
 	case err != nil:
 		return manifest{}, err
 	case whole.Name == "":
-		return manifest{}, fmt.Errorf("%s returned no metadata of npm package %q", at.URL(), c.Identifier)
+		return manifest{}, fmt.Errorf("%s returned no metadata of npm package %q", base.URL(), c.Identifier)
 	}
 	raw, there := whole.Versions[c.Version]
 	var m manifest

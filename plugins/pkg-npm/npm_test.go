@@ -66,7 +66,7 @@ func wholeOnly(w http.ResponseWriter, r *http.Request) {
 
 func answer(w http.ResponseWriter, status int, body string) {
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // whether it arrives is what the check shows
+	_, _ = io.WriteString(w, body) // the check shows whether it arrived
 }
 
 func packument(name string, versions map[string]string) string {
@@ -100,12 +100,12 @@ func TestContract(t *testing.T) {
 				return sdktest.Ownership{
 					Plugin: r, Owned: claim(base, "@example/weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
-						"no such package":  claim(base, "no-such", "1.0.0"),
-						"no such version":  claim(base, "@example/weather", "3.0.0"),
-						"not claimed":      claim(base, "@example/weather", "1.1.0"),
-						"longer name":      claim(base, "@example/weather", "1.2.0"),
-						"version missing":  claim(base, "@example/weather", ""),
-						"base not allowed": claim("https://elsewhere.example", "@example/weather", "1.0.0"),
+						"the package does not exist": claim(base, "no-such", "1.0.0"),
+						"the version does not exist": claim(base, "@example/weather", "3.0.0"),
+						"not claimed":                claim(base, "@example/weather", "1.1.0"),
+						"longer name":                claim(base, "@example/weather", "1.2.0"),
+						"version missing":            claim(base, "@example/weather", ""),
+						"base not allowed":           claim("https://elsewhere.example", "@example/weather", "1.0.0"),
 					},
 				}
 			})
@@ -138,18 +138,19 @@ func TestSentences(t *testing.T) {
 		`has the mcpName " com.example/weather"`:                        claim(base, "@example/weather", "1.4.0"),
 	})
 	if err := r.Check(t.Context(), claim(base, "moved", "2.0.0-rc.1")); err != nil {
-		t.Errorf("redirect on the same host: Check = %v, want none", err)
+		t.Errorf("redirect on the same host: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
 	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
-		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
 
-// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
-func TestTricksAreNotAsked(t *testing.T) {
+// TestMalformedClaimsAreNotRequested checks that malformed names and versions never become part of
+// a URL.
+func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	for _, identifier := range []string{
 		"", ".", "..", "-", "@", "@/", "@a", "@a/", "@/a", "a/b", "@a/b/c", "@../a", "@a/..", "@a/.b", "_a", ".a", "a b", "a%2fb", "a?b", "a#b", "a\\b",
 		"@a@b/c", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
@@ -176,9 +177,9 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 		}
 	}
 	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
-		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = registry{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,25 +21,21 @@ type feedChecker struct{ client *registryclient.Client }
 func (feedChecker) RegistryTypes() []string { return []string{"nuget"} }
 
 // Check implements [sdk.Ownership].
-func (g feedChecker) Check(ctx context.Context, c sdk.Claim) error {
-	ctx, cancel := registryclient.Within(ctx)
-	defer cancel()
-	base, err := g.client.Base(c.RegistryBaseURL)
-	if err != nil {
-		return err
-	}
-	id, version, err := parseClaim(c)
-	if err != nil {
-		return err
-	}
-	at, err := openFeed(ctx, base)
-	if err != nil {
-		return registryclient.Verdict(err)
-	}
-	if err := at.checkVersion(ctx, id, version, c); err != nil {
-		return err
-	}
-	return at.checkReadme(ctx, id, version, c)
+func (f feedChecker) Check(ctx context.Context, c sdk.Claim) error {
+	return f.client.CheckAt(ctx, c.RegistryBaseURL, func(ctx context.Context, base *registryclient.Base) error {
+		id, version, err := parseClaim(c)
+		if err != nil {
+			return err
+		}
+		loaded, err := openFeed(ctx, base)
+		if err != nil {
+			return err
+		}
+		if err := loaded.checkVersion(ctx, id, version, c); err != nil {
+			return err
+		}
+		return loaded.checkReadme(ctx, id, version, c)
+	})
 }
 
 // parseClaim returns the id and the version of a claim in the form that URLs use. It returns a
@@ -72,7 +69,7 @@ func (f feed) checkVersion(ctx context.Context, id, version string, c sdk.Claim)
 		return sdk.Refuse("there is no NuGet package %q: publish it, or correct the identifier in the server document", c.Identifier)
 	}
 	if err != nil {
-		return registryclient.Verdict(err)
+		return err
 	}
 	if !slices.Contains(versions, version) {
 		return sdk.Refuse("NuGet package %q has no version %.100q: publish it, or correct the version in the server document", c.Identifier, c.Version)
@@ -85,15 +82,11 @@ func (f feed) checkVersion(ctx context.Context, id, version string, c sdk.Claim)
 func (f feed) checkReadme(ctx context.Context, id, version string, c sdk.Claim) error {
 	readme, err := f.fetchReadme(ctx, id, version)
 	if registryclient.Is(err, registryclient.NotFound) {
-		return sdk.Refuse("version %.60s of NuGet package %q has no readme: publish a version whose readme contains %q",
-			c.Version, c.Identifier, "mcp-name: "+c.ServerName)
+		return sdk.Refuse("NuGet package %q version %.60s has no readme: publish a version whose readme contains %q",
+			c.Identifier, c.Version, "mcp-name: "+c.ServerName)
 	}
 	if err != nil {
-		return registryclient.Verdict(err)
+		return err
 	}
-	if !mcpname.Claims(readme, c.ServerName) {
-		return sdk.Refuse("the readme of version %.60s of NuGet package %q does not claim the server: publish a version whose readme contains %q",
-			c.Version, c.Identifier, "mcp-name: "+c.ServerName)
-	}
-	return nil
+	return mcpname.Check(readme, c.ServerName, fmt.Sprintf("the readme of NuGet package %q version %.60s", c.Identifier, c.Version))
 }

@@ -80,15 +80,13 @@ func between(path, before, after string) (string, bool) {
 func (f *far) plugin(t *testing.T) feedChecker {
 	t.Helper()
 	configured := fmt.Sprintf(`[{"baseUrl":%q},{"baseUrl":%q}]`, f.URL+"/v3/index.json", f.URL)
-	client, err := registryclient.Open(registryclient.Config{
-		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: func(name string) string {
-			return map[string]string{registryclient.Variable: configured}[name]
-		},
+	checker, err := openFeeds(func(name string) string {
+		return map[string]string{registryclient.Variable: configured}[name]
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return feedChecker{client: client}
+	return checker
 }
 
 func (f *far) claim(id, version string) sdk.Claim {
@@ -97,7 +95,7 @@ func (f *far) claim(id, version string) sdk.Claim {
 	}
 }
 
-// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+// refused reports whether err is a refusal and not a failure. A failure has a cause.
 func refused(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
@@ -129,11 +127,11 @@ func TestContract(t *testing.T) {
 			Plugin: f.plugin(t),
 			Owned:  f.claim("Example.Weather", "1.0.0"),
 			Refused: map[string]sdk.Claim{
-				"no such package": f.claim("Example.Absent", "1.0.0"),
-				"no such version": f.claim("Example.Weather", "2.0.0"),
-				"not claimed":     f.claim("Example.Weather", "0.9.0"),
-				"no readme":       f.claim("Example.NoReadme", "1.0.0"),
-				"not allowed":     unlisted,
+				"the package does not exist": f.claim("Example.Absent", "1.0.0"),
+				"the version does not exist": f.claim("Example.Weather", "2.0.0"),
+				"not claimed":                f.claim("Example.Weather", "0.9.0"),
+				"no readme":                  f.claim("Example.NoReadme", "1.0.0"),
+				"not allowed":                unlisted,
 			},
 			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
@@ -146,7 +144,7 @@ func TestVerdicts(t *testing.T) {
 	plugin := f.plugin(t)
 	for name, c := range map[string]struct {
 		id, version string
-		want        string // of the refusal; empty for none
+		want        string // part of the refusal; empty if the claim is confirmed
 	}{
 		"claimed":               {"Example.Weather", "1.0.0", ""},
 		"claimed in lower id":   {"example.weather", "1.0.0", ""},
@@ -157,7 +155,7 @@ func TestVerdicts(t *testing.T) {
 		"no version":            {"Example.Weather", "1.0.1", `has no version "1.0.1"`},
 		"not claimed":           {"Example.Plain", "1.0.0", "does not claim the server"},
 		"not by this version":   {"Example.Weather", "0.9.0", "does not claim the server"},
-		"ours is a prefix":      {"Example.Prefix", "1.0.0", "does not claim the server"},
+		"ours is a prefix":      {"Example.Prefix", "1.0.0", "contains"},
 		"no readme":             {"Example.NoReadme", "1.0.0", "has no readme"},
 		"version missing":       {"Example.Weather", "", "has no version: add"},
 		"not a version":         {"Example.Weather", "one", "is not valid"},
@@ -172,14 +170,14 @@ func TestVerdicts(t *testing.T) {
 			if c.want != "" {
 				wantRefusal(t, err, c.want)
 			} else if err != nil {
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			}
 		})
 	}
 	short := f.claim("Example.Weather", "1.0.0")
 	short.RegistryBaseURL = f.URL + "/"
 	if err := plugin.Check(t.Context(), short); err != nil {
-		t.Errorf("base URL without the index: Check = %v, want none", err)
+		t.Errorf("base URL without the index: Check = %v, want no error", err)
 	}
 }
 
@@ -188,7 +186,7 @@ func TestServiceIndexes(t *testing.T) {
 	for name, c := range map[string]struct {
 		index   string
 		refused bool
-		want    string // empty for none
+		want    string // empty for no error
 	}{
 		"types in lists": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":["PackageBaseAddress/3.0.0"]},
 			{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":["ReadmeUriTemplate/6.13.0","Other"]}]}`, false, ""},
@@ -207,7 +205,7 @@ func TestServiceIndexes(t *testing.T) {
 			err := f.plugin(t).Check(t.Context(), f.claim("Example.Weather", "1.0.0"))
 			switch {
 			case c.want == "" && err != nil:
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
 			}
@@ -280,5 +278,5 @@ func TestSlowFeed(t *testing.T) {
 	}
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = feedChecker{}

@@ -8,7 +8,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -22,15 +21,13 @@ const publicFeed = "https://api.nuget.org"
 // version is set by the build.
 var version string
 
-func main() {
+func main() { os.Exit(sdk.RunOwnership(openFeeds(os.Getenv))) }
+
+func openFeeds(environment func(string) string) (feedChecker, error) {
 	client, err := registryclient.Open(registryclient.Config{
-		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: os.Getenv,
+		Defaults: []string{publicFeed + indexPath, publicFeed}, Environment: environment,
 	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeOwnership(feedChecker{client: client})
+	return feedChecker{client: client}, err
 }
 
 // Version implements [sdk.Versioner].

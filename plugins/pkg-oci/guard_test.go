@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// withTokens makes f ask for a token of its own realm, and give one to whoever authorized names.
+// withTokens makes f require a token of its own realm, which it gives to the users in authorized.
 func (f *far) withTokens(realm, authorization string) {
 	f.before = func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
@@ -60,7 +60,7 @@ func TestTokens(t *testing.T) {
 			if c.want != "" {
 				wantRefusal(t, err, c.want)
 			} else if err != nil {
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "guess")) {
 				t.Errorf("the error %q shows a secret", err)
@@ -76,7 +76,7 @@ func TestTokensOfAnotherHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		configured bool
 		username   string
-		want       string // of the refusal; empty for none
+		want       string // part of the refusal; empty if the claim is confirmed
 	}{
 		"configured":                {true, "ada", ""},
 		"configured, anonymous":     {true, "", "there is no image"},
@@ -114,7 +114,7 @@ func TestTokensOfAnotherHost(t *testing.T) {
 			if c.want != "" {
 				wantRefusal(t, err, c.want)
 			} else if err != nil {
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			}
 			if (asked.Load() > 0) != c.configured {
 				t.Errorf("the token service was asked %d times", asked.Load())
@@ -248,12 +248,12 @@ func FuzzImageOf(f *testing.F) {
 			return
 		}
 		if version != "" && i.digest == "" && reference.Identifier() != version {
-			t.Errorf("(%q, %q, %q) asks for %s, want the version", identifier, version, base, reference)
+			t.Errorf("(%q, %q, %q) requests %s, want the version", identifier, version, base, reference)
 		}
 		at := url.URL{Scheme: cmp.Or(i.scheme, "https"), Host: reference.Context().RegistryStr()}
 		want := url.URL{Scheme: at.Scheme, Host: i.host}
 		if host := canonicalHost(hostWithoutPort(&at)); host != hostWithoutPort(&want) {
-			t.Errorf("(%q, %q, %q) asks %s, was checked for %s", identifier, version, base, host, i.host)
+			t.Errorf("(%q, %q, %q) connects to %s, but the check allowed %s", identifier, version, base, host, i.host)
 		}
 	})
 }

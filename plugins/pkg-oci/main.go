@@ -14,7 +14,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -24,13 +23,11 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	client, err := registryclient.Open(registryclient.Config{Environment: os.Getenv})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeOwnership(registries{client: client})
+func main() { os.Exit(sdk.RunOwnership(openRegistries(os.Getenv))) }
+
+func openRegistries(environment func(string) string) (registries, error) {
+	client, err := registryclient.Open(registryclient.Config{Environment: environment})
+	return registries{client: client}, err
 }
 
 // Version implements [sdk.Versioner].

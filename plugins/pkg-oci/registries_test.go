@@ -34,11 +34,11 @@ func TestContract(t *testing.T) {
 			Plugin: f.plugin(t),
 			Owned:  f.claim("owner/weather:1.0.0"),
 			Refused: map[string]sdk.Claim{
-				"no such image": f.claim("owner/absent:1.0.0"),
-				"no such tag":   f.claim("owner/weather:2.0.0"),
-				"not claimed":   f.claim("owner/plain:1.0.0"),
-				"other server":  f.claim("owner/other:1.0.0"),
-				"not allowed":   {ServerName: server, RegistryType: "oci", Identifier: "registry.example.com/owner/weather:1.0.0"},
+				"the image does not exist": f.claim("owner/absent:1.0.0"),
+				"the tag does not exist":   f.claim("owner/weather:2.0.0"),
+				"not claimed":              f.claim("owner/plain:1.0.0"),
+				"other server":             f.claim("owner/other:1.0.0"),
+				"not allowed":              {ServerName: server, RegistryType: "oci", Identifier: "registry.example.com/owner/weather:1.0.0"},
 			},
 			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
@@ -59,7 +59,7 @@ func TestVerdicts(t *testing.T) {
 	plugin := f.plugin(t)
 	for name, c := range map[string]struct {
 		claim sdk.Claim
-		want  string // of the refusal; empty for none
+		want  string // part of the refusal; empty if the claim is confirmed
 	}{
 		"by tag":              {f.claim("owner/weather:1.0.0"), ""},
 		"by version":          {sdk.Claim{Identifier: f.host + "/owner/weather", Version: "1.0.0"}, ""},
@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 			if c.want != "" {
 				wantRefusal(t, err, c.want)
 			} else if err != nil {
-				t.Errorf("Check = %v, want none", err)
+				t.Errorf("Check = %v, want no error", err)
 			}
 		})
 	}
@@ -221,5 +221,5 @@ func TestIndexWithAnUnreadableImage(t *testing.T) {
 	wantFailure(t, f.plugin(t).Check(t.Context(), f.claim("owner/open:1.0.0")), "500")
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = registries{}

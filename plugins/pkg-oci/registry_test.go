@@ -132,7 +132,7 @@ func (f *far) claim(image string) sdk.Claim {
 	return sdk.Claim{ServerName: server, RegistryType: "oci", Identifier: f.host + "/" + image}
 }
 
-// refused tells a verdict from a failure as the host does: only the latter keep their cause.
+// refused reports whether err is a refusal and not a failure. A failure has a cause.
 func refused(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil

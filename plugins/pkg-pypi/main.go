@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -13,14 +12,7 @@ import (
 // version is set by the build.
 var version string
 
-func main() {
-	r, err := openRegistry(os.Getenv)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	sdk.ServeOwnership(r)
-}
+func main() { os.Exit(sdk.RunOwnership(openRegistry(os.Getenv))) }
 
 // Version implements [sdk.Versioner].
 func (registry) Version() string { return version }

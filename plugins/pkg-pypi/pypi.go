@@ -42,17 +42,14 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 	if err := checkForm(c); err != nil {
 		return err
 	}
-	at, err := r.client.Base(c.RegistryBaseURL)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := registryclient.Within(ctx)
-	defer cancel()
-	description, err := fetchDescription(ctx, at, c)
-	if err != nil {
-		return registryclient.Verdict(err)
-	}
-	return checkClaim(description, c)
+	return r.client.CheckAt(ctx, c.RegistryBaseURL, func(ctx context.Context, base *registryclient.Base) error {
+		description, err := fetchDescription(ctx, base, c)
+		if err != nil {
+			return err
+		}
+		place := fmt.Sprintf("the description of PyPI package %q version %s", c.Identifier, c.Version)
+		return mcpname.Check(description, c.ServerName, place)
+	})
 }
 
 func checkForm(c sdk.Claim) error {
@@ -69,29 +66,29 @@ func checkForm(c sdk.Claim) error {
 
 // fetchDescription returns the description of the version. It returns a refusal if the package or
 // the version does not exist.
-func fetchDescription(ctx context.Context, at *registryclient.Base, c sdk.Claim) (string, error) {
+func fetchDescription(ctx context.Context, base *registryclient.Base, c sdk.Claim) (string, error) {
 	var release struct {
 		Info *struct {
 			Description string `json:"description"`
 		} `json:"info"`
 	}
 	project := "pypi/" + url.PathEscape(c.Identifier)
-	err := at.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{MaxBytes: maxRelease}, &release)
+	err := base.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{MaxBytes: maxRelease}, &release)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return "", refuseMissing(ctx, at, project, c)
+		return "", refuseMissing(ctx, base, project, c)
 	case err != nil:
 		return "", err
 	case release.Info == nil:
-		return "", fmt.Errorf("%s returned no metadata of PyPI package %q", at.URL(), c.Identifier)
+		return "", fmt.Errorf("%s returned no metadata of PyPI package %q", base.URL(), c.Identifier)
 	}
 	return release.Info.Description, nil
 }
 
 // refuseMissing returns the refusal for a version that was not found: either the package or only
 // the version is missing.
-func refuseMissing(ctx context.Context, at *registryclient.Base, project string, c sdk.Claim) error {
-	there, err := at.Exists(ctx, project+"/json", registryclient.Options{})
+func refuseMissing(ctx context.Context, base *registryclient.Base, project string, c sdk.Claim) error {
+	there, err := base.Exists(ctx, project+"/json", registryclient.Options{})
 	switch {
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
@@ -99,15 +96,4 @@ func refuseMissing(ctx context.Context, at *registryclient.Base, project string,
 		return sdk.Refuse("there is no PyPI package %q: publish it, or correct the identifier in the server document", c.Identifier)
 	}
 	return sdk.Refuse("PyPI package %q has no version %q: publish it, or correct the version in the server document", c.Identifier, c.Version)
-}
-
-func checkClaim(description string, c sdk.Claim) error {
-	if mcpname.Claims(description, c.ServerName) {
-		return nil
-	}
-	if names := mcpname.Names(description); len(names) > 0 {
-		return sdk.Refuse("PyPI package %q version %s claims %.80q in its description, not %q", c.Identifier, c.Version, names[0], c.ServerName)
-	}
-	return sdk.Refuse("PyPI package %q version %s does not claim the server: its description needs \"mcp-name: %s\"",
-		c.Identifier, c.Version, c.ServerName)
 }

@@ -60,7 +60,7 @@ func public(w http.ResponseWriter, r *http.Request) {
 
 func notFound(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = io.WriteString(w, `{"message": "Not Found"}`) // whether it arrives is what the check shows
+	_, _ = io.WriteString(w, `{"message": "Not Found"}`) // the check shows whether it arrived
 }
 
 func answer(w http.ResponseWriter, name, description string) {
@@ -92,13 +92,13 @@ func TestContract(t *testing.T) {
 		return sdktest.Ownership{
 			Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 			Refused: map[string]sdk.Claim{
-				"no such package":  claim(base, "no-such", "1.0.0"),
-				"no such version":  claim(base, "example-weather", "3.0.0"),
-				"not claimed":      claim(base, "example-weather", "1.1.0"),
-				"longer name":      claim(base, "example-weather", "1.2.0"),
-				"no description":   claim(base, "bare", "1.0.0"),
-				"version missing":  claim(base, "example-weather", ""),
-				"base not allowed": claim("https://elsewhere.example", "example-weather", "1.0.0"),
+				"the package does not exist": claim(base, "no-such", "1.0.0"),
+				"the version does not exist": claim(base, "example-weather", "3.0.0"),
+				"not claimed":                claim(base, "example-weather", "1.1.0"),
+				"longer name":                claim(base, "example-weather", "1.2.0"),
+				"no description":             claim(base, "bare", "1.0.0"),
+				"version missing":            claim(base, "example-weather", ""),
+				"base not allowed":           claim("https://elsewhere.example", "example-weather", "1.0.0"),
 			},
 		}
 	})
@@ -119,25 +119,26 @@ func TestSentences(t *testing.T) {
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
 		"":                                   claim(base+"/", "example-weather", "1.3.0"),
 		`there is no PyPI package "no-such"`: claim(base, "no-such", "1.0.0"),
-		`PyPI package "Example_Weather" has no version "3.0.0"`:                 claim(base, "Example_Weather", "3.0.0"),
-		`version 1.1.0 does not claim the server: its description needs "mcp-n`: claim(base, "example-weather", "1.1.0"),
-		`claims "com.example/weather-pro" in its description, not "com.example`: claim(base, "example-weather", "1.2.0"),
+		`PyPI package "Example_Weather" has no version "3.0.0"`: claim(base, "Example_Weather", "3.0.0"),
+		`version 1.1.0 does not claim the server: publish`:      claim(base, "example-weather", "1.1.0"),
+		`claims "com.example/weather-pro": publish`:             claim(base, "example-weather", "1.2.0"),
 	})
 	for _, c := range []sdk.Claim{claim(base, "Example_Weather", "1.0.0"), claim(base, "example-weather", "2.0rc1+a")} {
 		if err := r.Check(t.Context(), c); err != nil {
-			t.Errorf("Check(%s %s) = %v, want none", c.Identifier, c.Version, err)
+			t.Errorf("Check(%s %s) = %v, want no error", c.Identifier, c.Version, err)
 		}
 	}
 	var busy *registryclient.Error
 	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
-		t.Errorf("throttled: Check = %v, want an error that asks to wait 30 s", err)
+		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
 
-// TestTricksAreNotAsked checks that what is no name or version never becomes a path.
-func TestTricksAreNotAsked(t *testing.T) {
+// TestMalformedClaimsAreNotRequested checks that malformed names and versions never become part of
+// a URL.
+func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("registry was asked for %s", r.URL) })
+	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
 		"", ".", "..", "../x", "a/b", "a/../b", "-a", "a-", ".a", "_a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", "a[extra]",
@@ -165,9 +166,9 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 		}
 	}
 	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
-		t.Errorf("open with a broken environment: %v, want an error that names the variable", err)
+		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }
 
-// The build tells each plugin its version, which operators see in the list of plugins.
+// The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = registry{}

@@ -62,6 +62,13 @@ type Courier interface {
 // error and exits with status 1.
 func ServeCourier(c Courier) { servePlugin(CourierPlugin(c)) }
 
+// RunCourier is [ServeCourier] for a main function that first has to open its plugin. If err is not
+// nil, it writes err to standard error, which the host logs, and returns 1. Otherwise it serves c
+// and returns 0. Pass the result to [os.Exit].
+func RunCourier(c Courier, err error) (exitStatus int) {
+	return runPlugin(err, func() { ServeCourier(c) })
+}
+
 // CourierPlugin returns c as a go-plugin plugin, for programs that run their own go-plugin server.
 // [ServeCourier] is enough for all others.
 func CourierPlugin(c Courier) plugin.GRPCPlugin {

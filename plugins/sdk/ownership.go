@@ -74,6 +74,13 @@ func RetryAfter(after time.Duration, err error) error {
 // standard error and exits with status 1.
 func ServeOwnership(o Ownership) { servePlugin(OwnershipPlugin(o)) }
 
+// RunOwnership is [ServeOwnership] for a main function that first has to open its plugin. If err is
+// not nil, it writes err to standard error, which the host logs, and returns 1. Otherwise it serves
+// o and returns 0. Pass the result to [os.Exit].
+func RunOwnership(o Ownership, err error) (exitStatus int) {
+	return runPlugin(err, func() { ServeOwnership(o) })
+}
+
 // OwnershipPlugin returns o as a go-plugin plugin, for programs that run their own go-plugin
 // server. [ServeOwnership] is enough for all others.
 func OwnershipPlugin(o Ownership) plugin.GRPCPlugin {

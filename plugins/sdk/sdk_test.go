@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// memory is a courier that keeps what it gets.
+// memory is a courier that stores the messages.
 type memory struct {
 	mu   sync.Mutex
 	kept []sdk.Message
@@ -101,12 +101,12 @@ func TestOwnershipContract(t *testing.T) {
 		package2.Identifier, version2.Version, busy.Identifier = "rain", "2.0.0", "busy"
 		return sdktest.Ownership{
 			Plugin: registry{}, Owned: owned, Transient: &busy,
-			Refused: map[string]sdk.Claim{"no such package": package2, "no such version": version2},
+			Refused: map[string]sdk.Claim{"the package does not exist": package2, "the version does not exist": version2},
 		}
 	})
 }
 
-// connect serves a courier in the process, for requests that no host of ours sends.
+// connect serves a courier in this process, for requests that Tollgate's host does not send.
 func connect(t *testing.T, c sdk.Courier) *grpc.ClientConn {
 	t.Helper()
 	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(sdk.CourierPlugin(c))[handshake.Version1])
@@ -126,7 +126,7 @@ func request(change func(*pluginv1.DeliverRequest)) *pluginv1.DeliverRequest {
 	return r
 }
 
-func TestRequestsThatNoHostSends(t *testing.T) {
+func TestMalformedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
 	client := pluginv1.NewCourierClient(connect(t, m))
@@ -260,7 +260,7 @@ func TestStopsWhenTheHostIsGone(t *testing.T) {
 	}
 }
 
-// waiting is a registry that asks to come back later.
+// waiting is a registry that requests a delay.
 type waiting struct{ registry }
 
 func (waiting) Check(_ context.Context, c sdk.Claim) error {
@@ -284,10 +284,10 @@ func TestTimeToRetryReachesTheHost(t *testing.T) {
 		})
 		f, ok := fault.As(err)
 		if !ok || f.Kind != fault.Unavailable || f.RetryAfter != want || !strings.Contains(err.Error(), "busy") {
-			t.Errorf("asked to wait %q: Check = %v, want a fault that asks for %s", asked, err, want)
+			t.Errorf("with a delay of %q: Check = %v, want a fault with the delay %s", asked, err, want)
 		}
 	}
 	if sdk.RetryAfter(time.Second, nil) != nil {
-		t.Error("no error asks to wait")
+		t.Error("RetryAfter(nil) is not nil")
 	}
 }

@@ -53,6 +53,15 @@ func (d describer) Describe(context.Context, *pluginv1.DescribeRequest) (_ *plug
 	return d.describe(), nil
 }
 
+func runPlugin(openError error, serve func()) (exitStatus int) {
+	if openError != nil {
+		fmt.Fprintln(os.Stderr, openError)
+		return 1
+	}
+	serve()
+	return 0
+}
+
 func servePlugin(p plugin.GRPCPlugin) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  handshake.Config(),

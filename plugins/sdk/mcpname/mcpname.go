@@ -3,7 +3,11 @@
 // texts.
 package mcpname
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
+)
 
 // token is the start of a claim.
 const token = "mcp-name:"
@@ -24,6 +28,19 @@ func Claims(text, name string) bool {
 		return !found
 	})
 	return found && name != ""
+}
+
+// Check returns nil if text claims the server called name, and a refusal otherwise. place says in
+// the refusal where the text is, for example: the readme of crate "weather" version 1.0.0.
+func Check(text, name, place string) error {
+	wanted := token + " " + name
+	switch names := Names(text); {
+	case Claims(text, name):
+		return nil
+	case len(names) > 0:
+		return sdk.Refuse("%s claims %.80q: publish a version in which it contains %q", place, names[0], wanted)
+	}
+	return sdk.Refuse("%s does not claim the server: publish a version in which it contains %q", place, wanted)
 }
 
 // Names returns the first names, at most three, that text claims. Use them to tell a publisher

@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("Names = %q", got)
 	}
 	if got := mcpname.Names("no claim"); got != nil {
-		t.Errorf("Names = %q, want none", got)
+		t.Errorf("Names = %q, want nil", got)
 	}
 }
 
@@ -69,4 +69,18 @@ func TestANameMustEndToClaim(t *testing.T) {
 			t.Errorf("claim followed by %q is found", after)
 		}
 	})
+}
+
+func TestCheckSaysWhatToPublish(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"mcp-name: com.example/weather": "",
+		"no claim":                      `the readme does not claim the server: publish a version in which it contains "mcp-name: com.example/weather"`,
+		"mcp-name: com.example/rain":    `the readme claims "com.example/rain": publish a version in which it contains "mcp-name: com.example/weather"`,
+	} {
+		err := mcpname.Check(text, name, "the readme")
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("Check(%q) = %v, want %q", text, err, want)
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// seen keeps what a server was asked.
+// seen records the requests of a server.
 type seen struct {
 	mu    sync.Mutex
 	lines []string
@@ -39,12 +39,12 @@ func (s *seen) all() string {
 	return strings.Join(s.lines, "\n")
 }
 
-// at opens a client for the server, whose base URL is the path, with credentials in JSON, and
+// openBase opens a client for the server, whose base URL is the path, with credentials in JSON, and
 // returns its base.
-func at(t *testing.T, server *httptest.Server, path, credentials string) *registryclient.Base {
+func openBase(t *testing.T, server *httptest.Server, path, credentials string) *registryclient.Base {
 	t.Helper()
 	value := fmt.Sprintf(`[{"baseUrl":%q%s}]`, server.URL+path, credentials)
-	client, err := registryclient.Open(registryclient.Config{Environment: only(value)})
+	client, err := registryclient.Open(registryclient.Config{Environment: environmentWith(value)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func at(t *testing.T, server *httptest.Server, path, credentials string) *regist
 	return base
 }
 
-// only is an environment that has nothing but the registries.
-func only(value string) func(string) string {
+// environmentWith returns an environment with only the registries.
+func environmentWith(value string) func(string) string {
 	return func(name string) string { return map[string]string{registryclient.Variable: value}[name] }
 }
 
@@ -70,25 +70,25 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 func TestCredentialsStayBelowTheirBase(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ base, credentials, path, want string }{
-		"token":             {"/npm", `,"token":"t"`, "a%2fb/1", "/npm/a%2fb/1 Bearer t"},
-		"password":          {"/npm", `,"username":"u","password":"p"`, "/x", "/npm/x Basic dTpw"},
-		"none":              {"/npm", ``, "x", "/npm/x "},
-		"redirect inside":   {"/npm", `,"token":"t"`, "in", "/npm/in Bearer t\n/npm/x Bearer t"},
-		"redirect outside":  {"/npm", `,"token":"t"`, "out", "/npm/out Bearer t\n/other/x "},
-		"redirect beside":   {"/npm", `,"token":"t"`, "beside", "/npm/beside Bearer t\n/npm-x/x "},
-		"absolute, inside":  {"/npm", `,"token":"t"`, "SERVER/npm/x", "/npm/x Bearer t"},
-		"absolute, outside": {"/npm", `,"token":"t"`, "SERVER/other/x", "/other/x "},
-		"index":             {"/v3/index.json", `,"token":"t"`, "SERVER/v3/x", "/v3/x Bearer t"},
-		"whole host":        {"", `,"token":"t"`, "out", "/out Bearer t\n/other/x Bearer t"},
+		"token":                 {"/npm", `,"token":"t"`, "a%2fb/1", "/npm/a%2fb/1 Bearer t"},
+		"password":              {"/npm", `,"username":"u","password":"p"`, "/x", "/npm/x Basic dTpw"},
+		"no credentials":        {"/npm", ``, "x", "/npm/x "},
+		"redirect inside":       {"/npm", `,"token":"t"`, "in", "/npm/in Bearer t\n/npm/x Bearer t"},
+		"redirect outside":      {"/npm", `,"token":"t"`, "out", "/npm/out Bearer t\n/other/x "},
+		"redirect to a sibling": {"/npm", `,"token":"t"`, "sibling", "/npm/sibling Bearer t\n/npm-x/x "},
+		"absolute, inside":      {"/npm", `,"token":"t"`, "SERVER/npm/x", "/npm/x Bearer t"},
+		"absolute, outside":     {"/npm", `,"token":"t"`, "SERVER/other/x", "/other/x "},
+		"index":                 {"/v3/index.json", `,"token":"t"`, "SERVER/v3/x", "/v3/x Bearer t"},
+		"whole host":            {"", `,"token":"t"`, "out", "/out Bearer t\n/other/x Bearer t"},
 	} {
 		var s seen
 		server := serve(t, s.handler(func(w http.ResponseWriter, r *http.Request) {
-			to := map[string]string{"in": "/npm/x", "out": "/other/x", "beside": "/npm-x/x"}[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
+			to := map[string]string{"in": "/npm/x", "out": "/other/x", "sibling": "/npm-x/x"}[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
 			if to != "" {
 				http.Redirect(w, r, to, http.StatusFound)
 			}
 		}))
-		_, err := at(t, server, c.base, c.credentials).Get(t.Context(), strings.Replace(c.path, "SERVER", server.URL, 1), registryclient.Options{})
+		_, err := openBase(t, server, c.base, c.credentials).Get(t.Context(), strings.Replace(c.path, "SERVER", server.URL, 1), registryclient.Options{})
 		if err != nil || s.all() != c.want {
 			t.Errorf("%s: %v, asked %q, want %q", name, err, s.all(), c.want)
 		}
@@ -100,7 +100,7 @@ func TestRawToken(t *testing.T) {
 	var s seen
 	server := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	client, err := registryclient.Open(registryclient.Config{
-		RawToken: true, Environment: only(`[{"baseUrl":"` + server.URL + `","token":"t"}]`),
+		RawToken: true, Environment: environmentWith(`[{"baseUrl":"` + server.URL + `","token":"t"}]`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestPathsThatLeave(t *testing.T) {
 	var s seen
 	server := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	other := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
-	base := at(t, server, "/npm", `,"token":"t"`)
+	base := openBase(t, server, "/npm", `,"token":"t"`)
 	for _, path := range []string{
 		"../x", "a/../../x", "a/%2e%2e/x", "a%2f..%2fx", "a%252f%252e%252e%252fx", "./x", "a\\..\\x", "a%5c..", "%00", "a\nb", "%zz",
 		other.URL + "/npm/x", "https://" + strings.TrimPrefix(server.URL, "http://") + "/npm/x", "http://u@" + strings.TrimPrefix(server.URL, "http://") + "/npm/x",
@@ -129,7 +129,7 @@ func TestPathsThatLeave(t *testing.T) {
 		}
 	}
 	if s.all() != "" {
-		t.Errorf("servers were asked %q", s.all())
+		t.Errorf("the servers got the requests %q", s.all())
 	}
 }
 
@@ -172,7 +172,7 @@ func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 		}
 	}
 	if s.all() != "" {
-		t.Errorf("server was asked %q", s.all())
+		t.Errorf("the server got the requests %q", s.all())
 	}
 }
 
@@ -183,7 +183,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	_, err := at(t, server, "", `,"token":"t"`).Get(t.Context(), "x", registryclient.Options{})
+	_, err := openBase(t, server, "", `,"token":"t"`).Get(t.Context(), "x", registryclient.Options{})
 	if !registryclient.Is(err, registryclient.Unreachable) || !strings.Contains(err.Error(), "certificate") || s.all() != "" {
 		t.Errorf("Get = %v, asked %q, want an error about the certificate", err, s.all())
 	}
@@ -205,7 +205,7 @@ func TestOutcomes(t *testing.T) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(status)
 		})
-		base := at(t, server, "", "")
+		base := openBase(t, server, "", "")
 		_, err := base.Get(t.Context(), "x", registryclient.Options{})
 		var e *registryclient.Error
 		if !errors.As(err, &e) || e.Reason != c.reason || e.Status != status || e.RetryAfter != 30*time.Second || e.Transient() != c.transient {
@@ -248,7 +248,7 @@ func TestBounds(t *testing.T) {
 			}
 			_, _ = io.WriteString(body, strings.Repeat("a", c.length)) // as above
 		})
-		body, err := at(t, server, "", "").Get(t.Context(), "x", registryclient.Options{MaxBytes: 100})
+		body, err := openBase(t, server, "", "").Get(t.Context(), "x", registryclient.Options{MaxBytes: 100})
 		switch {
 		case c.reason != 0 && !registryclient.Is(err, c.reason):
 			t.Errorf("%s: Get = %v, want reason %d", name, err, c.reason)
@@ -262,7 +262,7 @@ func TestFetchReturnsTheReadersError(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }) // the client shows it
 	mine := errors.New("mine")
-	err := at(t, server, "", "").Fetch(t.Context(), "x", registryclient.Options{}, func(r io.Reader) error {
+	err := openBase(t, server, "", "").Fetch(t.Context(), "x", registryclient.Options{}, func(r io.Reader) error {
 		if text, err := io.ReadAll(r); err != nil || string(text) != "abc" {
 			t.Errorf("read %q, %v", text, err)
 		}
@@ -276,7 +276,7 @@ func TestFetchReturnsTheReadersError(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	base := at(t, server, "", "")
+	base := openBase(t, server, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := base.Get(ctx, "x", registryclient.Options{}); !errors.Is(err, context.Canceled) || !registryclient.Is(err, registryclient.Unreachable) {
@@ -310,7 +310,7 @@ func TestTransport(t *testing.T) {
 	t.Parallel()
 	var s seen
 	server := serve(t, s.handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abcdef") })) // the client shows it
-	base := at(t, server, "", `,"token":"t"`)
+	base := openBase(t, server, "", `,"token":"t"`)
 	ask := func(address string, most int64, also ...string) (string, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
@@ -353,12 +353,12 @@ func TestRedirectsThatLeave(t *testing.T) {
 			w.Header().Set("Location", strings.Replace(to, "HOST", r.Host, 1))
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		})
-		_, err := at(t, server, "/npm", `,"token":"t"`).Get(t.Context(), "circle", registryclient.Options{})
+		_, err := openBase(t, server, "/npm", `,"token":"t"`).Get(t.Context(), "circle", registryclient.Options{})
 		if !registryclient.Is(err, registryclient.ForbiddenRedirect) {
 			t.Errorf("redirect to %q: Get = %v, want ForbiddenRedirect", to, err)
 		}
 	}
 	if s.all() != "" {
-		t.Errorf("another host was asked %q", s.all())
+		t.Errorf("another host got the requests %q", s.all())
 	}
 }

@@ -113,6 +113,19 @@ func (c *Client) Base(claimed string) (*Base, error) {
 	return &Base{client: c, registry: *found}, nil
 }
 
+// CheckAt calls check with the registry at baseURL, the base URL of a claim, and with the time
+// limit of a whole check ([Within]). It returns the refusal of [Client.Base] if baseURL is not
+// allowed, and otherwise the error of check, converted by [Verdict].
+func (c *Client) CheckAt(ctx context.Context, baseURL string, check func(context.Context, *Base) error) error {
+	base, err := c.Base(baseURL)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := Within(ctx)
+	defer cancel()
+	return Verdict(check(ctx, base))
+}
+
 // At returns the registry of a file that a claim names by its absolute URL: the configured registry
 // that the URL is below, or the URL's own host. It returns a refusal if the URL is malformed, or if
 // it is not https and not below a configured registry. A host that is not configured must have a

@@ -8,17 +8,17 @@
 //	})
 //	...
 //	func (r registry) Check(ctx context.Context, c sdk.Claim) error {
-//		ctx, cancel := registryclient.Within(ctx)
-//		defer cancel()
-//		at, err := r.client.Base(c.RegistryBaseURL)
-//		if err != nil {
-//			return err
-//		}
-//		var answer struct{ Readme string }
-//		err = at.JSON(ctx, "packages/"+url.PathEscape(c.Identifier), registryclient.Options{}, &answer)
-//		if registryclient.Is(err, registryclient.NotFound) {
-//			return sdk.Refuse("there is no package %q", c.Identifier)
-//		}
-//		return registryclient.Verdict(err)
+//		return r.client.CheckAt(ctx, c.RegistryBaseURL, func(ctx context.Context, base *registryclient.Base) error {
+//			var answer struct{ Readme string }
+//			err := base.JSON(ctx, "packages/"+url.PathEscape(c.Identifier), registryclient.Options{}, &answer)
+//			if registryclient.Is(err, registryclient.NotFound) {
+//				return sdk.Refuse("there is no package %q", c.Identifier)
+//			}
+//			if err != nil {
+//				return err
+//			}
+//			place := fmt.Sprintf("the readme of package %q", c.Identifier)
+//			return mcpname.Check(answer.Readme, c.ServerName, place)
+//		})
 //	}
 package registryclient

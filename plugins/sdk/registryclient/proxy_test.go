@@ -127,13 +127,13 @@ func TestRequestsThroughAProxy(t *testing.T) {
 				t.Errorf("the error %q shows a secret", err)
 			}
 			if p.all() != c.proxy {
-				t.Errorf("the proxy was asked %q, want %q", p.all(), c.proxy)
+				t.Errorf("the proxy got the requests %q, want %q", p.all(), c.proxy)
 			}
 		})
 	}
 }
 
-// TestNoPrivateHostThroughAProxy asks for files at hosts that nobody configured.
+// TestNoPrivateHostThroughAProxy requests files at hosts that are not configured.
 func TestNoPrivateHostThroughAProxy(t *testing.T) {
 	t.Parallel()
 	far := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy leads to a private host") }))
@@ -154,7 +154,7 @@ func TestNoPrivateHostThroughAProxy(t *testing.T) {
 		}
 	}
 	if p.all() != "" {
-		t.Errorf("the proxy was asked %q", p.all())
+		t.Errorf("the proxy got the requests %q", p.all())
 	}
 	for _, host := range []string{"example.com", "packages.example.com.", "203.0.113.7", "2001:db8::1", "1.example.com"} {
 		if !isPublicHost(host) {

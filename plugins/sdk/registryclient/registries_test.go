@@ -44,7 +44,7 @@ func TestOpenRefusesAndShowsNoSecret(t *testing.T) {
 	}
 	for _, raw := range []string{"", "http://packages.example.com", "packages.example.com", "https://packages.example.com?x"} {
 		if _, err := Open(Config{Defaults: []string{raw}}); err == nil {
-			t.Errorf("default %q is taken", raw)
+			t.Errorf("default %q is accepted", raw)
 		}
 	}
 	if got := fmt.Sprintf("%v %+v %#v %s", Credentials{Token: "hunter2"}, Credentials{Token: "hunter2"}, Credentials{Token: "hunter2"},
@@ -135,7 +135,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// FuzzBase checks that a base URL that is taken is in its one form, and leads nowhere else.
+// FuzzBase checks that an accepted base URL is in canonical form, and that paths below it cannot
+// leave it.
 func FuzzBase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		at, err := parseBaseURL(raw)
@@ -148,7 +149,7 @@ func FuzzBase(f *testing.F) {
 		}
 		b := &Base{registry: registry{url: at}}
 		for suffix, want := range map[string]bool{"/x": true, "/../x": false, "/x/../../y": false, "/%2e%2e/x": false} {
-			if strings.HasSuffix(at.Path, ".json") { // stands for its folder
+			if strings.HasSuffix(at.Path, ".json") { // means its folder
 				return
 			}
 			inside, err := url.Parse(at.String() + suffix)
