@@ -33,7 +33,7 @@ func New(c Config, e secrets.Entropy) (*Hasher, error) {
 	}
 	cores := max(1, runtime.GOMAXPROCS(0)-1)
 	return &Hasher{
-		present: c.parameters(), entropy: e,
+		present: c.hashParameters(), entropy: e,
 		queue: make(chan struct{}, cores+c.Queue), cores: make(chan struct{}, cores), metrics: newMetrics(),
 	}, nil
 }
@@ -45,7 +45,7 @@ func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, 
 	}
 	e := encoded{parameters: h.present, salt: make([]byte, saltSize)}
 	h.entropy.Fill(e.salt)
-	err := h.run(ctx, func() { e.key = e.derive(p, e.salt, keySize) })
+	err := h.runHash(ctx, func() { e.key = e.deriveKey(p, e.salt, keySize) })
 	if err != nil {
 		return "", err
 	}
@@ -55,36 +55,36 @@ func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, 
 // Verify reports whether the hash is of the password, and whether it should be renewed. A hash that is not of it and cost less than
 // a present one is made up for: else the time of a refusal would tell the accounts from before the settings grew.
 func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
-	e, err := decode(stored)
+	e, err := decodeHash(stored)
 	if err != nil {
 		return false, false, fault.Wrap(fault.Internal, "", "password hash", err)
 	}
-	err = h.run(ctx, func() {
-		key := e.derive(bounded(p), e.salt, uint32(len(e.key))) // at most 64 by decode
+	err = h.runHash(ctx, func() {
+		key := e.deriveKey(boundLength(p), e.salt, uint32(len(e.key))) // at most 64 by decode
 		match = subtle.ConstantTimeCompare(key, e.key) == 1
 		if !match {
-			for _, rest := range e.short(h.present) {
-				_ = rest.derive(bounded(p), e.salt, keySize) // for its time alone
+			for _, rest := range e.remainingWork(h.present) {
+				_ = rest.deriveKey(boundLength(p), e.salt, keySize) // for its time alone
 			}
 		}
 	})
 	if err != nil || p.TooLong() {
 		return false, false, err
 	}
-	return match, match && e.lesser(h.present), nil
+	return match, match && e.isWeakerThan(h.present), nil
 }
 
 // VerifyNone does the work of Verify for nobody.
 func (h *Hasher) VerifyNone(ctx context.Context, p auth.Password) error {
-	return h.run(ctx, func() {
+	return h.runHash(ctx, func() {
 		var salt [saltSize]byte
-		key := h.present.derive(bounded(p), salt[:], keySize)
+		key := h.present.deriveKey(boundLength(p), salt[:], keySize)
 		_ = subtle.ConstantTimeCompare(key, make([]byte, keySize)) // for its time alone
 	})
 }
 
 // run does the work when there is a core for it.
-func (h *Hasher) run(ctx context.Context, work func()) error {
+func (h *Hasher) runHash(ctx context.Context, work func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,16 +105,16 @@ func (h *Hasher) run(ctx context.Context, work func()) error {
 	}
 	began := time.Now()
 	work()
-	h.metrics.finished(began.Sub(came), time.Since(began))
+	h.metrics.recordHash(began.Sub(came), time.Since(began))
 	return nil
 }
 
-func (p parameters) derive(w auth.Password, salt []byte, size uint32) []byte {
+func (p parameters) deriveKey(w auth.Password, salt []byte, size uint32) []byte {
 	return argon2.IDKey([]byte(w.Reveal()), salt, p.iterations, p.memory, p.parallelism, size)
 }
 
 // bounded stands the empty password in for one that is too long, so that nobody makes us hash a megabyte.
-func bounded(p auth.Password) auth.Password {
+func boundLength(p auth.Password) auth.Password {
 	if p.TooLong() {
 		return auth.Password{}
 	}

@@ -26,10 +26,10 @@ func (c Config) Validate() error {
 	if c.Queue < 0 || c.Queue > maxQueue {
 		return fmt.Errorf("PASSWORD_QUEUE is %d, it must be from 0 to %d", c.Queue, maxQueue)
 	}
-	return c.parameters().validate()
+	return c.hashParameters().validateCosts()
 }
 
-func (c Config) parameters() parameters {
+func (c Config) hashParameters() parameters {
 	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: c.Parallelism}
 }
 
@@ -40,7 +40,7 @@ type parameters struct {
 	parallelism uint8
 }
 
-func (p parameters) validate() error {
+func (p parameters) validateCosts() error {
 	switch {
 	case p.iterations < 1 || p.iterations > maxIterations:
 		return fmt.Errorf("ARGON2_ITERATIONS is %d, it must be from 1 to %d", p.iterations, maxIterations)
@@ -55,20 +55,20 @@ func (p parameters) validate() error {
 }
 
 // lesser reports whether any cost of p is below that of q.
-func (p parameters) lesser(q parameters) bool {
+func (p parameters) isWeakerThan(q parameters) bool {
 	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
 }
 
 // work is what a hash costs: the KiB that its passes fill.
-func (p parameters) work() uint64 { return uint64(p.memory) * uint64(p.iterations) }
+func (p parameters) workFactor() uint64 { return uint64(p.memory) * uint64(p.iterations) }
 
 // short returns hashes that together cost about what one with p falls short of one with q; none where it does not. They take no
 // more memory at once than one with q.
-func (p parameters) short(q parameters) []parameters {
-	if p.work() >= q.work() {
+func (p parameters) remainingWork(q parameters) []parameters {
+	if p.workFactor() >= q.workFactor() {
 		return nil
 	}
-	missing := q.work() - p.work()
+	missing := q.workFactor() - p.workFactor()
 	passes, rest := missing/uint64(q.memory), missing%uint64(q.memory)
 	var hashes []parameters
 	if passes > 0 {

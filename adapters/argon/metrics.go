@@ -19,8 +19,8 @@ func newMetrics() metrics {
 			Name: "tollgate_password_hashes_total",
 			Help: "Password hashes, by their outcome.",
 		}, []string{"outcome"}),
-		waited: histogram("tollgate_password_hash_wait_seconds", "How long password hashes waited for a core."),
-		took:   histogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),
+		waited: newHistogram("tollgate_password_hash_wait_seconds", "How long password hashes waited for a core."),
+		took:   newHistogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),
 	}
 	m.done = m.hashes.WithLabelValues("done")
 	m.refused = m.hashes.WithLabelValues("refused")   // as many waited as may
@@ -28,14 +28,14 @@ func newMetrics() metrics {
 	return m
 }
 
-func histogram(name, help string) prometheus.Histogram {
+func newHistogram(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: name, Help: help,
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	})
 }
 
-func (m *metrics) finished(waited, took time.Duration) {
+func (m *metrics) recordHash(waited, took time.Duration) {
 	m.waited.Observe(waited.Seconds())
 	m.took.Observe(took.Seconds())
 	m.done.Inc()
@@ -46,9 +46,9 @@ func (h *Hasher) Measure(r prometheus.Registerer) {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tollgate_password_hashes_waiting",
 		Help: "Password hashes that wait for a core.",
-	}, func() float64 { return float64(h.waiting()) })
+	}, func() float64 { return float64(h.countWaiting()) })
 	r.MustRegister(h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting)
 }
 
 // waiting returns how many hashes wait. The two are not read at once, so that one which ends in between might make it less than none.
-func (h *Hasher) waiting() int { return max(0, len(h.queue)-len(h.cores)) }
+func (h *Hasher) countWaiting() int { return max(0, len(h.queue)-len(h.cores)) }

@@ -71,7 +71,7 @@ func TestMetrics(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	waiter := make(chan error)
 	go func() { waiter <- h.VerifyNone(ctx, auth.Password{}) }()
-	for deadline := time.Now().Add(time.Minute); h.waiting() != 1; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); h.countWaiting() != 1; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody waits")
 		}

@@ -34,7 +34,7 @@ func (e encoded) String() string {
 		argon2.Version, e.memory, e.iterations, e.parallelism, b64.EncodeToString(e.salt), b64.EncodeToString(e.key))
 }
 
-func decode(h auth.PasswordHash) (encoded, error) {
+func decodeHash(h auth.PasswordHash) (encoded, error) {
 	var e encoded
 	parts := strings.Split(string(h), "$")
 	if len(h) > maxEncoded || len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
@@ -46,7 +46,7 @@ func decode(h auth.PasswordHash) (encoded, error) {
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &e.memory, &e.iterations, &e.parallelism); err != nil {
 		return encoded{}, errors.New("the stored password hash has unreadable parameters")
 	}
-	if e.validate() != nil || parts[3] != fmt.Sprintf("m=%d,t=%d,p=%d", e.memory, e.iterations, e.parallelism) {
+	if e.validateCosts() != nil || parts[3] != fmt.Sprintf("m=%d,t=%d,p=%d", e.memory, e.iterations, e.parallelism) {
 		return encoded{}, errors.New("the stored password hash has parameters out of range")
 	}
 	var saltErr, keyErr error

@@ -19,16 +19,16 @@ func TestShortMakesUpForLesserParameters(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		stored, present := draw.Draw(t, "stored"), draw.Draw(t, "present")
-		total := stored.work()
-		for _, rest := range stored.short(present) {
-			if err := rest.validate(); err != nil || rest.memory > present.memory {
+		total := stored.workFactor()
+		for _, rest := range stored.remainingWork(present) {
+			if err := rest.validateCosts(); err != nil || rest.memory > present.memory {
 				t.Fatalf("%+v cannot be hashed with, or takes more memory than %+v: %v", rest, present, err)
 			}
-			total += rest.work()
+			total += rest.workFactor()
 		}
-		off := math.Abs(float64(total) - float64(max(stored.work(), present.work())))
+		off := math.Abs(float64(total) - float64(max(stored.workFactor(), present.workFactor())))
 		if off >= 8*float64(present.parallelism) {
-			t.Fatalf("%+v is made up to %d KiB, %+v costs %d", stored, total, present, present.work())
+			t.Fatalf("%+v is made up to %d KiB, %+v costs %d", stored, total, present, present.workFactor())
 		}
 	})
 }

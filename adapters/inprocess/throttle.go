@@ -42,7 +42,7 @@ type ThrottleConfig struct {
 type Throttle struct {
 	limits map[throttle.Scope]Limit
 	store  counter.Store
-	lines  *lines
+	lines  *requestQueues
 	clock  clock.Clock
 	prefix string
 }
@@ -63,7 +63,7 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 		}
 		limits[scope] = limit
 	}
-	return &Throttle{limits: limits, store: store, lines: newLines(store), clock: c, prefix: cfg.Prefix}, nil
+	return &Throttle{limits: limits, store: store, lines: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
 }
 
 // Try implements ports/throttle.
@@ -74,7 +74,7 @@ func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (t
 	}
 	window := ratelimit.WindowAt(t.clock.Now(), limit.Window)
 	v := throttle.Verdict{Limit: limit.Requests, Remaining: limit.Requests, ResetAt: window.End()}
-	count, err := t.lines.count(ctx, t.hit(scope, key, window, 1))
+	count, err := t.lines.countTogether(ctx, t.newHit(scope, key, window, 1))
 	if err != nil {
 		return v, err
 	}
@@ -89,11 +89,11 @@ func (t *Throttle) GiveBack(ctx context.Context, scope throttle.Scope, key strin
 		return nil
 	}
 	window := ratelimit.WindowAt(v.ResetAt.Add(-limit.Window), limit.Window)
-	_, err := add(ctx, t.store, t.hit(scope, key, window, -1))
+	_, err := addHit(ctx, t.store, t.newHit(scope, key, window, -1))
 	return err
 }
 
-func (t *Throttle) hit(scope throttle.Scope, key string, w ratelimit.Window, addend int64) counter.Hit {
+func (t *Throttle) newHit(scope throttle.Scope, key string, w ratelimit.Window, addend int64) counter.Hit {
 	name := ratelimit.AppendKey(make([]byte, 0, ratelimit.MaxKey), ratelimit.Counter{
 		Prefix: t.prefix, Domain: ownDomain, Window: w,
 		Entries: []ratelimit.Entry{{Key: string(scope), Value: key}},

@@ -17,14 +17,14 @@ const lineParts = 16
 // rather than a call a request.
 //
 // The zero value is not ready: see newLines.
-type lines struct {
+type requestQueues struct {
 	store counter.Store
 	seed  maphash.Seed
-	parts [lineParts]linePart
+	parts [lineParts]queueShard
 }
 
 // linePart is the part of the keys under one lock.
-type linePart struct {
+type queueShard struct {
 	mu   sync.Mutex
 	next map[string]*round // by key, while a call for it is under way; nil while nobody waits
 }
@@ -37,8 +37,8 @@ type round struct {
 	err   error
 }
 
-func newLines(store counter.Store) *lines {
-	l := &lines{store: store, seed: maphash.MakeSeed()}
+func newRequestQueues(store counter.Store) *requestQueues {
+	l := &requestQueues{store: store, seed: maphash.MakeSeed()}
 	for i := range l.parts {
 		l.parts[i].next = make(map[string]*round)
 	}
@@ -47,7 +47,7 @@ func newLines(store counter.Store) *lines {
 
 // count adds one to a counter and returns the count after it. h.Addend must be 1. A caller whose context ends while it waits gets
 // fault.Unavailable, and its try is counted.
-func (l *lines) count(ctx context.Context, h counter.Hit) (uint64, error) {
+func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint64, error) {
 	p := &l.parts[maphash.String(l.seed, h.Key)%lineParts]
 	p.mu.Lock()
 	r, busy := p.next[h.Key]
@@ -55,7 +55,7 @@ func (l *lines) count(ctx context.Context, h counter.Hit) (uint64, error) {
 		p.next[h.Key] = nil
 		p.mu.Unlock()
 		defer l.sendNext(ctx, p, h.Key) // whatever becomes of this call
-		return add(ctx, l.store, h)
+		return addHit(ctx, l.store, h)
 	}
 	if r == nil {
 		r = &round{hit: h, done: make(chan struct{})}
@@ -75,22 +75,22 @@ func (l *lines) count(ctx context.Context, h counter.Hit) (uint64, error) {
 
 // sendNext sends the round that waits for a key, if there is one, from a goroutine of its own: whoever was before has an answer and
 // must not wait for others.
-func (l *lines) sendNext(ctx context.Context, p *linePart, key string) {
-	r := p.take(key)
+func (l *requestQueues) sendNext(ctx context.Context, p *queueShard, key string) {
+	r := p.takeRound(key)
 	if r == nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx) // it is the business of many by now; the store has a deadline of its own
 	go func() {
-		for ; r != nil; r = p.take(key) {
-			r.after, r.err = add(ctx, l.store, r.hit)
+		for ; r != nil; r = p.takeRound(key) {
+			r.after, r.err = addHit(ctx, l.store, r.hit)
 			close(r.done)
 		}
 	}()
 }
 
 // take returns the round that waits for a key and lets nobody join it any more. Without one the key's line ends.
-func (p *linePart) take(key string) *round {
+func (p *queueShard) takeRound(key string) *round {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.next[key]
@@ -103,7 +103,7 @@ func (p *linePart) take(key string) *round {
 }
 
 // add is Add of a store for one hit.
-func add(ctx context.Context, store counter.Store, h counter.Hit) (uint64, error) {
+func addHit(ctx context.Context, store counter.Store, h counter.Hit) (uint64, error) {
 	after := make([]uint64, 1)
 	err := store.Add(ctx, []counter.Hit{h}, after)
 	return after[0], err

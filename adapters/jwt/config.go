@@ -33,10 +33,10 @@ func (c Config) Validate() error {
 
 // keyLife returns how long a key counts after it was last announced: longer than what was signed with it just before the next
 // announcement, one of which may fail.
-func (c Config) keyLife() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
+func (c Config) publicKeyTTL() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
 
 // folder returns where the keys are, and whether one may be made there.
-func (c Config) folder() (dir string, own bool) {
+func (c Config) keyFolder() (dir string, own bool) {
 	if c.KeysDir != "" {
 		return c.KeysDir, false
 	}

@@ -30,8 +30,8 @@ const (
 type Issuer struct {
 	config   Config
 	clock    clock.Clock
-	keys     *keys
-	verified *verified
+	keys     *keySet
+	verified *verifiedTokens
 	parser   *jwt.Parser
 }
 
@@ -41,24 +41,24 @@ func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
-	i := &Issuer{config: c, clock: clk, verified: newVerified()}
-	i.keys = &keys{ring: ring, clock: clk, life: c.keyLife(), verified: i.verified, lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce)}
-	i.keys.dir, i.keys.own = c.folder()
+	i := &Issuer{config: c, clock: clk, verified: newVerifiedTokens()}
+	i.keys = &keySet{ring: ring, clock: clk, life: c.publicKeyTTL(), verified: i.verified, lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce)}
+	i.keys.dir, i.keys.own = c.keyFolder()
 	i.parser = jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
 		jwt.WithIssuer(c.Issuer), jwt.WithAudience(c.Audience), jwt.WithExpirationRequired(), jwt.WithTimeFunc(clk.Now),
 	)
-	if err := i.keys.reload(ctx); err != nil {
+	if err := i.keys.reloadFiles(ctx); err != nil {
 		return nil, nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
-	done.Go(func() { i.watch(watching, log) })
+	done.Go(func() { i.watchKeys(watching, log) })
 	return i, func() { stop(); done.Wait() }, nil
 }
 
 // watch keeps the keys up to date until the context ends. What goes wrong leaves the present keys in force.
-func (i *Issuer) watch(ctx context.Context, log *logrus.Entry) {
+func (i *Issuer) watchKeys(ctx context.Context, log *logrus.Entry) {
 	reload, renew := time.NewTicker(reloadEvery), time.NewTicker(announceEvery)
 	defer reload.Stop()
 	defer renew.Stop()
@@ -69,9 +69,9 @@ func (i *Issuer) watch(ctx context.Context, log *logrus.Entry) {
 		case <-ctx.Done():
 			return
 		case <-reload.C:
-			err = i.keys.reload(ctx)
+			err = i.keys.reloadFiles(ctx)
 		case <-renew.C:
-			err = i.keys.renew(ctx)
+			err = i.keys.renewAnnouncement(ctx)
 		}
 		switch {
 		case err == nil:
@@ -91,7 +91,7 @@ type accessClaims struct {
 
 // Sign returns a token with the claims.
 func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
-	key := i.keys.signer()
+	key := i.keys.currentSigner()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: i.config.Issuer, Audience: jwt.ClaimStrings{i.config.Audience}, Subject: string(c.UserID), ID: c.ID,
@@ -110,30 +110,30 @@ func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToke
 // Verify returns the claims of a token.
 func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if len(t) > maxToken {
-		return secrets.TokenClaims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalidToken()
 	}
 	d := digest(sha256.Sum256([]byte(t)))
-	c, ok, seen := i.verified.get(d)
+	c, ok, seen := i.verified.getClaims(d)
 	if ok {
 		if i.clock.Now().Before(c.ExpiresAt) {
 			return c, nil
 		}
-		return secrets.TokenClaims{}, errExpired()
+		return secrets.TokenClaims{}, errExpiredToken()
 	}
-	c, err := i.parse(ctx, string(t))
+	c, err := i.parseToken(ctx, string(t))
 	if err != nil {
 		return secrets.TokenClaims{}, err
 	}
-	i.verified.put(d, c, seen)
+	i.verified.putClaims(d, c, seen)
 	return c, nil
 }
 
 // PublicKeys returns the public keys of all instances, ordered by id.
 func (i *Issuer) PublicKeys(ctx context.Context) ([]authstore.PublicKey, error) {
-	return i.keys.all(ctx)
+	return i.keys.listPublicKeys(ctx)
 }
 
-func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, error) {
+func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClaims, error) {
 	var claims accessClaims
 	var away error // the ring could not be asked
 	_, err := i.parser.ParseWithClaims(text, &claims, func(t *jwt.Token) (any, error) {
@@ -145,7 +145,7 @@ func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, e
 			return nil, errors.New("crit names extensions that are not supported") // RFC 7515, section 4.1.11
 		}
 		kid, _ := t.Header["kid"].(string)
-		public, err := i.keys.find(ctx, authstore.KeyID(kid))
+		public, err := i.keys.findKey(ctx, authstore.KeyID(kid))
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			away = err
 		}
@@ -154,16 +154,16 @@ func (i *Issuer) parse(ctx context.Context, text string) (secrets.TokenClaims, e
 	switch {
 	case away != nil:
 		return secrets.TokenClaims{}, away
-	case onlyExpired(err):
-		return secrets.TokenClaims{}, errExpired()
+	case isOnlyExpired(err):
+		return secrets.TokenClaims{}, errExpiredToken()
 	case err != nil:
-		return secrets.TokenClaims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalidToken()
 	}
-	return fromClaims(&claims)
+	return convertClaims(&claims)
 }
 
 // onlyExpired reports whether a token whose signature is good has no other fault than its age.
-func onlyExpired(err error) bool {
+func isOnlyExpired(err error) bool {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return false
 	}
@@ -178,24 +178,24 @@ func onlyExpired(err error) bool {
 	return true
 }
 
-func fromClaims(c *accessClaims) (secrets.TokenClaims, error) {
+func convertClaims(c *accessClaims) (secrets.TokenClaims, error) {
 	session, err := auth.ParseUUID[auth.SessionID]("sid", c.SessionID)
 	if err != nil {
-		return secrets.TokenClaims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalidToken()
 	}
 	user, err := auth.ParseUUID[auth.UserID]("sub", c.Subject)
 	if err != nil || c.ID == "" || c.IssuedAt == nil {
-		return secrets.TokenClaims{}, errInvalid()
+		return secrets.TokenClaims{}, errInvalidToken()
 	}
 	return secrets.TokenClaims{
 		ID: c.ID, UserID: user, SessionID: session, IssuedAt: c.IssuedAt.Time, ExpiresAt: c.ExpiresAt.Time,
 	}, nil
 }
 
-func errInvalid() error {
+func errInvalidToken() error {
 	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
 }
 
-func errExpired() error {
+func errExpiredToken() error {
 	return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the access token has expired")
 }

@@ -83,7 +83,7 @@ func TestTokenForm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.signer().id) {
+	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.currentSigner().id) {
 		t.Errorf("header %v", header)
 	}
 	for _, name := range []string{"iss", "aud", "sub", "iat", "exp", "jti", "sid"} {
@@ -97,7 +97,7 @@ func TestTokenForm(t *testing.T) {
 func TestRefusesForged(t *testing.T) {
 	clk := secretstest.NewClock()
 	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
-	key := i.keys.signer()
+	key := i.keys.currentSigner()
 	_, stranger, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestRefusesForged(t *testing.T) {
 		"alg HS256": func(tk *jwt.Token, _ *jwt.MapClaims) any {
 			tk.Method = jwt.SigningMethodHS256
 			tk.Header["alg"] = "HS256"
-			return []byte(key.public())
+			return []byte(key.publicKey())
 		},
 		"typ JWT":            func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
 		"crit":               func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
@@ -237,10 +237,10 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := writeKey(t, dir, "2026.pem")
-	if err := i.keys.reload(ctx); err != nil {
+	if err := i.keys.reloadFiles(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if got := i.keys.signer().id; got != second || got == first {
+	if got := i.keys.currentSigner().id; got != second || got == first {
 		t.Errorf("%s signs, want the last by name", got)
 	}
 	if _, err := i.Verify(ctx, early); err != nil {
@@ -249,7 +249,7 @@ func TestRotation(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "2025.pem")); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.keys.reload(ctx); err != nil {
+	if err := i.keys.reloadFiles(ctx); err != nil {
 		t.Fatal(err)
 	}
 	_, err = i.Verify(ctx, early)
@@ -278,7 +278,7 @@ func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	reload := func(all ...*Issuer) {
 		t.Helper()
 		for _, i := range all {
-			if err := i.keys.reload(ctx); err != nil {
+			if err := i.keys.reloadFiles(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,7 +306,7 @@ func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	writeKey(t, dir, "1.pem")
 	i := open(t, Config{KeysDir: dir}, ring(), clk)
-	before := i.keys.signer().id
+	before := i.keys.currentSigner().id
 	for name, text := range map[string]string{
 		"no PEM": "secret words", "another block": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
 		"no PKCS#8": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
@@ -314,11 +314,11 @@ func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "2.pem"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := i.keys.reload(ctx)
+		err := i.keys.reloadFiles(ctx)
 		if err == nil || !strings.Contains(err.Error(), "2.pem") || strings.Contains(err.Error(), "secret words") {
 			t.Errorf("%s: error %v, want one that names the file and shows nothing of it", name, err)
 		}
-		if got := i.keys.signer().id; got != before {
+		if got := i.keys.currentSigner().id; got != before {
 			t.Errorf("%s: the signing key changed", name)
 		}
 	}
@@ -386,7 +386,7 @@ func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
 	ctx, clk, counting := context.Background(), secretstest.NewClock(), &countingRing{KeyRing: ring()}
 	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
 	for n := range 50 {
-		_, err := i.keys.find(ctx, authstore.KeyID(strings.Repeat("x", n+1)))
+		_, err := i.keys.findKey(ctx, authstore.KeyID(strings.Repeat("x", n+1)))
 		if !fault.Is(err, fault.NotFound) {
 			t.Fatalf("error %v, want fault.NotFound", err)
 		}
@@ -396,37 +396,37 @@ func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
 	}
 	clk.Advance(lookupEvery)
 	counting.err = fault.Wrap(fault.Unavailable, "", "away", errors.New("refused"))
-	if _, err := i.keys.find(ctx, "y"); !fault.Is(err, fault.Unavailable) {
+	if _, err := i.keys.findKey(ctx, "y"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want fault.Unavailable while the ring is away", err)
 	}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	v := newVerified()
+	v := newVerifiedTokens()
 	for n := range 3 * maxVerified {
-		v.put(digest{byte(n), byte(n >> 8), byte(n >> 16)}, secretstest.SampleClaims(secretstest.NewClock()), 0)
+		v.putClaims(digest{byte(n), byte(n >> 8), byte(n >> 16)}, secretstest.SampleClaims(secretstest.NewClock()), 0)
 	}
 	if held := len(v.young) + len(v.old); held > 2*maxVerified {
 		t.Errorf("holds %d tokens, at most %d are allowed", held, 2*maxVerified)
 	}
 	last := 3*maxVerified - 1
-	if _, ok, _ := v.get(digest{byte(last), byte(last >> 8), byte(last >> 16)}); !ok {
+	if _, ok, _ := v.getClaims(digest{byte(last), byte(last >> 8), byte(last >> 16)}); !ok {
 		t.Error("the latest token is forgotten")
 	}
 }
 
 // A token that a key found good just before the key was taken away must not be remembered after.
 func TestNothingVerifiedBeforeForgettingIsKept(t *testing.T) {
-	v, d := newVerified(), digest{1}
-	_, _, seen := v.get(d)
-	v.forget()
-	v.put(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
-	if _, ok, _ := v.get(d); ok {
+	v, d := newVerifiedTokens(), digest{1}
+	_, _, seen := v.getClaims(d)
+	v.forgetAll()
+	v.putClaims(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
+	if _, ok, _ := v.getClaims(d); ok {
 		t.Error("a token verified with keys that are gone is remembered")
 	}
-	_, _, seen = v.get(d)
-	v.put(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
-	if _, ok, _ := v.get(d); !ok {
+	_, _, seen = v.getClaims(d)
+	v.putClaims(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
+	if _, ok, _ := v.getClaims(d); !ok {
 		t.Error("a token verified with the present keys is not remembered")
 	}
 }

@@ -32,19 +32,19 @@ type signingKey struct {
 }
 
 // public returns the public half, which a private key of RFC 8032 ends with.
-func (k signingKey) public() ed25519.PublicKey {
+func (k signingKey) publicKey() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.SeedSize:])
 }
 
 // loadKeys reads the keys of a folder, ordered by file name. own tells that the folder is the service's own: then one is made
 // when there is none.
 func loadKeys(dir string, own bool) ([]signingKey, error) {
-	names, err := keyNames(dir)
+	names, err := listKeyFiles(dir)
 	if own && (errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0) {
-		if err := makeKey(dir); err != nil {
+		if err := createKeyFile(dir); err != nil {
 			return nil, fmt.Errorf("make a signing key in %s: %w", dir, err)
 		}
-		names, err = keyNames(dir)
+		names, err = listKeyFiles(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("signing keys in %s: %w", dir, err)
@@ -54,14 +54,14 @@ func loadKeys(dir string, own bool) ([]signingKey, error) {
 	}
 	keys := make([]signingKey, len(names))
 	for i, name := range names {
-		if keys[i], err = readKey(filepath.Join(dir, name)); err != nil {
+		if keys[i], err = readKeyFile(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
 	}
 	return keys, nil
 }
 
-func keyNames(dir string) ([]string, error) {
+func listKeyFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func keyNames(dir string) ([]string, error) {
 }
 
 // readKey reads a PKCS#8 PEM file. No error shows what is in it.
-func readKey(path string) (signingKey, error) {
+func readKeyFile(path string) (signingKey, error) {
 	text, err := files.Read(path, maxKeyFile)
 	if err != nil {
 		return signingKey{}, fmt.Errorf("signing key: %w", err)
@@ -98,7 +98,7 @@ func readKey(path string) (signingKey, error) {
 		return signingKey{}, fmt.Errorf("signing key %s is not an Ed25519 key", path)
 	}
 	k := signingKey{private: private}
-	k.id = thumbprint(k.public())
+	k.id = thumbprint(k.publicKey())
 	return k, nil
 }
 
@@ -110,7 +110,7 @@ func thumbprint(public ed25519.PublicKey) authstore.KeyID {
 
 // makeKey makes a key file that only its owner may read. The file gets its name when it is whole; of parallel starts one wins,
 // and the others use its key.
-func makeKey(dir string) error {
+func createKeyFile(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func makeKey(dir string) error {
 		return err
 	}
 	defer func() { _ = os.Remove(draft.Name()) }() // what stays behind begins with a dot and is no key file
-	if err := writeWhole(draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+	if err := writeAndSync(draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
 		return err
 	}
 	err = os.Link(draft.Name(), filepath.Join(dir, madeKeyName))
@@ -137,7 +137,7 @@ func makeKey(dir string) error {
 	return err
 }
 
-func writeWhole(f *os.File, text []byte) error {
+func writeAndSync(f *os.File, text []byte) error {
 	_, err := f.Write(text)
 	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -27,13 +27,13 @@ const (
 )
 
 // keys are the keys of this instance, from files, and those of the others, from the ring. They are safe for concurrent use.
-type keys struct {
+type keySet struct {
 	ring     authstore.KeyRing
 	clock    clock.Clock
 	dir      string
 	own      bool
-	life     time.Duration // how long a key counts after it was last announced
-	verified *verified     // forgotten when keys change
+	life     time.Duration   // how long a key counts after it was last announced
+	verified *verifiedTokens // forgotten when keys change
 
 	unrenewed bool // the ring has only an earlier announcement of the files; of the goroutine that reloads
 
@@ -50,36 +50,36 @@ type keys struct {
 
 // reload reads the files and, when they changed, announces the keys and puts them in force. Keys that were taken away are withdrawn
 // from the ring, so that no other instance takes them, nor this one when it starts again.
-func (k *keys) reload(ctx context.Context) error {
+func (k *keySet) reloadFiles(ctx context.Context) error {
 	read, err := loadKeys(k.dir, k.own)
 	if err != nil {
 		return err
 	}
 	files := make(map[authstore.KeyID]ed25519.PublicKey, len(read))
 	for _, key := range read {
-		files[key.id] = key.public()
+		files[key.id] = key.publicKey()
 	}
 	last := read[len(read)-1]
-	if !k.stands(files, last.id) {
-		err := k.announce(ctx, files)
-		if err != nil && !(fault.Is(err, fault.Unavailable) && k.announcedBefore(ctx, files)) {
+	if !k.isUnchanged(files, last.id) {
+		err := k.announceKeys(ctx, files)
+		if err != nil && !(fault.Is(err, fault.Unavailable) && k.wasAnnouncedBefore(ctx, files)) {
 			return err
 		}
 		k.unrenewed = err != nil
-		k.replace(last, files)
-		k.verified.forget()
+		k.replaceSigner(last, files)
+		k.verified.forgetAll()
 	} else if k.unrenewed {
-		if err := k.renew(ctx); err != nil {
+		if err := k.renewAnnouncement(ctx); err != nil {
 			return err
 		}
 		k.unrenewed = false
 	}
-	return k.follow(ctx)
+	return k.followFiles(ctx)
 }
 
 // announcedBefore reports whether the ring has all keys of the files, however long ago they were announced. Then a ring that
 // can be read and not written, as on a full disk, keeps nobody from verifying tokens and from making them.
-func (k *keys) announcedBefore(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) bool {
+func (k *keySet) wasAnnouncedBefore(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) bool {
 	list, err := k.ring.PublicKeys(ctx, time.Unix(0, 0))
 	if err != nil {
 		return false
@@ -94,7 +94,7 @@ func (k *keys) announcedBefore(ctx context.Context, files map[authstore.KeyID]ed
 }
 
 // follow tells the ring which keys were taken away here, and learns which were elsewhere.
-func (k *keys) follow(ctx context.Context) error {
+func (k *keySet) followFiles(ctx context.Context) error {
 	k.mu.RLock()
 	leaving, learnt := k.leaving, len(k.shared) > 0
 	k.mu.RUnlock()
@@ -109,10 +109,10 @@ func (k *keys) follow(ctx context.Context) error {
 	if !learnt {
 		return nil
 	}
-	return k.fetch(ctx, k.clock.Now())
+	return k.fetchAnnounced(ctx, k.clock.Now())
 }
 
-func (k *keys) replace(last signingKey, files map[authstore.KeyID]ed25519.PublicKey) {
+func (k *keySet) replaceSigner(last signingKey, files map[authstore.KeyID]ed25519.PublicKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	retired := make(map[authstore.KeyID]bool, len(k.retired)+len(k.files))
@@ -133,7 +133,7 @@ func (k *keys) replace(last signingKey, files map[authstore.KeyID]ed25519.Public
 	k.signing, k.files, k.retired, k.leaving = last, files, retired, leaving
 }
 
-func (k *keys) stands(files map[authstore.KeyID]ed25519.PublicKey, signing authstore.KeyID) bool {
+func (k *keySet) isUnchanged(files map[authstore.KeyID]ed25519.PublicKey, signing authstore.KeyID) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if len(files) != len(k.files) || signing != k.signing.id {
@@ -148,7 +148,7 @@ func (k *keys) stands(files map[authstore.KeyID]ed25519.PublicKey, signing auths
 }
 
 // announce tells the other instances of the keys, so that those with other files verify our tokens.
-func (k *keys) announce(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) error {
+func (k *keySet) announceKeys(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) error {
 	now := k.clock.Now()
 	for id, public := range files {
 		if err := k.ring.Announce(ctx, authstore.PublicKey{ID: id, Key: public, SeenAt: now}); err != nil {
@@ -159,20 +159,20 @@ func (k *keys) announce(ctx context.Context, files map[authstore.KeyID]ed25519.P
 }
 
 // renew announces the present keys again.
-func (k *keys) renew(ctx context.Context) error {
+func (k *keySet) renewAnnouncement(ctx context.Context) error {
 	k.mu.RLock()
 	files := k.files
 	k.mu.RUnlock()
-	return k.announce(ctx, files)
+	return k.announceKeys(ctx, files)
 }
 
-func (k *keys) signer() signingKey {
+func (k *keySet) currentSigner() signingKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.signing
 }
 
-func (k *keys) known(id authstore.KeyID) ed25519.PublicKey {
+func (k *keySet) findKnownKey(id authstore.KeyID) ed25519.PublicKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if public := k.files[id]; public != nil {
@@ -187,25 +187,25 @@ func (k *keys) known(id authstore.KeyID) ed25519.PublicKey {
 // find returns the key of an id, and asks the ring for one that is not known yet; fault.NotFound when there is none. The ring
 // is asked ten times a second at most, so that invented ids do not become a load on it, and not once only: of instances that
 // start together with keys of their own, each may be the next that a token is from.
-func (k *keys) find(ctx context.Context, id authstore.KeyID) (ed25519.PublicKey, error) {
-	if public := k.known(id); public != nil {
+func (k *keySet) findKey(ctx context.Context, id authstore.KeyID) (ed25519.PublicKey, error) {
+	if public := k.findKnownKey(id); public != nil {
 		return public, nil
 	}
 	k.lookup.Lock()
 	defer k.lookup.Unlock()
 	now := k.clock.Now()
-	if k.known(id) == nil && k.lookups.AllowN(now, 1) {
-		if err := k.fetch(ctx, now); err != nil {
+	if k.findKnownKey(id) == nil && k.lookups.AllowN(now, 1) {
+		if err := k.fetchAnnounced(ctx, now); err != nil {
 			return nil, err
 		}
 	}
-	if public := k.known(id); public != nil {
+	if public := k.findKnownKey(id); public != nil {
 		return public, nil
 	}
 	return nil, fault.New(fault.NotFound, "", "unknown signing key")
 }
 
-func (k *keys) fetch(ctx context.Context, now time.Time) error {
+func (k *keySet) fetchAnnounced(ctx context.Context, now time.Time) error {
 	list, err := k.ring.PublicKeys(ctx, now.Add(-k.life))
 	if err != nil {
 		return err
@@ -214,14 +214,14 @@ func (k *keys) fetch(ctx context.Context, now time.Time) error {
 	for _, public := range list {
 		shared[public.ID] = public.Key
 	}
-	if k.learn(shared) {
-		k.verified.forget()
+	if k.addAnnounced(shared) {
+		k.verified.forgetAll()
 	}
 	return nil
 }
 
 // learn puts what the ring says in force and reports whether a key is gone.
-func (k *keys) learn(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
+func (k *keySet) addAnnounced(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id := range k.shared {
@@ -233,11 +233,11 @@ func (k *keys) learn(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
 
 // all returns every key with which tokens can be verified, ordered by id. While the ring is away these are the keys that are known
 // here.
-func (k *keys) all(ctx context.Context) ([]authstore.PublicKey, error) {
+func (k *keySet) listPublicKeys(ctx context.Context) ([]authstore.PublicKey, error) {
 	now := k.clock.Now()
 	asking, stop := context.WithTimeout(ctx, askingTime)
 	defer stop()
-	if err := k.fetch(asking, now); err != nil && (ctx.Err() != nil || !away(err)) {
+	if err := k.fetchAnnounced(asking, now); err != nil && (ctx.Err() != nil || !isUnavailable(err)) {
 		return nil, err
 	}
 	k.mu.RLock()
@@ -256,6 +256,6 @@ func (k *keys) all(ctx context.Context) ([]authstore.PublicKey, error) {
 }
 
 // away reports whether an error means that the ring does not answer.
-func away(err error) bool {
+func isUnavailable(err error) bool {
 	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -15,16 +15,18 @@ type digest [sha256.Size]byte
 
 // verified remembers tokens whose signature was found good, since checking one again costs far more than all else in a request.
 // It forgets a generation at a time, those not asked for lately first. It is safe for concurrent use.
-type verified struct {
+type verifiedTokens struct {
 	mu         sync.RWMutex
 	young, old map[digest]secrets.TokenClaims
 	forgotten  uint64 // how often everything was forgotten
 }
 
-func newVerified() *verified { return &verified{young: map[digest]secrets.TokenClaims{}} }
+func newVerifiedTokens() *verifiedTokens {
+	return &verifiedTokens{young: map[digest]secrets.TokenClaims{}}
+}
 
 // get returns the claims of a token. When it holds none, the caller may verify the token and put the claims with the same seen.
-func (v *verified) get(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
+func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	v.mu.RLock()
 	seen = v.forgotten
 	c, ok = v.young[d]
@@ -35,14 +37,14 @@ func (v *verified) get(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	c, ok = v.old[d]
 	v.mu.RUnlock()
 	if ok {
-		v.put(d, c, seen)
+		v.putClaims(d, c, seen)
 	}
 	return c, ok, seen
 }
 
 // put keeps the claims of a token, unless everything was forgotten since seen was got: the key that found the token good may be
 // among those that were taken away meanwhile.
-func (v *verified) put(d digest, c secrets.TokenClaims, seen uint64) {
+func (v *verifiedTokens) putClaims(d digest, c secrets.TokenClaims, seen uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if seen != v.forgotten {
@@ -54,7 +56,7 @@ func (v *verified) put(d digest, c secrets.TokenClaims, seen uint64) {
 	v.young[d] = c
 }
 
-func (v *verified) forget() {
+func (v *verifiedTokens) forgetAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.young, v.old = map[digest]secrets.TokenClaims{}, nil

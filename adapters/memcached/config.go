@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxNodes bounds the list of nodes, given or looked up.
+	// maxNodes is the maximum number of nodes in a list or an SRV record.
 	maxNodes = 256
-	// MaxConnections bounds the connections to one node.
+	// MaxConnections is the maximum number of connections to one node.
 	MaxConnections = 64
 )
 
-// Config holds how to reach the nodes (contract L-39).
+// Config contains the connection settings of the nodes (contract L-39).
 type Config struct {
 	HostPort   []string      `env:"MEMSTORE_HOST_PORT" desc:"the memcached nodes, each host:port, the same list on all instances; not together with MEMSTORE_SRV"`
 	SRV        string        `env:"MEMSTORE_SRV" desc:"SRV record that lists the memcached nodes, for example _memcache._tcp.example.org; not together with MEMSTORE_HOST_PORT"`
@@ -32,19 +32,19 @@ type Config struct {
 	TLSCACert           string `env:"MEMSTORE_TLS_CACERT" desc:"file of CA certificates for checking memcached's certificate, in addition to the system's"`
 	TLSSkipVerification bool   `env:"MEMSTORE_TLS_SKIP_HOSTNAME_VERIFICATION" envDefault:"false" desc:"do not check the host name in memcached's certificate"`
 
-	// Timeout is how long a call waits: KVSTORE_TIMEOUT, which all counter stores share
+	// Timeout is the maximum time of a call: KVSTORE_TIMEOUT, which all counter stores share
 	// (contract L-26).
 	Timeout time.Duration
 
-	// resolver looks up MEMSTORE_SRV; nil is the system's. Tests give their own.
+	// resolver looks up MEMSTORE_SRV; nil means the resolver of the system. Tests set their own.
 	resolver *net.Resolver
 }
 
 // Configured reports whether the settings name any nodes.
 func (c Config) Configured() bool { return len(c.HostPort) > 0 || c.SRV != "" }
 
-// Validate tells which setting is malformed, by the name of its variable. No nodes at all is good here; whoever selects
-// memcached asks Configured.
+// Validate returns an error that names the first malformed variable. An empty list of nodes is
+// valid; a caller that selects memcached must also check Configured.
 func (c Config) Validate() error {
 	switch {
 	case len(c.HostPort) > 0 && c.SRV != "":
@@ -60,12 +60,13 @@ func (c Config) Validate() error {
 	case c.TLS && (c.TLSClientCert == "") != (c.TLSClientKey == ""):
 		return errors.New("MEMSTORE_TLS_CLIENT_CERT and MEMSTORE_TLS_CLIENT_KEY must be set together")
 	}
-	_, err := c.addresses()
+	_, err := c.nodeNames()
 	return err
 }
 
-// addresses returns the nodes of MEMSTORE_HOST_PORT by the names under which keys are mapped to them.
-func (c Config) addresses() ([]string, error) {
+// nodeNames returns the nodes of MEMSTORE_HOST_PORT by the names that determine which keys they
+// have.
+func (c Config) nodeNames() ([]string, error) {
 	list := make([]string, len(c.HostPort))
 	seen := make(map[string]bool, len(list))
 	for i, given := range c.HostPort {
@@ -83,12 +84,12 @@ func (c Config) addresses() ([]string, error) {
 	return list, nil
 }
 
-// nodeName is a node's address in the one form in which all instances have to see it.
+// nodeName returns the address of a node in the form that all instances must agree on.
 func nodeName(host string, port uint16) string {
 	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(host, ".")), strconv.Itoa(int(port)))
 }
 
-// tlsFiles are the files of TLS.
+// tlsFiles returns the paths of the TLS files with the names of their settings.
 func (c Config) tlsFiles() tlsfiles.ClientFiles {
 	return tlsfiles.ClientFiles{
 		Cert:    tlsfiles.ClientFile{Setting: "MEMSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},

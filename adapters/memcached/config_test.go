@@ -23,7 +23,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if err != nil || cfg.Validate() != nil || !cfg.Configured() {
 		t.Fatalf("%+v: %v, %v", cfg, err, cfg.Validate())
 	}
-	got, _ := cfg.addresses()
+	got, _ := cfg.nodeNames()
 	if want := []string{"a.example:11211", "[::1]:1", "10.0.0.1:11211"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("nodes %q, want %q", got, want)
 	}

@@ -12,230 +12,234 @@ import (
 )
 
 const (
-	// maxPending bounds the calls that are with a node over one connection; further ones wait their turn.
+	// maxPending is the maximum number of pipelines in progress on one connection. Further ones
+	// wait.
 	maxPending = 4096
 	readBuffer = 32 << 10
-	// tripAfter is how many calls in a row must go unanswered before a connection counts as dead.
-	tripAfter = 5
-	// pingGap is how often a connection is tried, so that a silent node is known also when nobody calls.
-	pingGap = time.Second
+	// timeoutsToClose is the number of consecutive timeouts after which a connection is closed.
+	timeoutsToClose = 5
+	// pingInterval is the time between two pings on a connection, which detect a dead node even
+	// without calls.
+	pingInterval = time.Second
 )
 
 var (
-	errSilent   = errors.New("memcached does not answer in time")
-	errRetired  = errors.New("the connection is closed")
-	errLostCall = errors.New("the connection broke during the call")
+	errTimeout        = errors.New("memcached did not answer in time")
+	errClosed         = errors.New("the connection is closed")
+	errConnectionLost = errors.New("the connection broke during the call")
 )
 
-// call is commands that travel together, and what came back. The one who makes it waits for done; who gives up waiting
-// leaves it to the connection.
-type call struct {
-	commands []byte
-	answers  []answer
-	err      error
-	done     chan struct{} // receives once, when answers or err are there
-	timer    *time.Timer
+// pipeline is a batch of commands with their responses. The caller waits for done. If it stops
+// waiting, it leaves the pipeline to the connection and must not use it again.
+type pipeline struct {
+	commands  []byte
+	responses []response
+	err       error
+	done      chan struct{} // receives once, after responses or err are set
+	timer     *time.Timer
 }
 
-func newCall() *call {
+func newPipeline() *pipeline {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
-	return &call{done: make(chan struct{}, 1), timer: timer}
+	return &pipeline{done: make(chan struct{}, 1), timer: timer}
 }
 
-// reset makes room for n answers.
-func (c *call) reset(n int) {
+// reset prepares the pipeline for n responses.
+func (c *pipeline) reset(n int) {
 	c.commands, c.err = c.commands[:0], nil
-	if cap(c.answers) < n {
-		c.answers = make([]answer, n)
+	if cap(c.responses) < n {
+		c.responses = make([]response, n)
 	}
-	c.answers = c.answers[:n]
+	c.responses = c.responses[:n]
 }
 
-// connection is one connection that many calls share: their commands go out in the order in which they came, as many at a
-// time as there are, and answers come back in that order.
+// connection is a connection that many callers share. It writes their commands in the order of
+// send, as many at a time as there are, and reads the responses in the same order.
 type connection struct {
 	raw     net.Conn
-	timeout time.Duration // of a write
+	timeout time.Duration // of a write, and of a ping
 
-	mu      sync.Mutex
-	out     []byte // what is to be written next
-	broken  bool
-	turns   chan struct{} // one for each call in pending
-	pending chan *call    // calls that wait for their answers, in the order of their commands
-	wake    chan struct{} // tells the writer that there is something in out
+	mu          sync.Mutex
+	unsent      []byte // commands that are not written yet
+	closed      bool
+	permits     chan struct{}  // one element for each pipeline in pending
+	pending     chan *pipeline // pipelines whose responses are due, in order
+	unsentReady chan struct{}  // wakes writeLoop after unsent has grown
 
-	unanswered atomic.Int32  // calls in a row that gave up waiting
-	ended      chan struct{} // closed when the connection is of no use any more
-	cause      error         // why, after ended is closed
-	once       sync.Once
+	timeouts atomic.Int32  // consecutive timeouts
+	ended    chan struct{} // closed when the connection is closed
+	cause    error         // of the close; set before ended is closed
+	once     sync.Once
 }
 
-// newConnection starts a connection over raw. It ends by fail.
+// newConnection starts a connection over raw. closeWith ends it.
 func newConnection(raw net.Conn, timeout time.Duration) *connection {
 	c := &connection{
-		raw: raw, timeout: timeout, turns: make(chan struct{}, maxPending), pending: make(chan *call, maxPending),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		raw: raw, timeout: timeout, permits: make(chan struct{}, maxPending), pending: make(chan *pipeline, maxPending),
+		unsentReady: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
-	go c.write()
-	go c.read()
+	go c.writeLoop()
+	go c.readLoop()
 	return c
 }
 
-// fail ends the connection. Calls that wait are told.
-func (c *connection) fail(cause error) {
+// closeWith closes the connection for the given cause. Pipelines in progress fail.
+func (c *connection) closeWith(cause error) {
 	c.once.Do(func() {
 		c.cause = cause
 		close(c.ended)
-		_ = c.raw.Close() // it is given up in any case
+		_ = c.raw.Close() // the connection is closed anyway
 	})
 }
 
-// begin sends a call's commands. It waits for its turn until the call's timer or the context ends; then, and when the
-// connection is broken, nothing was sent.
-func (c *connection) begin(ctx context.Context, k *call) error {
+// send queues the commands of a pipeline. It waits for room until the timer of the pipeline fires
+// or ctx ends. If it returns an error, nothing was sent.
+func (c *connection) send(ctx context.Context, k *pipeline) error {
 	select {
-	case c.turns <- struct{}{}:
+	case c.permits <- struct{}{}:
 	default:
 		select {
-		case c.turns <- struct{}{}:
+		case c.permits <- struct{}{}:
 		case <-c.ended:
-			return errRetired
+			return errClosed
 		case <-k.timer.C:
-			c.silent()
-			return errSilent
+			c.recordTimeout()
+			return errTimeout
 		case <-ctx.Done():
-			return fmt.Errorf("wait for calls before: %w", ctx.Err())
+			return fmt.Errorf("wait for earlier calls to memcached: %w", ctx.Err())
 		}
 	}
 	c.mu.Lock()
-	if c.broken {
+	if c.closed {
 		c.mu.Unlock()
-		<-c.turns
-		return errRetired
+		<-c.permits
+		return errClosed
 	}
-	c.out = append(c.out, k.commands...)
-	c.pending <- k // there is room: it holds as many as there are turns
+	c.unsent = append(c.unsent, k.commands...)
+	c.pending <- k // never blocks: it has as much room as permits
 	c.mu.Unlock()
 	select {
-	case c.wake <- struct{}{}:
-	default: // the writer has been told already
+	case c.unsentReady <- struct{}{}:
+	default: // writeLoop is already awake
 	}
 	return nil
 }
 
-// finish waits for the answers of a call that was begun. gone tells that the call still belongs to the connection.
-func (c *connection) finish(ctx context.Context, k *call) (gone bool, err error) {
+// receive waits for the responses of a pipeline that was sent. If abandoned is true, the connection
+// still uses the pipeline.
+func (c *connection) receive(ctx context.Context, k *pipeline) (abandoned bool, err error) {
 	select {
 	case <-k.done:
 		return false, k.err
 	case <-k.timer.C:
-		c.silent()
-		return true, errSilent
+		c.recordTimeout()
+		return true, errTimeout
 	case <-ctx.Done():
 		return true, fmt.Errorf("wait for memcached: %w", ctx.Err())
 	}
 }
 
-// silent notes a call that was not answered in time. Of a node that stopped answering nobody shall wait for longer than a
-// few calls.
-func (c *connection) silent() {
-	if c.unanswered.Add(1) >= tripAfter {
-		c.fail(errSilent)
+// recordTimeout counts a timeout, and closes the connection after several in a row, so that few
+// calls wait for a node that does not answer.
+func (c *connection) recordTimeout() {
+	if c.timeouts.Add(1) >= timeoutsToClose {
+		c.closeWith(errTimeout)
 	}
 }
 
-// write writes what calls left, until the connection ends.
-func (c *connection) write() {
+// writeLoop writes the queued commands until the connection is closed.
+func (c *connection) writeLoop() {
 	var spare []byte
 	for {
 		select {
-		case <-c.wake:
+		case <-c.unsentReady:
 		case <-c.ended:
 			return
 		}
 		c.mu.Lock()
-		next := c.out
-		c.out = spare[:0]
+		next := c.unsent
+		c.unsent = spare[:0]
 		c.mu.Unlock()
-		_ = c.raw.SetWriteDeadline(time.Now().Add(c.timeout)) // the write itself tells what is wrong
+		_ = c.raw.SetWriteDeadline(time.Now().Add(c.timeout)) // Write returns the error
 		if _, err := c.raw.Write(next); err != nil {
-			c.fail(fmt.Errorf("write: %w", err))
+			c.closeWith(fmt.Errorf("write: %w", err))
 			return
 		}
 		if cap(next) > 1<<20 {
-			next = nil // a burst's memory is not kept
+			next = nil // release the memory of a burst
 		}
 		spare = next
 	}
 }
 
-// read hands answers to the calls in their order, until the connection ends; then it tells the calls that are left.
-func (c *connection) read() {
+// readLoop reads responses until the connection is closed. It then fails the remaining pipelines.
+func (c *connection) readLoop() {
 	r := bufio.NewReaderSize(c.raw, readBuffer)
-	for c.readOne(r) {
+	for c.readPipeline(r) {
 	}
 	c.mu.Lock()
-	c.broken = true
+	c.closed = true
 	c.mu.Unlock()
 	for {
 		select {
 		case k := <-c.pending:
-			c.settle(k, errLostCall)
+			c.complete(k, errConnectionLost)
 		default:
 			return
 		}
 	}
 }
 
-// readOne reads the answers of the next call. It is false when the connection has ended.
-func (c *connection) readOne(r *bufio.Reader) bool {
-	// An end of the connection is noticed while no call waits, too.
+// readPipeline reads the responses of the next pipeline. It returns false if the connection is
+// closed.
+func (c *connection) readPipeline(r *bufio.Reader) bool {
+	// Peek also detects a closed connection while no pipeline is due.
 	if _, err := r.Peek(1); err != nil {
-		c.fail(fmt.Errorf("read: %w", err))
+		c.closeWith(fmt.Errorf("read: %w", err))
 		return false
 	}
-	var k *call
+	var k *pipeline
 	select {
 	case k = <-c.pending:
 	default:
-		c.fail(errOutOfStep)
+		c.closeWith(errInvalidResponse)
 		return false
 	}
-	for i := range k.answers {
+	for i := range k.responses {
 		var err error
-		if k.answers[i], err = readAnswer(r); err != nil {
-			c.fail(err)
-			c.settle(k, errLostCall)
+		if k.responses[i], err = readResponse(r); err != nil {
+			c.closeWith(err)
+			c.complete(k, errConnectionLost)
 			return false
 		}
 	}
-	if c.unanswered.Load() != 0 {
-		c.unanswered.Store(0)
+	if c.timeouts.Load() != 0 {
+		c.timeouts.Store(0)
 	}
-	c.settle(k, nil)
+	c.complete(k, nil)
 	return true
 }
 
-// settle tells the waiting side of a call.
-func (c *connection) settle(k *call, err error) {
-	<-c.turns
+// complete hands a pipeline back to its caller.
+func (c *connection) complete(k *pipeline, err error) {
+	<-c.permits
 	k.err = err
 	k.done <- struct{}{}
 }
 
-// ping asks the node for an answer within the timeout.
-func (c *connection) ping(ctx context.Context) error {
-	k := newCall()
+// pingServer sends a ping and waits for the response, at most for the timeout.
+func (c *connection) pingServer(ctx context.Context) error {
+	k := newPipeline()
 	k.reset(1)
-	k.commands = append(k.commands, ping...)
+	k.commands = append(k.commands, pingCommand...)
 	k.timer.Reset(c.timeout)
 	defer k.timer.Stop()
-	if err := c.begin(ctx, k); err != nil {
+	if err := c.send(ctx, k); err != nil {
 		return err
 	}
-	if _, err := c.finish(ctx, k); err != nil {
+	if _, err := c.receive(ctx, k); err != nil {
 		return err
 	}
-	return k.answers[0].err
+	return k.responses[0].err
 }

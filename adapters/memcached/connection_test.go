@@ -19,17 +19,17 @@ import (
 func TestSilentConnectionEnds(t *testing.T) {
 	near, far := net.Pipe()
 	c := newConnection(near, time.Minute)
-	t.Cleanup(func() { c.fail(errRetired) })
+	t.Cleanup(func() { c.closeWith(errClosed) })
 	r := bufio.NewReader(far)
 	call := func(answered bool) error {
-		k := newCall()
+		k := newPipeline()
 		k.reset(1)
-		k.commands = append(k.commands, ping...)
+		k.commands = append(k.commands, pingCommand...)
 		k.timer.Reset(time.Minute)
 		if !answered {
 			k.timer.Reset(time.Millisecond)
 		}
-		if err := c.begin(t.Context(), k); err != nil {
+		if err := c.send(t.Context(), k); err != nil {
 			return err
 		}
 		if _, err := r.ReadString('\n'); err != nil {
@@ -37,16 +37,16 @@ func TestSilentConnectionEnds(t *testing.T) {
 		}
 		if answered {
 			// The calls before were given up, and their answers are late.
-			if _, err := io.WriteString(far, strings.Repeat("MN\r\n", tripAfter)); err != nil {
+			if _, err := io.WriteString(far, strings.Repeat("MN\r\n", timeoutsToClose)); err != nil {
 				return err
 			}
 		}
-		_, err := c.finish(t.Context(), k)
+		_, err := c.receive(t.Context(), k)
 		return err
 	}
 	for round := range 2 {
-		for range tripAfter - 1 {
-			if err := call(false); !errors.Is(err, errSilent) {
+		for range timeoutsToClose - 1 {
+			if err := call(false); !errors.Is(err, errTimeout) {
 				t.Fatalf("an unanswered call: %v", err)
 			}
 		}
@@ -61,11 +61,11 @@ func TestSilentConnectionEnds(t *testing.T) {
 		t.Fatal("ended before its time")
 	default:
 	}
-	if err := call(false); !errors.Is(err, errSilent) {
+	if err := call(false); !errors.Is(err, errTimeout) {
 		t.Fatalf("the last call: %v", err)
 	}
 	<-c.ended
-	if !errors.Is(c.cause, errSilent) {
+	if !errors.Is(c.cause, errTimeout) {
 		t.Errorf("ended by %v", c.cause)
 	}
 }

@@ -14,140 +14,143 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
-// retryGap is how long a node that is away is left alone between attempts to reach it.
-const retryGap = 250 * time.Millisecond
+// retryInterval is the time between attempts to reach a node.
+const retryInterval = 250 * time.Millisecond
 
 var (
-	errAway    = errors.New("memcached cannot be reached; trying again until it can")
-	errNoNodes = errors.New("no node of memcached is known")
+	errUnreachable = errors.New("memcached cannot be reached; trying again until it answers")
+	errNoNodes     = errors.New("no memcached node is known; check MEMSTORE_SRV")
 )
 
-// dial connects to an address.
-type dial func(ctx context.Context, address string) (net.Conn, error)
+// dialFunc connects to an address.
+type dialFunc func(ctx context.Context, address string) (net.Conn, error)
 
-// node is one server of the list, and the connections to it, each kept by a goroutine that makes it anew when it ends.
+// node is one memcached server. It has a fixed number of connections, and a goroutine for each that
+// connects again when it ends.
 type node struct {
-	name    string // host:port, by which keys are mapped to it
+	name    string // host:port; with the key, it determines which keys the node has
 	hash    uint64 // of the name
 	timeout time.Duration
-	dial    dial
+	dial    dialFunc
 	log     *logrus.Entry
 
 	slots []atomic.Pointer[connection]
 	next  atomic.Uint32
-	state state
+	state nodeState
 	end   context.CancelFunc
 	done  sync.WaitGroup
 }
 
-func openNode(name string, size int, timeout time.Duration, d dial, log *logrus.Entry) *node {
+func openNode(name string, size int, timeout time.Duration, d dialFunc, log *logrus.Entry) *node {
 	n := &node{
 		name: name, hash: xxhash.Sum64String(name), timeout: timeout, dial: d, log: log.WithField("node", name),
-		slots: make([]atomic.Pointer[connection], size), state: newState(),
+		slots: make([]atomic.Pointer[connection], size), state: newNodeState(),
 	}
-	life, end := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
 	n.end = end
 	for i := range n.slots {
-		n.done.Go(func() { n.keep(life, &n.slots[i]) })
+		n.done.Go(func() { n.maintainConnection(ctx, &n.slots[i]) })
 	}
 	return n
 }
 
-// close ends the node's connections.
-func (n *node) close() {
+// closeNode closes the connections of the node.
+func (n *node) closeNode() {
 	n.end()
 	n.done.Wait()
 }
 
-// keep keeps one connection until life ends.
-func (n *node) keep(life context.Context, slot *atomic.Pointer[connection]) {
-	for life.Err() == nil {
-		c, err := n.connect(life)
+// maintainConnection keeps one connection open until ctx ends.
+func (n *node) maintainConnection(ctx context.Context, slot *atomic.Pointer[connection]) {
+	for ctx.Err() == nil {
+		c, err := n.openConnection(ctx)
 		if err != nil {
-			if n.state.failed() && life.Err() == nil {
-				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it can")
+			if n.state.recordFailure() && ctx.Err() == nil {
+				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it answers")
 			}
-			wait.For(life, retryGap)
+			wait.For(ctx, retryInterval)
 			continue
 		}
 		slot.Store(c)
-		if n.state.connected() {
+		if n.state.addConnection() {
 			n.log.Info("memcached is connected")
 		}
 		began := time.Now()
-		watch(life, c)
+		pingUntilEnd(ctx, c)
 		slot.Store(nil)
-		silent := errors.Is(c.cause, errSilent)
-		if n.state.lost(silent) && life.Err() == nil {
-			n.log.WithError(c.cause).Warn("memcached does not answer; calls do not wait for it until it does")
+		silent := errors.Is(c.cause, errTimeout)
+		if n.state.removeConnection(silent) && ctx.Err() == nil {
+			n.log.WithError(c.cause).Warn("memcached does not answer; calls fail at once until it answers again")
 		}
-		if time.Since(began) < retryGap {
-			wait.For(life, retryGap) // what takes connections only to close them is not asked all the time
+		if time.Since(began) < retryInterval {
+			wait.For(ctx, retryInterval) // do not connect in a loop to a server that closes connections at once
 		}
 	}
 }
 
-// connect makes a connection over which the node has answered.
-func (n *node) connect(life context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(life, n.timeout)
+// openConnection opens a connection and waits for the response to a ping.
+func (n *node) openConnection(ctx context.Context) (*connection, error) {
+	bounded, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
-	raw, err := n.dial(ctx, n.name)
+	raw, err := n.dial(bounded, n.name)
 	if err != nil {
 		return nil, err
 	}
 	c := newConnection(raw, n.timeout)
-	if err := c.ping(ctx); err != nil {
-		c.fail(err)
+	if err := c.pingServer(bounded); err != nil {
+		c.closeWith(err)
 		return nil, err
 	}
 	return c, nil
 }
 
-// watch tries a connection every now and then until it or life ends.
-func watch(life context.Context, c *connection) {
-	tick := time.NewTicker(pingGap)
+// pingUntilEnd sends a ping every pingInterval until the connection or ctx ends. It closes the
+// connection if a ping fails.
+func pingUntilEnd(ctx context.Context, c *connection) {
+	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-life.Done():
-			c.fail(errRetired)
+		case <-ctx.Done():
+			c.closeWith(errClosed)
 			return
 		case <-c.ended:
 			return
 		case <-tick.C:
-			if err := c.ping(life); err != nil {
-				c.fail(err)
+			if err := c.pingServer(ctx); err != nil {
+				c.closeWith(err)
 			}
 		}
 	}
 }
 
-// connection returns a live connection. When none is left, it waits for the first attempt to make one anew, until the
-// call's timer or the context ends; of a node that is known to be away it says so at once.
-func (n *node) connection(ctx context.Context, k *call) (*connection, error) {
+// waitForConnection returns an open connection. If there is none, it waits for the next attempt to
+// connect, until the timer of the pipeline fires or ctx ends. If the node is known to be
+// unreachable, it returns an error at once.
+func (n *node) waitForConnection(ctx context.Context, k *pipeline) (*connection, error) {
 	for {
 		changed, away := n.state.observe()
-		if c := n.live(); c != nil {
+		if c := n.pickConnection(); c != nil {
 			return c, nil
 		}
 		if away {
-			return nil, errAway
+			return nil, errUnreachable
 		}
 		select {
 		case <-changed:
 		case <-k.timer.C:
-			return nil, errSilent
+			return nil, errTimeout
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// await waits until the node is reached or known to be away.
-func (n *node) await(ctx context.Context) {
+// waitUntilTried waits until the node is connected or known to be unreachable.
+func (n *node) waitUntilTried(ctx context.Context) {
 	for {
 		changed, away := n.state.observe()
-		if away || n.up() {
+		if away || n.isConnected() {
 			return
 		}
 		select {
@@ -158,17 +161,17 @@ func (n *node) await(ctx context.Context) {
 	}
 }
 
-// ping asks the node for an answer over one of its connections.
-func (n *node) ping(ctx context.Context) error {
-	c := n.live()
+// pingNode sends a ping over one of the connections.
+func (n *node) pingNode(ctx context.Context) error {
+	c := n.pickConnection()
 	if c == nil {
-		return errAway
+		return errUnreachable
 	}
-	return c.ping(ctx)
+	return c.pingServer(ctx)
 }
 
-// live returns one of the connections, another each time, or nil.
-func (n *node) live() *connection {
+// pickConnection returns one of the open connections in rotation, or nil.
+func (n *node) pickConnection() *connection {
 	start := n.next.Add(1)
 	for i := range uint32(len(n.slots)) {
 		c := n.slots[(start+i)%uint32(len(n.slots))].Load()
@@ -176,7 +179,7 @@ func (n *node) live() *connection {
 			continue
 		}
 		select {
-		case <-c.ended: // its keeper is about to take it away
+		case <-c.ended: // maintainConnection is about to remove it
 		default:
 			return c
 		}
@@ -184,63 +187,66 @@ func (n *node) live() *connection {
 	return nil
 }
 
-// up reports whether there is a live connection.
-func (n *node) up() bool { return n.live() != nil }
+// isConnected reports whether there is an open connection.
+func (n *node) isConnected() bool { return n.pickConnection() != nil }
 
-// state is what is known of a node: how many connections there are, and whether it is away, that is, whether the last
-// attempt to connect failed or it fell silent.
-type state struct {
+// nodeState is the number of open connections of a node, and whether it is unreachable: the last
+// attempt to connect failed, or the last connection timed out.
+type nodeState struct {
 	mu          sync.Mutex
 	connections int
-	away        bool
+	unreachable bool
 	changed     chan struct{} // closed at the next change
 }
 
-func newState() state { return state{changed: make(chan struct{})} }
+func newNodeState() nodeState { return nodeState{changed: make(chan struct{})} }
 
-// change tells those who wait. The lock is held.
-func (s *state) change() {
+// notifyWaiters wakes all goroutines that wait for a change. The lock must be held.
+func (s *nodeState) notifyWaiters() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// connected notes a connection, and reports whether it is the first after none.
-func (s *state) connected() bool {
+// addConnection records a new connection, and reports whether the node was unreachable before.
+func (s *nodeState) addConnection() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connections++
-	first := s.connections == 1 && s.away
-	s.away = false
-	s.change()
+	first := s.connections == 1 && s.unreachable
+	s.unreachable = false
+	s.notifyWaiters()
 	return first
 }
 
-// lost notes the end of a connection, and reports whether the node turned away by it.
-func (s *state) lost(silent bool) bool {
+// removeConnection records the end of a connection, and reports whether the node became
+// unreachable.
+func (s *nodeState) removeConnection(silent bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connections--
-	return s.turn(silent)
+	return s.markUnreachable(silent)
 }
 
-// failed notes an attempt to connect that failed, and reports whether the node turned away by it.
-func (s *state) failed() bool {
+// recordFailure records a failed attempt to connect, and reports whether the node became
+// unreachable.
+func (s *nodeState) recordFailure() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turn(true)
+	return s.markUnreachable(true)
 }
 
-// turn makes the node one that is away, if bad is so and no connection is left.
-func (s *state) turn(bad bool) bool {
-	turned := bad && s.connections == 0 && !s.away
-	s.away = s.away || turned
-	s.change()
+// markUnreachable marks the node as unreachable if failed is true and no connection is left. It
+// reports whether this changed the state.
+func (s *nodeState) markUnreachable(failed bool) bool {
+	turned := failed && s.connections == 0 && !s.unreachable
+	s.unreachable = s.unreachable || turned
+	s.notifyWaiters()
 	return turned
 }
 
-// observe returns whether the node is away, and what is closed at the next change after that.
-func (s *state) observe() (changed <-chan struct{}, away bool) {
+// observe returns whether the node is unreachable, and a channel that is closed at the next change.
+func (s *nodeState) observe() (changed <-chan struct{}, away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changed, s.away
+	return s.changed, s.unreachable
 }

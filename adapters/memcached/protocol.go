@@ -12,42 +12,45 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// memcached reads an expiry of more than 30 days as a time of the Unix epoch.
+// maxRelativeExpiry is the maximum relative expiry, 30 days in seconds. memcached reads a greater
+// number as a Unix time.
 const maxRelativeExpiry = 30 * 24 * 60 * 60
 
-// maxValue is the greatest length of a counter's value: 20 digits, and the spaces that memcached leaves behind when a
-// number grows shorter. What is longer is no counter.
+// maxValue is the maximum length of the value of a counter: 20 digits, and the spaces that
+// memcached leaves when a number becomes shorter. A longer value is not a counter.
 const maxValue = 64
 
-// maxForeign is the greatest value of somebody else's that is skipped to stay in step with the node.
-const maxForeign = 1 << 30
+// maxSkippedValue is the maximum length of a value that is not a counter and is skipped. A longer
+// value closes the connection.
+const maxSkippedValue = 1 << 30
 
-// encode appends the command for a hit.
-type encode func(out []byte, h *counter.Hit, now time.Time) []byte
+// encodeFunc appends the command for a hit.
+type encodeFunc func(out []byte, h *counter.Hit, now time.Time) []byte
 
-// ping asks a node for nothing but an answer.
-const ping = "mn\r\n"
+// pingCommand is the meta no-op command.
+const pingCommand = "mn\r\n"
 
-// answer is what a node says to one command.
-type answer struct {
+// response is the reply to one command.
+type response struct {
 	count uint64
 	found bool
-	err   error // what the node refused, in its words
+	err   error // the error that memcached replied
 }
 
-// errOutOfStep tells of bytes that are no answer: what follows cannot be told apart either.
-var errOutOfStep = errors.New("memcached sent an invalid response")
+// errInvalidResponse means that the connection must be closed, because the following bytes cannot
+// be parsed either.
+var errInvalidResponse = errors.New("memcached sent an invalid response")
 
-// appendCommand appends the command that counts a hit. Where there is no counter, an addition makes it together with its
-// expiry, in the same step.
+// appendCommand appends the command that counts a hit. If the counter does not exist, a positive
+// hit creates it with its expiry in the same command.
 func appendCommand(out []byte, h *counter.Hit, now time.Time) []byte {
 	switch {
 	case h.Addend > 0:
 		return appendAdd(out, h, now)
 	case h.Addend == 0:
-		return appendLook(out, h, now)
+		return appendGet(out, h, now)
 	default:
-		return appendTake(out, h.Key, -uint64(h.Addend))
+		return appendSubtract(out, h.Key, -uint64(h.Addend))
 	}
 }
 
@@ -55,7 +58,7 @@ func appendAdd(out []byte, h *counter.Hit, now time.Time) []byte {
 	out = append(out, "ma "...)
 	out = append(out, h.Key...)
 	out = append(out, " N"...)
-	out = strconv.AppendInt(out, expiry(h.TTL, now), 10)
+	out = strconv.AppendInt(out, encodeExpiry(h.TTL, now), 10)
 	out = append(out, " J"...)
 	out = strconv.AppendInt(out, h.Addend, 10)
 	out = append(out, " D"...)
@@ -63,15 +66,15 @@ func appendAdd(out []byte, h *counter.Hit, now time.Time) []byte {
 	return append(out, " v\r\n"...)
 }
 
-// appendLook appends the command that reads a hit's counter.
-func appendLook(out []byte, h *counter.Hit, _ time.Time) []byte {
+// appendGet appends the command that reads the counter of a hit.
+func appendGet(out []byte, h *counter.Hit, _ time.Time) []byte {
 	out = append(out, "mg "...)
 	out = append(out, h.Key...)
 	return append(out, " v\r\n"...)
 }
 
-// appendTake appends the command that takes n from a counter. memcached stops at zero by itself.
-func appendTake(out []byte, key string, n uint64) []byte {
+// appendSubtract appends the command that subtracts n from a counter. memcached stops at zero.
+func appendSubtract(out []byte, key string, n uint64) []byte {
 	out = append(out, "ma "...)
 	out = append(out, key...)
 	out = append(out, " MD D"...)
@@ -79,9 +82,9 @@ func appendTake(out []byte, key string, n uint64) []byte {
 	return append(out, " v\r\n"...)
 }
 
-// expiry returns the life of a counter as memcached takes it. Its clock ticks once a second, so that a life of one second
-// may end at once; one more second is what makes ttl the least.
-func expiry(ttl time.Duration, now time.Time) int64 {
+// encodeExpiry returns the expiry of a counter for memcached. Because its clock ticks once a
+// second, one second is added, so that the counter lives at least for ttl.
+func encodeExpiry(ttl time.Duration, now time.Time) int64 {
 	seconds := int64((max(ttl, time.Second)+time.Second-1)/time.Second) + 1
 	if seconds > maxRelativeExpiry {
 		return now.Unix() + seconds
@@ -89,11 +92,12 @@ func expiry(ttl time.Duration, now time.Time) int64 {
 	return seconds
 }
 
-// readAnswer reads the answer to one command. An error of its own means that the connection is of no use any more.
-func readAnswer(r *bufio.Reader) (answer, error) {
+// readResponse reads the response to one command. If it returns an error, the connection must be
+// closed.
+func readResponse(r *bufio.Reader) (response, error) {
 	line, err := readLine(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	code, rest, _ := bytes.Cut(line, []byte(" "))
 	switch string(code) {
@@ -101,73 +105,73 @@ func readAnswer(r *bufio.Reader) (answer, error) {
 		size, _, _ := bytes.Cut(rest, []byte(" "))
 		return readValue(r, size)
 	case "EN", "NF":
-		return answer{}, nil
+		return response{}, nil
 	case "MN":
-		return answer{found: true}, nil
+		return response{found: true}, nil
 	case "ERROR", "CLIENT_ERROR", "SERVER_ERROR":
-		return answer{err: refusal(line)}, nil
+		return response{err: parseError(line)}, nil
 	default:
-		return answer{}, errOutOfStep
+		return response{}, errInvalidResponse
 	}
 }
 
-// refusal is a node's word for what it does not do.
-func refusal(line []byte) error {
+// parseError returns the error for an error line of memcached.
+func parseError(line []byte) error {
 	if string(line) == "ERROR" {
-		return errors.New("memcached does not know the meta commands: it has to be 1.6")
+		return errors.New("memcached does not support the meta commands; use version 1.6 or later")
 	}
-	return fmt.Errorf("memcached refuses: %s", line)
+	return fmt.Errorf("memcached refused the command: %s", line)
 }
 
-// readLine returns a line without its end, in memory that the next read takes again.
+// readLine returns a line without its line end. The next read overwrites it.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return nil, errOutOfStep
+			return nil, errInvalidResponse
 		}
 		return nil, fmt.Errorf("read: %w", err)
 	}
 	text, ended := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ended {
-		return nil, errOutOfStep
+		return nil, errInvalidResponse
 	}
 	return text, nil
 }
 
-// readValue reads a value of the size that was announced.
-func readValue(r *bufio.Reader, digits []byte) (answer, error) {
+// readValue reads a value of the given size.
+func readValue(r *bufio.Reader, digits []byte) (response, error) {
 	size, ok := parseCount(digits)
-	if !ok || size > maxForeign {
-		return answer{}, errOutOfStep
+	if !ok || size > maxSkippedValue {
+		return response{}, errInvalidResponse
 	}
 	if size > maxValue {
 		if _, err := r.Discard(int(size) + len("\r\n")); err != nil {
-			return answer{}, fmt.Errorf("read: %w", err)
+			return response{}, fmt.Errorf("read: %w", err)
 		}
-		return answer{err: errNoCounter}, nil
+		return response{err: errNotACounter}, nil
 	}
 	value, err := r.Peek(int(size) + len("\r\n"))
 	if err != nil {
-		return answer{}, fmt.Errorf("read: %w", err)
+		return response{}, fmt.Errorf("read: %w", err)
 	}
 	text, ended := bytes.CutSuffix(value, []byte("\r\n"))
 	if !ended {
-		return answer{}, errOutOfStep
+		return response{}, errInvalidResponse
 	}
-	a := answer{found: true}
+	a := response{found: true}
 	if a.count, ok = parseCount(bytes.TrimRight(text, " ")); !ok {
-		a = answer{err: errNoCounter}
+		a = response{err: errNotACounter}
 	}
 	if _, err := r.Discard(len(value)); err != nil {
-		return answer{}, fmt.Errorf("read: %w", err)
+		return response{}, fmt.Errorf("read: %w", err)
 	}
 	return a, nil
 }
 
-var errNoCounter = errors.New("the value of a counter's key is not a number")
+var errNotACounter = errors.New("the value stored under the key of a counter is not a number; does another program use the same keys?")
 
-// parseCount reads decimal digits.
+// parseCount parses decimal digits.
 func parseCount(digits []byte) (uint64, bool) {
 	if len(digits) == 0 {
 		return 0, false
@@ -182,8 +186,8 @@ func parseCount(digits []byte) (uint64, bool) {
 	return n, true
 }
 
-// validKey reports whether a key can stand in a command (ports/counter promises it; one that cannot would be read as a
-// command of its own).
+// validKey reports whether a command can contain the key. ports/counter promises valid keys; an
+// invalid one could inject a command.
 func validKey(key string) bool {
 	if key == "" || len(key) > counter.MaxKey {
 		return false

@@ -38,22 +38,22 @@ func TestCommands(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	for said, want := range map[string]answer{
+	for said, want := range map[string]response{
 		"VA 1\r\n7\r\n":      {count: 7, found: true},
 		"VA 2 t30\r\n7 \r\n": {count: 7, found: true},
 		"VA 20\r\n" + fmt.Sprint(uint64(math.MaxUint64)) + "\r\n": {count: math.MaxUint64, found: true},
 		"EN\r\n": {}, "NF\r\n": {}, "MN\r\n": {found: true},
-		"VA 5\r\nhello\r\n":                                   {err: errNoCounter},
-		"VA 0\r\n\r\n":                                        {err: errNoCounter},
-		"VA 20\r\n18446744073709551616\r\n":                   {err: errNoCounter},
-		"VA 100\r\n" + strings.Repeat("1", 100) + "\r\n":      {err: errNoCounter},
-		"ERROR\r\n":                                           {err: errors.New("memcached does not know the meta commands")},
-		"ERROR Too many open connections\r\n":                 {err: errors.New("memcached refuses: ERROR Too many open connections")},
-		"SERVER_ERROR out of memory storing object\r\n":       {err: errors.New("memcached refuses: SERVER_ERROR out of memory")},
-		"CLIENT_ERROR cannot increment non-numeric value\r\n": {err: errors.New("memcached refuses: CLIENT_ERROR cannot")},
+		"VA 5\r\nhello\r\n":                                   {err: errNotACounter},
+		"VA 0\r\n\r\n":                                        {err: errNotACounter},
+		"VA 20\r\n18446744073709551616\r\n":                   {err: errNotACounter},
+		"VA 100\r\n" + strings.Repeat("1", 100) + "\r\n":      {err: errNotACounter},
+		"ERROR\r\n":                                           {err: errors.New("memcached does not support the meta commands")},
+		"ERROR Too many open connections\r\n":                 {err: errors.New("memcached refused the command: ERROR Too many open connections")},
+		"SERVER_ERROR out of memory storing object\r\n":       {err: errors.New("memcached refused the command: SERVER_ERROR out of memory")},
+		"CLIENT_ERROR cannot increment non-numeric value\r\n": {err: errors.New("memcached refused the command: CLIENT_ERROR cannot")},
 	} {
 		r := bufio.NewReader(strings.NewReader(said + "MN\r\n"))
-		got, err := readAnswer(r)
+		got, err := readResponse(r)
 		if err != nil || got.count != want.count || got.found != want.found || (got.err == nil) != (want.err == nil) {
 			t.Errorf("%q: %+v, %v, want %+v", said, got, err, want)
 			continue
@@ -61,7 +61,7 @@ func TestAnswers(t *testing.T) {
 		if want.err != nil && !strings.HasPrefix(got.err.Error(), want.err.Error()) {
 			t.Errorf("%q: %v, want %v", said, got.err, want.err)
 		}
-		if next, err := readAnswer(r); err != nil || !next.found {
+		if next, err := readResponse(r); err != nil || !next.found {
 			t.Errorf("%q: out of step with what follows: %+v, %v", said, next, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		"", "VA", "VA \r\n", "VA x\r\n", "VA 1\r\n77\r\n", "VA 1\r\n7\n\n", "VA 1\r\n7", "VA -1\r\n\r\n", "VA 9999999999\r\n",
 		"VA 18446744073709551615\r\n", "VA 100\r\nshort", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "EN\n", strings.Repeat("E", 1<<17),
 	} {
-		if got, err := readAnswer(bufio.NewReader(strings.NewReader(said))); err == nil {
+		if got, err := readResponse(bufio.NewReader(strings.NewReader(said))); err == nil {
 			t.Errorf("%.40q was read as %+v", said, got)
 		}
 	}
@@ -86,7 +86,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		r := bufio.NewReaderSize(bytes.NewReader(said), 128)
 		for range len(said) + 1 {
-			a, err := readAnswer(r)
+			a, err := readResponse(r)
 			if err != nil {
 				return
 			}
@@ -105,7 +105,7 @@ func TestCountRoundTrip(t *testing.T) {
 		n := rapid.Uint64().Draw(t, "count")
 		spaces := strings.Repeat(" ", rapid.IntRange(0, 20).Draw(t, "spaces"))
 		value := fmt.Sprint(n) + spaces
-		a, err := readAnswer(bufio.NewReader(strings.NewReader(fmt.Sprintf("VA %d\r\n%s\r\n", len(value), value))))
+		a, err := readResponse(bufio.NewReader(strings.NewReader(fmt.Sprintf("VA %d\r\n%s\r\n", len(value), value))))
 		if err != nil || a.count != n || !a.found {
 			t.Fatalf("%d is read as %+v, %v", n, a, err)
 		}

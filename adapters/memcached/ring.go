@@ -17,36 +17,37 @@ import (
 )
 
 const (
-	// lookupTimeout bounds one look-up of the SRV record.
+	// lookupTimeout is the maximum time of a lookup of the SRV record.
 	lookupTimeout = 5 * time.Second
-	// lookupGap is the least time between two look-ups.
-	lookupGap = 100 * time.Millisecond
-	// lookupRetry is how soon a look-up that failed is made again, when nothing is known yet.
-	lookupRetry = time.Second
+	// minLookupInterval is the minimum time between two lookups.
+	minLookupInterval = 100 * time.Millisecond
+	// lookupRetryInterval is the time before the next lookup, until the first one succeeds.
+	lookupRetryInterval = time.Second
 )
 
-// ring is the list of nodes in force, and what keeps it.
+// ring is the current list of nodes.
 type ring struct {
-	open    func(name string) *node
-	timeout time.Duration // of a call
-	log     *logrus.Entry
-	nodes   atomic.Pointer[[]*node] // never nil; changed by one goroutine only
+	openNode func(name string) *node
+	timeout  time.Duration // of a pipeline
+	log      *logrus.Entry
+	nodes    atomic.Pointer[[]*node] // never nil; changed by one goroutine only
 
-	life context.Context // of the goroutines
-	end  context.CancelFunc
-	done sync.WaitGroup
+	ctx    context.Context // ends when closeAll is called
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 }
 
 func newRing(timeout time.Duration, log *logrus.Entry, open func(name string) *node) *ring {
-	r := &ring{open: open, timeout: timeout, log: log}
-	r.life, r.end = context.WithCancel(context.Background())
+	r := &ring{openNode: open, timeout: timeout, log: log}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.nodes.Store(&[]*node{})
 	return r
 }
 
-// of returns the node of a key: the one whose hash together with the key's is greatest (rendezvous hashing). So a key's
-// node depends on the set of names alone, not on their order, and a node that comes or goes moves only its own keys.
-func (r *ring) of(key string) (*node, error) {
+// findNode returns the node of a key: the node whose hash, combined with that of the key, is
+// greatest (rendezvous hashing). So the node depends only on the set of names, not on their order,
+// and a node that is added or removed moves only its own keys.
+func (r *ring) findNode(key string) (*node, error) {
 	nodes := *r.nodes.Load()
 	switch len(nodes) {
 	case 0:
@@ -57,22 +58,23 @@ func (r *ring) of(key string) (*node, error) {
 	h := xxhash.Sum64String(key)
 	best, greatest := nodes[0], uint64(0)
 	for _, n := range nodes {
-		if weight := mix(h ^ n.hash); weight > greatest {
+		if weight := mixBits(h ^ n.hash); weight > greatest {
 			best, greatest = n, weight
 		}
 	}
 	return best, nil
 }
 
-// mix spreads each bit of its argument over all of the result (the finalizer of SplitMix64).
-func mix(x uint64) uint64 {
+// mixBits distributes each bit of x over the whole result (the finalizer of SplitMix64).
+func mixBits(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// set puts a list of names in force. Nodes that stay keep their connections; those that go finish their calls first.
-func (r *ring) set(names []string) {
+// setNodes replaces the list of nodes. Nodes in both lists keep their connections; removed nodes
+// finish their calls first.
+func (r *ring) setNodes(names []string) {
 	before := *r.nodes.Load()
 	kept := make(map[string]*node, len(before))
 	for _, n := range before {
@@ -81,76 +83,79 @@ func (r *ring) set(names []string) {
 	after := make([]*node, len(names))
 	for i, name := range names {
 		if after[i] = kept[name]; after[i] == nil {
-			after[i] = r.open(name)
+			after[i] = r.openNode(name)
 		}
 		delete(kept, name)
 	}
 	r.nodes.Store(&after)
-	for _, gone := range kept {
-		r.done.Go(func() { r.retire(gone) })
+	for _, removed := range kept {
+		r.done.Go(func() { r.closeLater(removed) })
 	}
 }
 
-// retire closes a node once the calls that chose it are over.
-func (r *ring) retire(n *node) {
-	wait.For(r.life, r.timeout)
-	n.close()
+// closeLater closes a node after the calls that use it have ended.
+func (r *ring) closeLater(n *node) {
+	wait.For(r.ctx, r.timeout)
+	n.closeNode()
 }
 
-// follow looks up the record and keeps the list by it, until the ring is closed. It closes tried after the first look-up.
-func (r *ring) follow(s srv, tried chan<- struct{}) {
+// followRecord looks up the SRV record, repeatedly if it has a refresh interval, until the ring is
+// closed. It closes tried after the first lookup.
+func (r *ring) followRecord(s srvRecord, tried chan<- struct{}) {
 	r.done.Go(func() {
-		known := r.refresh(s)
+		known := r.refreshNodes(s)
 		close(tried)
-		for r.life.Err() == nil {
+		for r.ctx.Err() == nil {
 			switch {
 			case !known:
-				wait.For(r.life, lookupRetry)
+				wait.For(r.ctx, lookupRetryInterval)
 			case s.refresh == 0:
 				return
 			default:
-				wait.For(r.life, max(s.refresh, lookupGap))
+				wait.For(r.ctx, max(s.refresh, minLookupInterval))
 			}
-			known = r.refresh(s) || known
+			known = r.refreshNodes(s) || known
 		}
 	})
 }
 
-// refresh looks up once. A failure leaves the list as it is.
-func (r *ring) refresh(s srv) bool {
-	names, err := s.lookup(r.life)
+// refreshNodes looks up the record once and updates the list. If the lookup fails, the list does
+// not change.
+func (r *ring) refreshNodes(s srvRecord) bool {
+	names, err := s.lookupNodes(r.ctx)
 	if err != nil {
-		if r.life.Err() == nil {
-			r.log.WithError(err).Warn("MEMSTORE_SRV cannot be looked up; the nodes stay as they are")
+		if r.ctx.Err() == nil {
+			r.log.WithError(err).Warn("MEMSTORE_SRV cannot be looked up; the list of memcached nodes does not change")
 		}
 		return false
 	}
 	if slices.EqualFunc(*r.nodes.Load(), names, func(n *node, name string) bool { return n.name == name }) {
 		return true
 	}
-	r.set(names)
-	r.log.WithField("nodes", strings.Join(names, ",")).Info("the nodes of memcached")
+	r.setNodes(names)
+	r.log.WithField("nodes", strings.Join(names, ",")).Info("the list of memcached nodes has changed")
 	return true
 }
 
-// close ends everything.
-func (r *ring) close() {
-	r.end()
+// closeAll closes all nodes and waits for the goroutines.
+func (r *ring) closeAll() {
+	r.cancel()
 	r.done.Wait()
 	for _, n := range *r.nodes.Load() {
-		n.close()
+		n.closeNode()
 	}
 }
 
-// srv is a record that names the nodes.
-type srv struct {
+// srvRecord is an SRV record that lists the nodes.
+type srvRecord struct {
 	name     string
 	refresh  time.Duration // 0 = looked up once
 	resolver *net.Resolver
 }
 
-// lookup returns the names of the nodes in order. Priority and weight say nothing here: every key has its one node.
-func (s srv) lookup(ctx context.Context) ([]string, error) {
+// lookupNodes returns the names of the nodes in alphabetical order. Priority and weight are
+// ignored, because each key has exactly one node.
+func (s srvRecord) lookupNodes(ctx context.Context) ([]string, error) {
 	bounded, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	_, records, err := s.resolver.LookupSRV(bounded, "", "", s.name)

@@ -20,7 +20,7 @@ func ringOf(names []string) *ring {
 }
 
 func (r *ring) nameOf(t interface{ Fatal(...any) }, key string) string {
-	n, err := r.of(key)
+	n, err := r.findNode(key)
 	if err != nil {
 		t.Fatal(err)
 	}

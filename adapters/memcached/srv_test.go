@@ -129,13 +129,13 @@ func awaitNames(t *testing.T, c *Client, want ...string) {
 func TestLookup(t *testing.T) {
 	s := newNameServer(t)
 	s.set("b.cache.test:2", "A.cache.test:1", "b.cache.test:2", "a.cache.test:10")
-	got, err := srv{name: "_memcache._tcp.cache.test", resolver: s.resolver}.lookup(t.Context())
+	got, err := srvRecord{name: "_memcache._tcp.cache.test", resolver: s.resolver}.lookupNodes(t.Context())
 	if want := []string{"a.cache.test:1", "a.cache.test:10", "b.cache.test:2"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	for _, targets := range [][]string{nil, {"a.cache.test:0"}} {
 		s.set(targets...)
-		if got, err := (srv{name: "_memcache._tcp.cache.test", resolver: s.resolver}).lookup(t.Context()); err == nil {
+		if got, err := (srvRecord{name: "_memcache._tcp.cache.test", resolver: s.resolver}).lookupNodes(t.Context()); err == nil {
 			t.Errorf("%q: %q, want an error", targets, got)
 		}
 	}

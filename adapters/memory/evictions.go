@@ -8,31 +8,33 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// warnGap is the shortest time between two warnings about a full store.
-const warnGap = time.Minute
+// warningInterval is the minimum time between two warnings about a full store.
+const warningInterval = time.Minute
 
-// evictions counts live counters that were forgotten because the store was full.
+// evictions counts live counters that were removed because the store was full.
 type evictions struct {
 	count    atomic.Uint64
 	warnedAt atomic.Int64 // nanoseconds since the epoch; 0 for never
 	log      *logrus.Entry
 }
 
-// note counts one, and warns unless it did so a moment ago. A lock is held, so the log is written elsewhere.
-func (e *evictions) note(now int64) {
+// recordEviction counts an eviction, and logs a warning at most once per warningInterval. The
+// caller holds a lock, so the log is written in another goroutine.
+func (e *evictions) recordEviction(now int64) {
 	count := e.count.Add(1)
 	if e.log == nil {
 		return
 	}
 	last := e.warnedAt.Load()
-	if (last == 0 || now-last >= int64(warnGap)) && e.warnedAt.CompareAndSwap(last, now) {
+	if (last == 0 || now-last >= int64(warningInterval)) && e.warnedAt.CompareAndSwap(last, now) {
 		go e.log.WithField("evicted", count).
 			Warn("the process has its maximum number of counters, and removes some before their windows end; raise COUNTERS_IN_PROCESS_MAX")
 	}
 }
 
-// Measure shows the store in metrics under a name, and warns in the log, at most once a minute, while live counters are
-// forgotten because it is full. It is called once, before the store is used.
+// Measure registers the metrics of the store under the given name. It also turns on a warning in
+// the log, at most once a minute, while live counters are removed because the store is full. It
+// must be called once, before the store is used.
 func (m *Counters) Measure(store string, r prometheus.Registerer, log *logrus.Entry) {
 	m.evicted.log = log.WithField("store", store)
 	labels := prometheus.Labels{"store": store}

@@ -14,36 +14,36 @@ import (
 
 const sessionShards = 16
 
-// Sessions keeps copies of sessions in the process. It is safe for concurrent use and needs no closing. All copies live
-// equally long, so the one that came first is about the next to age out: it is what goes when the cache is full, and what has
-// aged goes as new copies come. A session that was dropped leaves a mark in the place of its copy, so that a copy of before
-// which comes late is refused.
+// Sessions keeps copies of sessions in the process. It is safe for concurrent use and need not be
+// closed. All copies have the same lifetime, so the oldest one expires next and is removed when the
+// cache is full; expired copies are removed when new ones are added. Drop leaves a mark in place of
+// the copy, so that an older copy that arrives later is refused.
 //
-// It is shared with no other process. Where several serve one database, an ended session passes on
-// the others for up to sessioncache.MaxAge after they last read it, which is within the second of
-// contract A-26.
+// No other process shares the cache. If several processes use one database, a session that one of
+// them ended stays valid on the others for up to sessioncache.MaxAge after they last read it,
+// within the second that contract A-26 allows.
 type Sessions struct {
 	clock  clock.Clock
 	seed   maphash.Seed
 	shards [sessionShards]sessionShard
 }
 
-// sessionShard is a part of the copies under one lock.
+// sessionShard is a part of the copies, protected by one lock.
 type sessionShard struct {
 	mu    sync.Mutex
 	index map[auth.SessionID]*list.Element
-	ages  *list.List // of sessionCopy, in the order in which they came
+	ages  *list.List // of sessionCopy, oldest first
 	limit int
 }
 
-// sessionCopy is a copy, or the mark that a session was dropped.
+// sessionCopy is a copy of a session, or the mark of a dropped session.
 type sessionCopy struct {
-	session auth.Session // of a mark the identifier alone
-	at      time.Time    // when it was read, or dropped
+	session auth.Session // a mark has only the ID
+	at      time.Time    // when the session was read or dropped
 	dropped bool
 }
 
-// NewSessions returns an empty cache that keeps about cfg.MaxSessions copies at most.
+// NewSessions returns an empty cache for about cfg.MaxSessions copies.
 func NewSessions(c clock.Clock, cfg Config) *Sessions {
 	s := &Sessions{clock: c, seed: maphash.MakeSeed()}
 	for i := range s.shards {
@@ -54,58 +54,58 @@ func NewSessions(c clock.Clock, cfg Config) *Sessions {
 	return s
 }
 
-// Get implements ports/sessioncache.
+// Get implements sessioncache.Cache.
 func (s *Sessions) Get(_ context.Context, id auth.SessionID) (auth.Session, bool) {
-	now, h := s.clock.Now(), s.shardOf(id)
+	now, h := s.clock.Now(), s.findShard(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, ok := h.index[id]
 	if !ok {
 		return auth.Session{}, false
 	}
-	c := copyIn(e)
-	if aged(c.at, now) {
-		h.remove(e)
+	c := entryCopy(e)
+	if isTooOld(c.at, now) {
+		h.removeEntry(e)
 		return auth.Session{}, false
 	}
 	return c.session, !c.dropped
 }
 
-// Put implements ports/sessioncache.
+// Put implements sessioncache.Cache.
 func (s *Sessions) Put(_ context.Context, session auth.Session, read time.Time) {
-	s.keep(sessionCopy{session: session, at: read})
+	s.storeCopy(sessionCopy{session: session, at: read})
 }
 
-// Drop implements ports/sessioncache.
+// Drop implements sessioncache.Cache.
 func (s *Sessions) Drop(_ context.Context, ids ...auth.SessionID) {
 	for _, id := range ids {
-		s.keep(sessionCopy{session: auth.Session{ID: id}, at: s.clock.Now(), dropped: true})
+		s.storeCopy(sessionCopy{session: auth.Session{ID: id}, at: s.clock.Now(), dropped: true})
 	}
 }
 
-// keep keeps a copy or a mark, unless there is something newer.
-func (s *Sessions) keep(c sessionCopy) {
-	now, h := s.clock.Now(), s.shardOf(c.session.ID)
+// storeCopy stores a copy or a mark, unless the cache has a newer one.
+func (s *Sessions) storeCopy(c sessionCopy) {
+	now, h := s.clock.Now(), s.findShard(c.session.ID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e, ok := h.index[c.session.ID]; ok {
-		if there := copyIn(e); !aged(there.at, now) && there.outdates(&c) {
+		if there := entryCopy(e); !isTooOld(there.at, now) && there.isNewerThan(&c) {
 			return
 		}
-		h.remove(e)
+		h.removeEntry(e)
 	}
-	for range reclaimed {
-		if e := h.ages.Front(); e != nil && aged(copyIn(e).at, now) {
-			h.remove(e)
+	for range reclaimPerInsert {
+		if e := h.ages.Front(); e != nil && isTooOld(entryCopy(e).at, now) {
+			h.removeEntry(e)
 		}
 	}
 	if h.ages.Len() >= h.limit {
-		h.remove(h.ages.Front())
+		h.removeEntry(h.ages.Front())
 	}
 	h.index[c.session.ID] = h.ages.PushBack(c)
 }
 
-// Len returns how many copies are kept, aged ones included that were not taken out yet.
+// Len returns the number of copies and marks, including expired ones that are not removed yet.
 func (s *Sessions) Len() int {
 	n := 0
 	for i := range s.shards {
@@ -117,29 +117,31 @@ func (s *Sessions) Len() int {
 	return n
 }
 
-func (s *Sessions) shardOf(id auth.SessionID) *sessionShard {
+func (s *Sessions) findShard(id auth.SessionID) *sessionShard {
 	return &s.shards[maphash.String(s.seed, string(id))%sessionShards]
 }
 
-func (h *sessionShard) remove(e *list.Element) {
+func (h *sessionShard) removeEntry(e *list.Element) {
 	h.ages.Remove(e)
-	delete(h.index, copyIn(e).session.ID)
+	delete(h.index, entryCopy(e).session.ID)
 }
 
-func copyIn(e *list.Element) sessionCopy {
+func entryCopy(e *list.Element) sessionCopy {
 	return e.Value.(sessionCopy) //nolint:errcheck // the lists hold nothing else
 }
 
-// outdates reports whether what came later than c is older than it. A copy is so too when it was read as the session was dropped.
-func (c *sessionCopy) outdates(later *sessionCopy) bool {
+// isNewerThan reports whether later, which arrived after c, is older than c. A copy that was read
+// at the time of the drop counts as older than the mark.
+func (c *sessionCopy) isNewerThan(later *sessionCopy) bool {
 	if later.dropped {
 		return false
 	}
 	return c.at.After(later.at) || c.dropped && c.at.Equal(later.at)
 }
 
-// aged also tells of a copy from the future: a clock that was set back must not lengthen a copy's life.
-func aged(at, now time.Time) bool {
+// isTooOld reports whether a copy has expired. A copy from the future counts as expired too,
+// because a clock that was set back must not extend its life.
+func isTooOld(at, now time.Time) bool {
 	age := now.Sub(at)
 	return age > sessioncache.MaxAge || age < 0
 }

@@ -8,38 +8,40 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// reclaimed is how many expired counters go, at most, for each one that is made. More than one, so that the expired ones
-// run out; few, so that no call pays for the end of a window.
-const reclaimed = 2
+// reclaimPerInsert is the maximum number of expired counters that are removed when one is created.
+// It is more than one, so that the number of expired counters falls, and small, so that no call is
+// slow at the end of a window.
+const reclaimPerInsert = 2
 
-// digest is what stands for a key.
+// digest is the hash of a key.
 type digest struct{ lo, hi uint64 }
 
 // cell is one counter.
 type cell struct {
 	key     digest
-	state   uint64 // the count, and enforced
-	expires int64  // nanoseconds since the epoch; from then on the counter is gone
+	state   uint64 // the count and overLimitBit
+	expires int64  // nanoseconds since the epoch
 }
 
-// enforced is the bit of a cell's state that says that the counter is over its limit. Counts end below it.
-const enforced = 1 << 63
+// overLimitBit is set in the state of a cell that is over its limit. Counts are smaller.
+const overLimitBit = 1 << 63
 
-func (c *cell) count() uint64 { return c.state &^ enforced }
+func (c *cell) countOf() uint64 { return c.state &^ overLimitBit }
 
-// class holds the cells of counters whose windows are about as long. Each cell is in one of its heaps, which are ordered by
-// expiry; that of a cell in use never changes.
-type class struct {
-	idle []int32 // within their limits when they were put there; those that are over meanwhile move when they are found
-	over []int32 // over their limits when they were put there
+// windowClass contains the cells of counters with windows of about the same length. Each cell is in
+// one of two heaps, which are ordered by expiry. The expiry of a cell in use never changes.
+type windowClass struct {
+	withinLimit []int32 // within their limits when added; cells that are over by now move when they are found
+	overLimit   []int32 // over their limits when added
 }
 
-func (c *class) size() int { return len(c.idle) + len(c.over) }
+func (c *windowClass) cellCount() int { return len(c.withinLimit) + len(c.overLimit) }
 
-// classes is how many classes there are: up to a second, a minute, an hour, a day, a week, a month, and longer.
+// classes is the number of classes: up to a second, a minute, an hour, a day, a week, a month, and
+// longer.
 const classes = 7
 
-func classOf(window time.Duration) int {
+func findClass(window time.Duration) int {
 	const day = 24 * time.Hour
 	for i, longest := range [classes - 1]time.Duration{time.Second, time.Minute, time.Hour, day, 7 * day, 31 * day} {
 		if window <= longest {
@@ -49,51 +51,51 @@ func classOf(window time.Duration) int {
 	return classes - 1
 }
 
-// shard is a part of the counters under one lock. Its cells lie in a slab.
+// shard is a part of the counters, protected by one lock. Its cells are elements of one slice.
 type shard struct {
-	mu      sync.Mutex
-	index   map[digest]int32 // to the cell in force
-	cells   []cell
-	free    []int32 // cells not in use
-	classes [classes]class
-	kept    int // cells in use
-	turn    int // the class that is swept next besides that of a new counter
-	limit   int
-	evicted *evictions
-	_       [64]byte // keeps the locks of neighbours off one cache line
+	mu        sync.Mutex
+	index     map[digest]int32 // position of the current cell of a key
+	cells     []cell
+	freeCells []int32 // cells not in use
+	classes   [classes]windowClass
+	usedCells int // cells in use
+	nextClass int // the class from which the next insert also removes an expired counter
+	limit     int
+	evicted   *evictions
+	_         [64]byte // keeps the locks of two shards in different cache lines
 }
 
-// count returns a counter's count, zero when there is none.
-func (s *shard) count(d digest, now int64) uint64 {
-	if c := s.live(d, now); c != nil {
-		return c.count()
+// readCount returns the count of a counter, or zero if it does not exist.
+func (s *shard) readCount(d digest, now int64) uint64 {
+	if c := s.findLiveCell(d, now); c != nil {
+		return c.countOf()
 	}
 	return 0
 }
 
-// add counts one hit and returns the count after it.
-func (s *shard) add(d digest, h *counter.Hit, now int64) uint64 {
-	c := s.live(d, now)
+// addHit counts a hit and returns the new count.
+func (s *shard) addHit(d digest, h *counter.Hit, now int64) uint64 {
+	c := s.findLiveCell(d, now)
 	if c == nil {
 		if h.Addend <= 0 {
 			return 0
 		}
-		c = s.create(d, h, now)
+		c = s.createCell(d, h, now)
 	}
-	n := sum(c.count(), h.Addend)
+	n := addToCount(c.countOf(), h.Addend)
 	if h.Addend == 0 {
 		return n
 	}
 	c.state = n
 	if n > h.Limit {
-		c.state |= enforced
+		c.state |= overLimitBit
 	}
 	return n
 }
 
-// live returns the counter in force, if there is one. An expired one loses its place in the index; its cell is
-// reclaimed in its turn.
-func (s *shard) live(d digest, now int64) *cell {
+// findLiveCell returns the cell of a counter, or nil. It removes an expired counter from the index;
+// its cell is reclaimed later.
+func (s *shard) findLiveCell(d digest, now int64) *cell {
 	i, ok := s.index[d]
 	if !ok {
 		return nil
@@ -105,48 +107,52 @@ func (s *shard) live(d digest, now int64) *cell {
 	return nil
 }
 
-// create returns a cell for a new counter, after taking out expired ones and, when the shard is full, a live one.
-func (s *shard) create(d digest, h *counter.Hit, now int64) *cell {
-	own := classOf(h.Window)
-	for range reclaimed {
+// createCell returns a cell for a new counter. It first removes expired counters and, if the shard
+// is full, a live one.
+func (s *shard) createCell(d digest, h *counter.Hit, now int64) *cell {
+	own := findClass(h.Window)
+	for range reclaimPerInsert {
 		if !s.removeExpired(own, now) {
 			break
 		}
 	}
-	s.removeExpired(s.turn, now)
-	s.turn = (s.turn + 1) % classes
-	if s.kept >= s.limit {
+	s.removeExpired(s.nextClass, now)
+	s.nextClass = (s.nextClass + 1) % classes
+	if s.usedCells >= s.limit {
 		s.makeRoom(own, now)
 	}
 	var i int32
-	if n := len(s.free); n > 0 {
-		i, s.free = s.free[n-1], s.free[:n-1]
+	if n := len(s.freeCells); n > 0 {
+		i, s.freeCells = s.freeCells[n-1], s.freeCells[:n-1]
 	} else {
-		i = int32(len(s.cells)) // memory ends far below 2^31 in a shard
+		i = int32(len(s.cells)) // a shard never has 2^31 cells
 		s.cells = append(s.cells, cell{})
 	}
-	s.cells[i] = cell{key: d, expires: expiry(now, h)}
+	s.cells[i] = cell{key: d, expires: expiryTime(now, h)}
 	s.index[d] = i
-	s.kept++
-	s.push(&s.classes[own].idle, i)
+	s.usedCells++
+	s.pushCell(&s.classes[own].withinLimit, i)
 	return &s.cells[i]
 }
 
-// removeExpired removes the counter of a class that expired first, and reports whether there was one.
+// removeExpired removes the counter of a class that expired first, and reports whether there was
+// one.
 func (s *shard) removeExpired(from int, now int64) bool {
 	c := &s.classes[from]
-	for _, heap := range [...]*[]int32{&c.idle, &c.over} {
+	for _, heap := range [...]*[]int32{&c.withinLimit, &c.overLimit} {
 		if len(*heap) > 0 && now >= s.cells[(*heap)[0]].expires {
-			s.remove(s.pop(heap))
+			s.releaseCell(s.popCell(heap))
 			return true
 		}
 	}
 	return false
 }
 
-// makeRoom removes expired counters of any class or, where there are none, one live counter. The class of the new counter loses
-// one if it has at least its share of the shard, and else the largest class does, so that nobody who brings many values of one
-// unit takes the room of the others. Counters that are over their limits go only when there are no others.
+// makeRoom removes expired counters of all classes or, if there are none, one live counter. It
+// takes the counter from the class of the new counter if that class has at least its share of the
+// shard, otherwise from the largest class. So a client with many values of one unit does not
+// displace the counters of other units. Counters over their limits are removed only if there are no
+// others.
 func (s *shard) makeRoom(own int, now int64) {
 	found := false
 	for i := range s.classes {
@@ -155,21 +161,21 @@ func (s *shard) makeRoom(own int, now int64) {
 	if found {
 		return
 	}
-	s.evicted.note(now)
-	first := s.largest(func(c *class) int { return c.size() })
-	if s.classes[own].size()*s.used() >= s.kept {
+	s.evicted.recordEviction(now)
+	first := s.findLargestClass(func(c *windowClass) int { return c.cellCount() })
+	if s.classes[own].cellCount()*s.countUsedClasses() >= s.usedCells {
 		first = own
 	}
-	for from := first; from >= 0; from = s.largest(func(c *class) int { return len(c.idle) }) {
-		if s.removeIdle(from) {
+	for from := first; from >= 0; from = s.findLargestClass(func(c *windowClass) int { return len(c.withinLimit) }) {
+		if s.removeWithinLimit(from) {
 			return
 		}
 	}
-	s.remove(s.pop(&s.classes[first].over)) // a shard without idle counters has counters that are over
+	s.releaseCell(s.popCell(&s.classes[first].overLimit)) // not empty, because the shard has no other counters
 }
 
-// largest returns the class of the greatest size that is not 0; -1 where there is none.
-func (s *shard) largest(size func(*class) int) int {
+// findLargestClass returns the class with the greatest size, or -1 if all sizes are 0.
+func (s *shard) findLargestClass(size func(*windowClass) int) int {
 	found, most := -1, 0
 	for i := range s.classes {
 		if n := size(&s.classes[i]); n > most {
@@ -179,44 +185,45 @@ func (s *shard) largest(size func(*class) int) int {
 	return found
 }
 
-// used returns how many classes have counters.
-func (s *shard) used() int {
+// countUsedClasses returns the number of classes that have counters.
+func (s *shard) countUsedClasses() int {
 	n := 0
 	for i := range s.classes {
-		if s.classes[i].size() > 0 {
+		if s.classes[i].cellCount() > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// removeIdle removes the counter of a class that expires soonest of those within their limits, and reports whether there was
-// one. Counters that are found to be over their limits move to the other heap, each of them once.
-func (s *shard) removeIdle(from int) bool {
+// removeWithinLimit removes the counter of a class that expires first among those within their
+// limits, and reports whether there was one. Counters that are over their limits by now move to the
+// other heap.
+func (s *shard) removeWithinLimit(from int) bool {
 	c := &s.classes[from]
-	for len(c.idle) > 0 {
-		i := s.pop(&c.idle)
-		if s.cells[i].state&enforced == 0 {
-			s.remove(i)
+	for len(c.withinLimit) > 0 {
+		i := s.popCell(&c.withinLimit)
+		if s.cells[i].state&overLimitBit == 0 {
+			s.releaseCell(i)
 			return true
 		}
-		s.push(&c.over, i)
+		s.pushCell(&c.overLimit, i)
 	}
 	return false
 }
 
-// remove takes a cell that is in no heap any more out of use.
-func (s *shard) remove(i int32) {
-	// A counter that expired and was made anew has another cell.
+// releaseCell frees a cell that is in no heap any more.
+func (s *shard) releaseCell(i int32) {
+	// If the counter expired and was created again, the index contains its new cell.
 	if s.index[s.cells[i].key] == i {
 		delete(s.index, s.cells[i].key)
 	}
-	s.free = append(s.free, i)
-	s.kept--
+	s.freeCells = append(s.freeCells, i)
+	s.usedCells--
 }
 
-// push puts a cell into a heap.
-func (s *shard) push(heap *[]int32, i int32) {
+// pushCell adds a cell to a heap.
+func (s *shard) pushCell(heap *[]int32, i int32) {
 	*heap = append(*heap, i)
 	h := *heap
 	for at := len(h) - 1; at > 0; {
@@ -229,8 +236,8 @@ func (s *shard) push(heap *[]int32, i int32) {
 	}
 }
 
-// pop takes the cell that expires soonest out of a heap.
-func (s *shard) pop(heap *[]int32) int32 {
+// popCell removes the cell that expires first from a heap and returns it.
+func (s *shard) popCell(heap *[]int32) int32 {
 	h := *heap
 	i, last := h[0], len(h)-1
 	h[0] = h[last]
@@ -252,14 +259,15 @@ func (s *shard) pop(heap *[]int32) int32 {
 	}
 }
 
-// sum adds an addend to a count. It never goes below zero nor above the greatest signed number, where Valkey ends too.
-func sum(count uint64, addend int64) uint64 {
+// addToCount returns count plus addend, at least zero and at most the greatest signed 64-bit
+// number, the maximum in Valkey too.
+func addToCount(count uint64, addend int64) uint64 {
 	if addend >= 0 {
 		return min(count+uint64(addend), math.MaxInt64)
 	}
-	back := uint64(-(addend + 1)) + 1 // the smallest number has no positive twin
-	if back >= count {
+	decrement := uint64(-(addend + 1)) + 1 // -math.MinInt64 overflows
+	if decrement >= count {
 		return 0
 	}
-	return count - back
+	return count - decrement
 }

@@ -16,7 +16,7 @@ import (
 // begin begins the span of something that a call asks of another system. It
 // returns nil where the call is not sampled or there is none: such a span would
 // tell of nobody's call, and a call that is not sampled is to cost little.
-func (t Tracing) begin(ctx context.Context, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+func (t Tracing) startSpan(ctx context.Context, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, nil
 	}
@@ -25,7 +25,7 @@ func (t Tracing) begin(ctx context.Context, name string, attributes ...attribute
 
 // end ends the span of begin. Of an error only the kind is told: its text may
 // quote what is secret.
-func end(span trace.Span, err error) {
+func endSpan(span trace.Span, err error) {
 	if span == nil {
 		return
 	}

@@ -46,10 +46,10 @@ func (c Config) Validate() error {
 	case !c.Enabled:
 		return nil
 	}
-	if err := checkURL(c.Endpoint); err != nil {
+	if err := validateURL(c.Endpoint); err != nil {
 		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	if err := checkURL(c.TracesEndpoint); err != nil {
+	if err := validateURL(c.TracesEndpoint); err != nil {
 		return fmt.Errorf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: %w", err)
 	}
 	if _, err := parseHeaders(c.Headers); err != nil {
@@ -67,7 +67,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func checkURL(s string) error {
+func validateURL(s string) error {
 	if s == "" {
 		return nil
 	}
@@ -80,7 +80,7 @@ func checkURL(s string) error {
 
 // url returns where spans are sent (OTLP exporter specification, endpoint
 // URLs).
-func (c Config) url() string {
+func (c Config) endpointURL() string {
 	if c.TracesEndpoint != "" {
 		return c.TracesEndpoint
 	}
@@ -97,7 +97,7 @@ func (c Config) url() string {
 }
 
 // headers returns what is sent to the collector besides spans.
-func (c Config) headers() map[string]string {
+func (c Config) exporterHeaders() map[string]string {
 	list := c.TracesHeaders
 	if list == "" {
 		list = c.Headers

@@ -25,16 +25,16 @@ func (t Tracing) Counters(store counter.Store, system string) *Counters {
 
 // Add counts in a span (counter.Store).
 func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	ctx, span := c.tracing.begin(ctx, "counters.add", c.system, semconv.DBOperationBatchSize(len(hits)))
+	ctx, span := c.tracing.startSpan(ctx, "counters.add", c.system, semconv.DBOperationBatchSize(len(hits)))
 	err := c.Store.Add(ctx, hits, after)
-	end(span, err)
+	endSpan(span, err)
 	return err
 }
 
 // AddUnlessOver counts in a span (counter.Store).
 func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	ctx, span := c.tracing.begin(ctx, "counters.add_unless_over", c.system, semconv.DBOperationBatchSize(len(hits)))
+	ctx, span := c.tracing.startSpan(ctx, "counters.add_unless_over", c.system, semconv.DBOperationBatchSize(len(hits)))
 	err := c.Store.AddUnlessOver(ctx, hits, after)
-	end(span, err)
+	endSpan(span, err)
 	return err
 }

@@ -49,15 +49,15 @@ func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), er
 	if !c.Enabled {
 		return Tracing{}, func() {}, nil
 	}
-	propagator, err := c.propagator()
+	propagator, err := c.newPropagator()
 	if err != nil {
 		return Tracing{}, nil, err
 	}
-	exporter, err := c.exporter(ctx)
+	exporter, err := c.newExporter(ctx)
 	if err != nil {
 		return Tracing{}, nil, err
 	}
-	described, err := c.resource(ctx)
+	described, err := c.newResource(ctx)
 	if err != nil {
 		return Tracing{}, nil, err
 	}
@@ -77,11 +77,11 @@ func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), er
 	return Tracing{provider.Tracer(scope), propagator}, cleanup, nil
 }
 
-func (c Config) exporter(ctx context.Context) (exporter *otlptrace.Exporter, err error) {
+func (c Config) newExporter(ctx context.Context) (exporter *otlptrace.Exporter, err error) {
 	if c.Protocol == overGRPC {
-		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(c.url()), otlptracegrpc.WithHeaders(c.headers()))
+		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(c.endpointURL()), otlptracegrpc.WithHeaders(c.exporterHeaders()))
 	} else {
-		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.url()), otlptracehttp.WithHeaders(c.headers()))
+		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.endpointURL()), otlptracehttp.WithHeaders(c.exporterHeaders()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("span exporter: %w", err)
@@ -91,7 +91,7 @@ func (c Config) exporter(ctx context.Context) (exporter *otlptrace.Exporter, err
 
 // resource says who sends the spans: OTEL_RESOURCE_ATTRIBUTES, and over it the
 // TRACING_SERVICE_* variables.
-func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
+func (c Config) newResource(ctx context.Context) (*resource.Resource, error) {
 	instance := c.InstanceID
 	if instance == "" {
 		instance = uuid.NewString()
@@ -110,7 +110,7 @@ func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
 	return described, nil
 }
 
-func (c Config) propagator() (propagation.TextMapPropagator, error) {
+func (c Config) newPropagator() (propagation.TextMapPropagator, error) {
 	if len(c.Propagators) > 0 {
 		named, err := autoprop.TextMapPropagator(c.Propagators...)
 		if err != nil {

@@ -16,7 +16,7 @@ func (t Tracing) PluginCall( //nolint:revive // the library's signature
 	ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	method = strings.TrimPrefix(method, "/")
-	ctx, span := t.begin(ctx, method, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	ctx, span := t.startSpan(ctx, method, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
 	if span == nil {
 		return next(ctx, "/"+method, request, answer, conn, options...)
 	}
@@ -25,7 +25,7 @@ func (t Tracing) PluginCall( //nolint:revive // the library's signature
 	t.Propagator.Inject(ctx, outgoing(md))
 	err := next(metadata.NewOutgoingContext(ctx, md), "/"+method, request, answer, conn, options...)
 	span.SetAttributes(semconv.RPCResponseStatusCode(status.Code(err).String()))
-	end(span, err)
+	endSpan(span, err)
 	return err
 }
 

@@ -25,7 +25,7 @@ type querySpan struct{}
 // BeforeQuery begins the span of a query (bun.QueryHook).
 func (q *Queries) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Context {
 	operation := e.Operation()
-	ctx, span := q.tracing.begin(ctx, operation, systemOf(e.DB), semconv.DBOperationName(operation))
+	ctx, span := q.tracing.startSpan(ctx, operation, databaseSystem(e.DB), semconv.DBOperationName(operation))
 	if span == nil {
 		return ctx
 	}
@@ -43,10 +43,10 @@ func (q *Queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
 	if errors.Is(err, sql.ErrNoRows) { // an answer like any other
 		err = nil
 	}
-	end(span, err)
+	endSpan(span, err)
 }
 
-func systemOf(db *bun.DB) attribute.KeyValue {
+func databaseSystem(db *bun.DB) attribute.KeyValue {
 	switch db.Dialect().Name() {
 	case dialect.PG:
 		return semconv.DBSystemNamePostgreSQL

@@ -15,8 +15,8 @@ import (
 // one of a transaction when that is, and once, however often the transaction was tried.
 type Audit struct {
 	risk     prometheus.Histogram
-	sessions counts            // by trust level
-	stepUps  map[string]counts // by method, then outcome
+	sessions labelCounters            // by trust level
+	stepUps  map[string]labelCounters // by method, then outcome
 	lockouts prometheus.Counter
 }
 
@@ -32,7 +32,7 @@ func NewAudit(r prometheus.Registerer) *Audit {
 			Help:    "Risk scores of logins that began a session, 0 to 100.",
 			Buckets: prometheus.LinearBuckets(10, 10, 10),
 		}),
-		sessions: newCounts(r, prometheus.CounterOpts{
+		sessions: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_sessions_started_total",
 			Help: "Sessions begun, by the trust level they began with.",
 		}, "trust_level", auth.HighRisk.String(), auth.Unverified.String(), auth.LimitedTrust.String(), auth.FullTrust.String()),
@@ -65,33 +65,33 @@ func stepUpOutcomes() []string {
 }
 
 // count counts events that are stored.
-func (a *Audit) count(events []auth.Event) {
+func (a *Audit) countEvents(events []auth.Event) {
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case auth.RiskEvaluation: // one for each session that begins (contract A-47)
-			a.session(e)
+			a.observeSession(e)
 		case auth.StepUpAttempt:
-			a.stepUps[detail(e, "method")].inc(stepUpOutcome(e))
+			a.stepUps[textDetail(e, "method")].increment(stepUpOutcome(e))
 		case auth.SuspiciousActivity:
-			if detail(e, "reason") == string(auth.CodeAccountLocked) {
+			if textDetail(e, "reason") == string(auth.CodeAccountLocked) {
 				a.lockouts.Inc()
 			}
 		}
 	}
 }
 
-func (a *Audit) session(e *auth.Event) {
+func (a *Audit) observeSession(e *auth.Event) {
 	if score, ok := e.Details["riskScore"].(int); ok {
 		a.risk.Observe(float64(score))
 	}
-	a.sessions.inc(detail(e, "trustLevel"))
+	a.sessions.increment(textDetail(e, "trustLevel"))
 }
 
 func stepUpOutcome(e *auth.Event) string {
 	if !e.Success {
-		return detail(e, "reason")
+		return textDetail(e, "reason")
 	}
-	switch detail(e, "action") {
+	switch textDetail(e, "action") {
 	case stepup.ActionInitiate:
 		return stepUpInitiated
 	case stepup.ActionResend:
@@ -102,7 +102,7 @@ func stepUpOutcome(e *auth.Event) string {
 }
 
 // detail returns a detail that is a text; empty when there is none.
-func detail(e *auth.Event, name string) string {
+func textDetail(e *auth.Event, name string) string {
 	text, _ := e.Details[name].(string)
 	return text
 }
@@ -129,7 +129,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 		*pending = append(*pending, events...)
 		return nil
 	}
-	l.audit.count(events)
+	l.audit.countEvents(events)
 	return nil
 }
 
@@ -153,7 +153,7 @@ func (t *Transactions) Atomically(ctx context.Context, do func(ctx context.Conte
 		return do(ctx)
 	})
 	if err == nil {
-		t.audit.count(pending)
+		t.audit.countEvents(pending)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 // Counters measures what is asked of a counter store. It changes nothing else.
 type Counters struct {
 	counter.Store
-	add, addUnlessOver call
+	add, addUnlessOver callMetrics
 }
 
 // NewCounters returns a store whose calls are measured.
@@ -28,8 +28,8 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 	}, []string{"operation"})
 	r.MustRegister(requests, times)
-	of := func(operation string) call {
-		return call{
+	of := func(operation string) callMetrics {
+		return callMetrics{
 			took:        times.WithLabelValues(operation),
 			done:        requests.WithLabelValues(operation, "done"),
 			unavailable: requests.WithLabelValues(operation, "unavailable"),
@@ -43,7 +43,7 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	began := time.Now()
 	err := c.Store.Add(ctx, hits, after)
-	c.add.ended(ctx, began, err)
+	c.add.recordCall(ctx, began, err)
 	return err
 }
 
@@ -51,17 +51,17 @@ func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) 
 func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	began := time.Now()
 	err := c.Store.AddUnlessOver(ctx, hits, after)
-	c.addUnlessOver.ended(ctx, began, err)
+	c.addUnlessOver.recordCall(ctx, began, err)
 	return err
 }
 
 // call measures one operation.
-type call struct {
+type callMetrics struct {
 	took                        prometheus.Observer
 	done, unavailable, canceled prometheus.Counter
 }
 
-func (c *call) ended(ctx context.Context, began time.Time, err error) {
+func (c *callMetrics) recordCall(ctx context.Context, began time.Time, err error) {
 	c.took.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:

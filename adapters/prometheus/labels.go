@@ -7,13 +7,13 @@ import (
 )
 
 // counts holds a counter for each value of a closed set. One of another value is not counted.
-type counts map[string]prometheus.Counter
+type labelCounters map[string]prometheus.Counter
 
 // newCounts registers a counter with one label, for each of the label's values.
-func newCounts(r prometheus.Registerer, o prometheus.CounterOpts, label string, values ...string) counts {
+func newLabelCounters(r prometheus.Registerer, o prometheus.CounterOpts, label string, values ...string) labelCounters {
 	vector := prometheus.NewCounterVec(o, []string{label})
 	r.MustRegister(vector)
-	c := make(counts, len(values))
+	c := make(labelCounters, len(values))
 	for _, v := range values {
 		c[v] = vector.WithLabelValues(v)
 	}
@@ -21,10 +21,10 @@ func newCounts(r prometheus.Registerer, o prometheus.CounterOpts, label string, 
 }
 
 // newTable returns the counters of a vector with two labels, by the first one's value.
-func newTable(vector *prometheus.CounterVec, first, second []string) map[string]counts {
-	table := make(map[string]counts, len(first))
+func newTable(vector *prometheus.CounterVec, first, second []string) map[string]labelCounters {
+	table := make(map[string]labelCounters, len(first))
 	for _, a := range first {
-		table[a] = make(counts, len(second))
+		table[a] = make(labelCounters, len(second))
 		for _, b := range second {
 			table[a][b] = vector.WithLabelValues(a, b)
 		}
@@ -32,13 +32,13 @@ func newTable(vector *prometheus.CounterVec, first, second []string) map[string]
 	return table
 }
 
-func (c counts) add(value string, n int) {
+func (c labelCounters) addTo(value string, n int) {
 	if counter, known := c[value]; known {
 		counter.Add(float64(n))
 	}
 }
 
-func (c counts) inc(value string) { c.add(value, 1) }
+func (c labelCounters) increment(value string) { c.addTo(value, 1) }
 
 // What the service fails at is told in the same words everywhere.
 const (
@@ -47,7 +47,7 @@ const (
 )
 
 // failure returns the outcome of an error that is nothing the caller did.
-func failure(err error) string {
+func failureLabel(err error) string {
 	if fault.Is(err, fault.Unavailable) {
 		return unavailable
 	}
@@ -55,7 +55,7 @@ func failure(err error) string {
 }
 
 // codeOf returns the code of an error; empty when it has none.
-func codeOf(err error) fault.Code {
+func faultCode(err error) fault.Code {
 	if f, ok := fault.As(err); ok {
 		return f.Code
 	}

@@ -9,12 +9,12 @@ import (
 // Notices counts what became of notices, and passes it on.
 type Notices struct {
 	reporter notices.Reporter
-	outcomes counts
+	outcomes labelCounters
 }
 
 // NewNotices returns a reporter that counts what it passes on.
 func NewNotices(to notices.Reporter, r prometheus.Registerer) *Notices {
-	return &Notices{to, newCounts(r, prometheus.CounterOpts{
+	return &Notices{to, newLabelCounters(r, prometheus.CounterOpts{
 		Name: "tollgate_notices_total",
 		Help: "Notices to people of what happened to their accounts, by what became of them.",
 	}, "outcome", "sent", "withheld", failed, "dropped")}
@@ -22,25 +22,25 @@ func NewNotices(to notices.Reporter, r prometheus.Registerer) *Notices {
 
 // Sent counts a notice that went out.
 func (n *Notices) Sent(kind notices.Kind) {
-	n.outcomes.inc("sent")
+	n.outcomes.increment("sent")
 	n.reporter.Sent(kind)
 }
 
 // Withheld counts a notice that was not to go out.
 func (n *Notices) Withheld(kind notices.Kind) {
-	n.outcomes.inc("withheld")
+	n.outcomes.increment("withheld")
 	n.reporter.Withheld(kind)
 }
 
 // Failed counts a notice that could not be delivered.
 func (n *Notices) Failed(kind notices.Kind, err error) {
-	n.outcomes.inc(failed)
+	n.outcomes.increment(failed)
 	n.reporter.Failed(kind, err)
 }
 
 // Dropped counts notices that there was no room or no time for.
 func (n *Notices) Dropped(count uint64) {
-	n.outcomes.add("dropped", int(count))
+	n.outcomes.addTo("dropped", int(count))
 	n.reporter.Dropped(count)
 }
 

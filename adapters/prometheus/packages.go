@@ -44,12 +44,12 @@ func NewOwnership(c ownership.Checker, r prometheus.Registerer) *Ownership {
 // Check counts a check.
 func (o *Ownership) Check(ctx context.Context, c ownership.Claim) error {
 	err := o.Checker.Check(ctx, c)
-	o.checks.WithLabelValues(o.label(c.RegistryType), packageOutcome(err)).Inc()
+	o.checks.WithLabelValues(o.typeLabel(c.RegistryType), packageOutcome(err)).Inc()
 	return err
 }
 
 // label keeps the types that a plugin checks or would check if it came up, of which there are few.
-func (o *Ownership) label(registryType string) string {
+func (o *Ownership) typeLabel(registryType string) string {
 	if slices.Contains(shippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
 		return registryType
 	}
@@ -65,5 +65,5 @@ func packageOutcome(err error) string {
 	case fault.Is(err, fault.Unsupported):
 		return packageUnsupported
 	}
-	return failure(err)
+	return failureLabel(err)
 }

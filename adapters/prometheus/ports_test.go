@@ -13,19 +13,19 @@ import (
 )
 
 // counts is a counter store that counts two for each hit, or fails.
-type counts struct {
+type labelCounters struct {
 	counter.Store
 	err error
 }
 
-func (c counts) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
+func (c labelCounters) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
 	for i := range hits {
 		after[i] = 2
 	}
 	return c.err
 }
 
-func (c counts) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (c labelCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	return c.Add(ctx, hits, after)
 }
 
@@ -49,7 +49,7 @@ func TestCounterStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})
-			store := prometheus.NewCounters(counts{err: c.err}, r)
+			store := prometheus.NewCounters(labelCounters{err: c.err}, r)
 			after := make([]uint64, 1)
 			if err := store.Add(c.ctx, make([]counter.Hit, 1), after); !errors.Is(err, c.err) || after[0] != 2 {
 				t.Errorf("Add: %v, %v", err, after)

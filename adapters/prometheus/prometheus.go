@@ -40,14 +40,14 @@ func New(b Build) *Registry {
 			Name: "tollgate_build_info",
 			Help: "Which program runs; always 1.",
 			ConstLabels: prometheus.Labels{
-				"version": known(b.Version), "revision": known(b.Revision), "goversion": runtime.Version(),
+				"version": valueOrUnknown(b.Version), "revision": valueOrUnknown(b.Revision), "goversion": runtime.Version(),
 			},
 		}, func() float64 { return 1 }),
 	)
 	return r
 }
 
-func known(s string) string {
+func valueOrUnknown(s string) string {
 	if s == "" {
 		return "unknown"
 	}

@@ -35,7 +35,7 @@ var refusals = map[fault.Kind]string{
 // Publisher counts what became of each change of the registry. It changes nothing.
 type Publisher struct {
 	publisher *publish.Publisher
-	outcomes  map[string]counts // by operation
+	outcomes  map[string]labelCounters // by operation
 }
 
 // NewPublisher returns a publisher whose outcomes are counted.
@@ -58,40 +58,40 @@ func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 // Publish counts a publication.
 func (p *Publisher) Publish(ctx context.Context, r publish.Request) (registry.Record, error) {
 	record, err := p.publisher.Publish(ctx, r)
-	p.count(opPublish, err)
+	p.countOutcome(opPublish, err)
 	return record, err
 }
 
 // Replace counts a replacement of a version's document.
 func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.Replace(ctx, r, t)
-	p.count(opReplace, err)
+	p.countOutcome(opReplace, err)
 	return record, err
 }
 
 // Delete counts a deletion of a version.
 func (p *Publisher) Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.Delete(ctx, r, t)
-	p.count(opDelete, err)
+	p.countOutcome(opDelete, err)
 	return record, err
 }
 
 // SetStatus counts a change of a version's status.
 func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.SetStatus(ctx, r, t)
-	p.count(opStatus, err)
+	p.countOutcome(opStatus, err)
 	return record, err
 }
 
 // SetStatusAll counts a change of the status of all versions of a server, once.
 func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error) {
 	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
-	p.count(opStatus, err)
+	p.countOutcome(opStatus, err)
 	return changed, err
 }
 
-func (p *Publisher) count(operation string, err error) {
-	p.outcomes[operation].inc(publicationOutcome(err))
+func (p *Publisher) countOutcome(operation string, err error) {
+	p.outcomes[operation].increment(publicationOutcome(err))
 }
 
 func publicationOutcome(err error) string {
@@ -101,5 +101,5 @@ func publicationOutcome(err error) string {
 	if refusal, ok := refusals[fault.KindOf(err)]; ok {
 		return refusal
 	}
-	return failure(err)
+	return failureLabel(err)
 }

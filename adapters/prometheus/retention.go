@@ -9,7 +9,7 @@ import (
 // Retention counts removed records and passes the reports on. It implements retention.Reporter.
 type Retention struct {
 	reporter retention.Reporter
-	kinds    counts
+	kinds    labelCounters
 }
 
 // NewRetention returns a Retention that passes reports on to a reporter.
@@ -18,7 +18,7 @@ func NewRetention(to retention.Reporter, r prometheus.Registerer) *Retention {
 	for _, kind := range retention.Kinds() {
 		names = append(names, string(kind))
 	}
-	return &Retention{to, newCounts(r, prometheus.CounterOpts{
+	return &Retention{to, newLabelCounters(r, prometheus.CounterOpts{
 		Name: "tollgate_records_removed_total",
 		Help: "Old records that were removed, by kind.",
 	}, "kind", names...)}
@@ -27,7 +27,7 @@ func NewRetention(to retention.Reporter, r prometheus.Registerer) *Retention {
 // Removed counts the records that a sweep removed.
 func (k *Retention) Removed(removed []retention.Removed) {
 	for _, r := range removed {
-		k.kinds.add(string(r.Kind), r.Count)
+		k.kinds.addTo(string(r.Kind), r.Count)
 	}
 	k.reporter.Removed(removed)
 }

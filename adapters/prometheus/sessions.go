@@ -18,7 +18,7 @@ type SessionCache struct {
 
 // NewSessionCache returns a cache whose hits and misses are counted.
 func NewSessionCache(c sessioncache.Cache, r prometheus.Registerer) *SessionCache {
-	checks := newCounts(r, prometheus.CounterOpts{
+	checks := newLabelCounters(r, prometheus.CounterOpts{
 		Name: "tollgate_session_checks_total",
 		Help: "Checks of an access token's session, by where the session was read.",
 	}, "source", "copy", "records")

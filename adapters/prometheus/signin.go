@@ -24,20 +24,20 @@ const (
 // SignIn counts what became of each step of a login and of each refresh. It changes nothing.
 type SignIn struct {
 	*signin.Service
-	logins    counts
-	refreshes counts
+	logins    labelCounters
+	refreshes labelCounters
 }
 
 // NewSignIn returns a service whose outcomes are counted.
 func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
 	return &SignIn{
 		Service: s,
-		logins: newCounts(r, prometheus.CounterOpts{
+		logins: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
 			Help: "Steps of logins, by what became of them.",
 		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials), string(auth.CodeInvalidMFA),
 			string(auth.CodeAccountLocked), unavailable, failed),
-		refreshes: newCounts(r, prometheus.CounterOpts{
+		refreshes: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_token_refreshes_total",
 			Help: "Refreshes of tokens, by what became of them.",
 		}, "outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
@@ -47,26 +47,26 @@ func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
 // Login counts the first step of a login.
 func (s *SignIn) Login(ctx context.Context, in signin.Login) (signin.Result, error) {
 	r, err := s.Service.Login(ctx, in)
-	s.logins.inc(loginOutcome(r, err))
+	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }
 
 // VerifyMFA counts the second step of a login.
 func (s *SignIn) VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	r, err := s.Service.VerifyMFA(ctx, in)
-	s.logins.inc(loginOutcome(r, err))
+	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }
 
 // Refresh counts a refresh.
 func (s *SignIn) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
 	r, err := s.Service.Refresh(ctx, secret, from)
-	s.refreshes.inc(refreshOutcome(err))
+	s.refreshes.increment(refreshOutcome(err))
 	return r, err
 }
 
 func loginOutcome(r signin.Result, err error) string {
-	switch code := codeOf(err); {
+	switch code := faultCode(err); {
 	case err == nil && r.MFARequired:
 		return loginMFARequired
 	case err == nil:
@@ -74,11 +74,11 @@ func loginOutcome(r signin.Result, err error) string {
 	case code == auth.CodeInvalidCredentials, code == auth.CodeInvalidMFA, code == auth.CodeAccountLocked:
 		return string(code)
 	}
-	return failure(err)
+	return failureLabel(err)
 }
 
 func refreshOutcome(err error) string {
-	switch code := codeOf(err); {
+	switch code := faultCode(err); {
 	case err == nil:
 		return refreshed
 	case code == auth.CodeAccessDenied:
@@ -88,5 +88,5 @@ func refreshOutcome(err error) string {
 	case code == auth.CodeInvalidToken:
 		return refreshInvalid
 	}
-	return failure(err)
+	return failureLabel(err)
 }

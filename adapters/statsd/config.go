@@ -85,4 +85,4 @@ func (c Config) datadogTags() []statsd.Tag {
 	return tags
 }
 
-func (c Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
+func (c Config) daemonAddress() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

@@ -39,9 +39,9 @@ func TestNothingIsLostWhileTheNameIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, failure := range []error{errors.New("no such host"), errors.New("no such host"), nil, nil} {
-		s.to = opener(func(context.Context) (statsd.Sender, error) { return newLines(&sent), failure })
+		s.to = opener(func(context.Context) (statsd.Sender, error) { return newLineWriter(&sent), failure })
 		counted.stats.GlobalShadow.Add(2)
-		s.tell(s.flush(t.Context()))
+		s.logFailure(s.sendAll(t.Context()))
 	}
 	if got := sent.String(); got != "ratelimit.service.global_shadow_mode:6|c\nratelimit.service.global_shadow_mode:2|c\n" {
 		t.Errorf("sent %q", got)

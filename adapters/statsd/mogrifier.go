@@ -87,7 +87,7 @@ func newMogrifier(c MogrifierConfig) (mogrifier, error) {
 
 // apply returns the name and tags that a name becomes; the name itself and no
 // tags when no pattern matches.
-func (list mogrifiers) apply(name string) (string, []statsd.Tag) {
+func (list mogrifiers) applyFirst(name string) (string, []statsd.Tag) {
 	for _, m := range list {
 		groups := m.pattern.FindStringSubmatch(name)
 		if groups == nil {
@@ -95,9 +95,9 @@ func (list mogrifiers) apply(name string) (string, []statsd.Tag) {
 		}
 		tags := make([]statsd.Tag, 0, len(m.tags))
 		for _, tag := range m.tags {
-			tags = append(tags, statsd.Tag{tag.key, cleanTag(tag.value.fill(groups))})
+			tags = append(tags, statsd.Tag{tag.key, cleanTag(tag.value.fillGroups(groups))})
 		}
-		return m.name.fill(groups), tags
+		return m.name.fillGroups(groups), tags
 	}
 	return name, nil
 }
@@ -126,7 +126,7 @@ func newTemplate(s string, groups int) (template, error) {
 	return t, nil
 }
 
-func (t template) fill(groups []string) string {
+func (t template) fillGroups(groups []string) string {
 	var b strings.Builder
 	for i, group := range t.groups {
 		b.WriteString(t.texts[i])

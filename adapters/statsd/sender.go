@@ -36,7 +36,7 @@ type packets struct {
 
 // dial returns a sender to an address, which is looked up anew each time:
 // daemons move. It fills packets.
-func dial(ctx context.Context, address string) (statsd.Sender, error) {
+func dialUDP(ctx context.Context, address string) (statsd.Sender, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	// Nothing tells which of a name's addresses a daemon listens on, and most listen on that of IPv4.
 	conn, err := dialer.DialContext(ctx, "udp4", address)
@@ -77,12 +77,12 @@ func (p *packets) Close() error {
 }
 
 // lines writes to a stream, a line for each statistic.
-type lines struct{ *bufio.Writer }
+type lineWriter struct{ *bufio.Writer }
 
-func newLines(w io.Writer) lines { return lines{bufio.NewWriter(w)} }
+func newLineWriter(w io.Writer) lineWriter { return lineWriter{bufio.NewWriter(w)} }
 
 // Send writes a line.
-func (l lines) Send(line []byte) (int, error) {
+func (l lineWriter) Send(line []byte) (int, error) {
 	n, err := l.Write(line)
 	if err == nil {
 		err = l.WriteByte('\n')
@@ -91,7 +91,7 @@ func (l lines) Send(line []byte) (int, error) {
 }
 
 // Close writes out what is left.
-func (l lines) Close() error {
+func (l lineWriter) Close() error {
 	if err := l.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 type Sink struct {
 	changes  *statistics.Changes
 	interval time.Duration
-	form     form
+	form     nameFormat
 	to       destination
 	times    bool // response times are sent too
 	log      *logrus.Entry
@@ -48,7 +48,7 @@ func (opener) last() {}
 func (opener) close() {}
 
 // form is how names and tags are written.
-type form struct {
+type nameFormat struct {
 	mogrifiers mogrifiers
 	tags       []statsd.Tag // behind the value
 	suffix     string       // of the name
@@ -65,9 +65,9 @@ func ToDaemon(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, 
 	s.times = true
 	if c.UsesTCP() {
 		s.form.room = maxLine
-		s.to = &stream{network: c.Protocol, address: c.address()}
+		s.to = &tcpStream{network: c.Protocol, address: c.daemonAddress()}
 	} else {
-		s.to = opener(func(ctx context.Context) (statsd.Sender, error) { return dial(ctx, c.address()) })
+		s.to = opener(func(ctx context.Context) (statsd.Sender, error) { return dialUDP(ctx, c.daemonAddress()) })
 	}
 	return s, nil
 }
@@ -80,12 +80,12 @@ func ToWriter(c Config, changes *statistics.Changes, w io.Writer, log *logrus.En
 	if err != nil {
 		return nil, err
 	}
-	s.to = opener(func(context.Context) (statsd.Sender, error) { return newLines(w), nil })
+	s.to = opener(func(context.Context) (statsd.Sender, error) { return newLineWriter(w), nil })
 	return s, nil
 }
 
 func newSink(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, error) {
-	s := &Sink{changes: changes, interval: c.FlushInterval, log: log, form: form{room: maxPacket}}
+	s := &Sink{changes: changes, interval: c.FlushInterval, log: log, form: nameFormat{room: maxPacket}}
 	tags, err := parseTags(c.ExtraTags)
 	if err != nil {
 		return nil, fmt.Errorf("EXTRA_TAGS: %w", err)
@@ -126,10 +126,10 @@ func (s *Sink) sendUntilDone(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			s.tell(s.flush(ctx))
+			s.logFailure(s.sendAll(ctx))
 		case <-ctx.Done():
 			s.to.last()
-			s.tell(s.flush(context.WithoutCancel(ctx)))
+			s.logFailure(s.sendAll(context.WithoutCancel(ctx)))
 			s.to.close()
 			return
 		}
@@ -137,7 +137,7 @@ func (s *Sink) sendUntilDone(ctx context.Context) {
 }
 
 // tell logs when sending begins to fail, and when it works again.
-func (s *Sink) tell(err error) {
+func (s *Sink) logFailure(err error) {
 	switch {
 	case err != nil && !s.failing:
 		s.log.WithError(err).Warn("statistics cannot be sent")
@@ -149,7 +149,7 @@ func (s *Sink) tell(err error) {
 
 // flush sends what was counted since the last time. What could not be sent because the daemon's name is
 // not known, or because it takes no more, is sent the next time.
-func (s *Sink) flush(ctx context.Context) error {
+func (s *Sink) sendAll(ctx context.Context) error {
 	sender, err := s.to.open(ctx)
 	if err != nil {
 		return err
@@ -172,9 +172,9 @@ func (s *Sink) flush(ctx context.Context) error {
 // sendCounters reports whether all were taken; Close returns why not.
 func (s *Sink) sendCounters(client statsd.SubStatter) bool {
 	for name, by := range s.changes.Counters() {
-		name, tags, ok := s.form.write(name)
+		name, tags, ok := s.form.formatName(name)
 		if !ok {
-			s.warn(name)
+			s.warnAboutName(name)
 			continue
 		}
 		if client.Inc(name, int64(by), 1, tags...) != nil { //nolint:gosec // counts stay far below the bound
@@ -185,7 +185,7 @@ func (s *Sink) sendCounters(client statsd.SubStatter) bool {
 }
 
 func (s *Sink) sendTimes(client statsd.SubStatter) {
-	name, tags, ok := s.form.write(statistics.ResponseTime)
+	name, tags, ok := s.form.formatName(statistics.ResponseTime)
 	if !ok {
 		return
 	}
@@ -198,7 +198,7 @@ func (s *Sink) sendTimes(client statsd.SubStatter) {
 }
 
 // warn tells once that there are names too long for a packet.
-func (s *Sink) warn(name string) {
+func (s *Sink) warnAboutName(name string) {
 	if !s.warned {
 		s.log.WithField("name", name).Warn("a statistic is not sent, its name is too long for a packet")
 	}
@@ -206,11 +206,11 @@ func (s *Sink) warn(name string) {
 }
 
 // write returns how a statistic is written; false if no packet can hold it.
-func (f *form) write(name string) (string, []statsd.Tag, bool) {
+func (f *nameFormat) formatName(name string) (string, []statsd.Tag, bool) {
 	written, tags := name, f.tags
 	if len(f.mogrifiers) > 0 {
 		var made []statsd.Tag
-		written, made = f.mogrifiers.apply(name)
+		written, made = f.mogrifiers.applyFirst(name)
 		tags = append(tags[:len(tags):len(tags)], made...)
 	}
 	written += f.suffix

@@ -30,7 +30,7 @@ const (
 // stream sends lines to a metrics daemon over a TCP connection that it keeps from flush to flush. While
 // the daemon is away, hung or slow, it refuses lines, which are then counted on and come again: nothing
 // waits for the daemon for long, and nothing piles up. Its methods are called one at a time.
-type stream struct {
+type tcpStream struct {
 	network, address string
 
 	conn    net.Conn      // nil for none
@@ -45,16 +45,16 @@ type stream struct {
 }
 
 // open returns a sender for one flush, or why there is no connection.
-func (s *stream) open(ctx context.Context) (statsd.Sender, error) {
+func (s *tcpStream) open(ctx context.Context) (statsd.Sender, error) {
 	if s.conn != nil {
 		select {
 		case <-s.ended:
-			s.disconnect()
+			s.closeConnection()
 		default:
 		}
 	}
 	if s.conn == nil {
-		if err := s.connect(ctx); err != nil {
+		if err := s.connectDaemon(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -62,17 +62,17 @@ func (s *stream) open(ctx context.Context) (statsd.Sender, error) {
 }
 
 // last makes the next flush try to connect at once.
-func (s *stream) last() { s.retry = time.Time{} }
+func (s *tcpStream) last() { s.retry = time.Time{} }
 
 // close ends the connection.
-func (s *stream) close() {
+func (s *tcpStream) close() {
 	if s.conn != nil {
-		s.disconnect()
+		s.closeConnection()
 	}
 }
 
 // connect looks the daemon's name up anew each time: daemons move.
-func (s *stream) connect(ctx context.Context) error {
+func (s *tcpStream) connectDaemon(ctx context.Context) error {
 	if time.Now().Before(s.retry) {
 		return s.err
 	}
@@ -94,14 +94,14 @@ func (s *stream) connect(ctx context.Context) error {
 }
 
 // disconnect ends the connection. A line of which it took a part is sent again on the next one.
-func (s *stream) disconnect() {
+func (s *tcpStream) closeConnection() {
 	_ = s.conn.Close() // what it took is sent or lost
 	<-s.ended
 	s.conn, s.written = nil, 0
 }
 
 // write sends what is pending, or as much of it as the daemon takes.
-func (s *stream) write() error {
+func (s *tcpStream) writeUnsent() error {
 	if len(s.pending) == s.written {
 		return nil
 	}
@@ -110,11 +110,11 @@ func (s *stream) write() error {
 	}
 	now := time.Now()
 	if err := s.conn.SetWriteDeadline(now.Add(writeTimeout)); err != nil {
-		s.disconnect()
+		s.closeConnection()
 		return fmt.Errorf("metrics daemon: %w", err)
 	}
 	n, err := s.conn.Write(s.pending[s.written:])
-	s.advance(n)
+	s.dropSent(n)
 	if n > 0 {
 		s.taken = time.Now()
 	}
@@ -123,13 +123,13 @@ func (s *stream) write() error {
 	}
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(s.taken) > hungAfter {
-		s.disconnect()
+		s.closeConnection()
 	}
 	return fmt.Errorf("metrics daemon: %w", err)
 }
 
 // advance forgets the lines that were written whole.
-func (s *stream) advance(n int) {
+func (s *tcpStream) dropSent(n int) {
 	s.written += n
 	whole := bytes.LastIndexByte(s.pending[:s.written], '\n') + 1
 	s.pending = s.pending[:copy(s.pending, s.pending[whole:])]
@@ -138,14 +138,14 @@ func (s *stream) advance(n int) {
 
 // batch is one flush.
 type batch struct {
-	stream *stream
+	stream *tcpStream
 	err    error // ends the flush
 }
 
 // Send takes a line, or fails if there is no room for it and the daemon makes none.
 func (b *batch) Send(line []byte) (int, error) {
 	if b.err == nil && len(b.stream.pending)+len(line) >= maxPending {
-		b.err = b.stream.write()
+		b.err = b.stream.writeUnsent()
 	}
 	if b.err == nil && len(b.stream.pending)+len(line) >= maxPending {
 		b.err = errors.New("metrics daemon: too slow")
@@ -160,7 +160,7 @@ func (b *batch) Send(line []byte) (int, error) {
 // Close sends what is left and keeps the connection for the next flush.
 func (b *batch) Close() error {
 	if b.err == nil {
-		b.err = b.stream.write()
+		b.err = b.stream.writeUnsent()
 	}
 	return b.err
 }

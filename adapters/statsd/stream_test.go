@@ -140,7 +140,7 @@ func (d *daemon) await(t *testing.T, want map[string]int) {
 }
 
 // toTCP returns a sink to an address and its stream.
-func toTCP(t *testing.T, c *counted, address net.Addr) (*Sink, *stream, *test.Hook) {
+func toTCP(t *testing.T, c *counted, address net.Addr) (*Sink, *tcpStream, *test.Hook) {
 	t.Helper()
 	port := address.(*net.TCPAddr).Port
 	config := Config{Daemon: true, Protocol: "tcp", Host: "127.0.0.1", Port: port, FlushInterval: 10 * time.Millisecond}
@@ -152,7 +152,7 @@ func toTCP(t *testing.T, c *counted, address net.Addr) (*Sink, *stream, *test.Ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := s.to.(*stream)
+	to := s.to.(*tcpStream)
 	t.Cleanup(to.close)
 	return s, to, said
 }
@@ -163,7 +163,7 @@ func TestTCP(t *testing.T) {
 	s, _, _ := toTCP(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(2)
-		if err := s.flush(t.Context()); err != nil {
+		if err := s.sendAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if round == 1 {
@@ -186,14 +186,14 @@ func TestTCPDaemonComesLater(t *testing.T) {
 	s, to, said := toTCP(t, c, d.Addr())
 	for range 50 {
 		c.hit(1)
-		s.tell(s.flush(t.Context()))
+		s.logFailure(s.sendAll(t.Context()))
 	}
 	if to.wait != firstRetry {
 		t.Errorf("50 flushes have tried until the next wait is %v", to.wait)
 	}
 	later := newDaemon(t, d.Addr().String())
 	for s.failing {
-		s.tell(s.flush(t.Context()))
+		s.logFailure(s.sendAll(t.Context()))
 		time.Sleep(time.Millisecond)
 	}
 	go later.read(later.next(t))
@@ -209,7 +209,7 @@ func TestTCPDaemonRestarts(t *testing.T) {
 	s, to, _ := toTCP(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(1)
-		if err := s.flush(t.Context()); err != nil {
+		if err := s.sendAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		conn := d.next(t)
@@ -231,7 +231,7 @@ func TestTCPDaemonHangs(t *testing.T) {
 	s, to, _ := toTCP(t, c, d.Addr())
 	c.hit(1)
 	for range 2 {
-		err := s.flush(t.Context())
+		err := s.sendAll(t.Context())
 		var timeout net.Error
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Fatalf("a flush to a daemon that takes nothing: %v", err)
@@ -242,7 +242,7 @@ func TestTCPDaemonHangs(t *testing.T) {
 		c.hit(1)
 	}
 	go d.read(d.next(t))
-	for s.flush(t.Context()) != nil {
+	for s.sendAll(t.Context()) != nil {
 		time.Sleep(time.Millisecond)
 	}
 	d.await(t, c.want(3))
@@ -255,7 +255,7 @@ func TestTCPDaemonHangs(t *testing.T) {
 func TestTCPDaemonHangsForLong(t *testing.T) {
 	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
 	s, to, _ := toTCP(t, c, d.Addr())
-	if err := s.flush(t.Context()); err != nil {
+	if err := s.sendAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	first := d.next(t)
@@ -263,18 +263,18 @@ func TestTCPDaemonHangsForLong(t *testing.T) {
 	for {
 		to.pending = append(to.pending[:0], filler...)
 		to.written = 0
-		if to.write() != nil && to.written == 0 && len(to.pending) == len(filler) {
+		if to.writeUnsent() != nil && to.written == 0 && len(to.pending) == len(filler) {
 			break // there is no room in between either
 		}
 	}
 	to.pending, to.written = append(to.pending[:0], "cut:1|c\nnext:2|c\n"...), 3
 	to.taken = time.Now().Add(-hungAfter - time.Second)
-	if to.write() == nil || to.conn != nil {
+	if to.writeUnsent() == nil || to.conn != nil {
 		t.Fatal("a connection that took nothing for long is kept")
 	}
 	_ = first.Close()
 	c.hit(4)
-	if err := s.flush(t.Context()); err != nil {
+	if err := s.sendAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	go d.read(d.next(t))

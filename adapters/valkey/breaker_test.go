@@ -8,39 +8,39 @@ import (
 func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 	var b breaker
 	for range 3 {
-		for range tripAfter - 1 {
-			if b.silent() || b.refuses() {
+		for range failuresToOpen - 1 {
+			if b.recordNoAnswer() || b.isOpen() {
 				t.Fatal("open before its time")
 			}
 		}
-		b.answered()
+		b.recordAnswer()
 	}
-	for n := 1; n <= 2*tripAfter; n++ {
-		if opened := b.silent(); opened != (n == tripAfter) {
+	for n := 1; n <= 2*failuresToOpen; n++ {
+		if opened := b.recordNoAnswer(); opened != (n == failuresToOpen) {
 			t.Errorf("failure %d: opened %t", n, opened)
 		}
 	}
-	if !b.refuses() {
+	if !b.isOpen() {
 		t.Error("closed after failures in a row")
 	}
-	b.answered() // a straggler's answer
-	if !b.refuses() {
+	b.recordAnswer() // a straggler's answer
+	if !b.isOpen() {
 		t.Error("closed by a straggler, while the link still waits")
 	}
-	if !b.reset() || b.refuses() || b.reset() {
+	if !b.closeIfOpen() || b.isOpen() || b.closeIfOpen() {
 		t.Error("reset does not close once")
 	}
 }
 
 func TestSeenForgetsButNeverMistakes(t *testing.T) {
-	s := newSeen()
-	for i := range 2 * seenSlots {
+	s := newKnownKeys()
+	for i := range 2 * knownKeySlots {
 		key := fmt.Sprint(i)
-		if s.has(key) {
+		if s.contains(key) {
 			t.Fatalf("%q was never noted", key)
 		}
-		s.note(key)
-		if !s.has(key) {
+		s.remember(key)
+		if !s.contains(key) {
 			t.Fatalf("%q was noted just now", key)
 		}
 	}

@@ -1,30 +1,35 @@
-// Package valkey keeps counters and session copies in Valkey 7.2 and later, or Redis 6.2 and later:
-// a single server, one watched by sentinels, or a cluster (contract L-40). It does not decide what
-// to do while the store is away; it returns fault.Unavailable without delay.
+// Package valkey stores counters and copies of sessions in Valkey 7.2 or later, or Redis 6.2 or
+// later: a single server, a server watched by sentinels, or a cluster (contract L-40). While the
+// store does not answer, calls return fault.Unavailable without delay; the caller decides what to
+// do then.
 //
 // # One command per counter
 //
-// A counter that this process has seen costs one INCRBY. For one it has not, a SET with NX and the expiry travels before
-// the INCRBY in the same pipeline, so a counter is always made together with its expiry, and no crash in between leaves
-// one that lives for ever. Should a counter vanish that was seen (evicted, flushed, lost in a failover), the answer equals
-// the addend, and the expiry is set again.
+// A counter that this process already knows costs one INCRBY. For an unknown counter, the same
+// pipeline first sends SET with NX and the expiry. So a counter and its expiry are always created
+// together, and a crash cannot leave a counter that never expires. If a known counter has
+// disappeared (evicted, flushed, lost in a failover), INCRBY returns the addend alone, and the
+// client sets the expiry again.
 //
-// # A store that fails
+// # Failures of the store
 //
-// Every call ends within KVSTORE_TIMEOUT. After five calls in a row without an answer, calls fail at once until a
-// goroutine of the client's own finds that the store answers again. A call under which the connection breaks is made
-// again within its deadline; when the one before was carried out after all, its hits count twice, which never admits more
-// than the limit. A call that gives hits back is not made again, since giving back twice would. A server that has become a replica is left for whichever is reached anew.
+// Every call ends within KVSTORE_TIMEOUT. After five consecutive calls without an answer, calls
+// fail at once until a background probe gets an answer. If the connection breaks during a call, the
+// call is repeated within its deadline. If the first attempt had been executed after all, its hits
+// count twice, which never lets more requests through than the limit. A call that subtracts hits is
+// not repeated, because subtracting twice would. If the server has become a read-only replica, the
+// client connects again to find the new primary.
 //
 // # Clusters
 //
-// The hits of one Add go to their nodes at once. Each node fails apart from the others: while one
-// does not answer, calls that need it fail, and those that do not go on. A script cannot span
-// slots, and keys are not changed to force them into one: AddUnlessOver over several slots reads
-// all counters first, and if none would be over counts slot by slot, each slot atomically. Between
-// the two a parallel request may fill a counter; this one is then over, yet counted in the other
-// slots too. So a limit never lets more through, but under contract L-10 a hit too many may be
-// counted (contract L-42). A call within one slot, which one hit always is, is exact.
+// The hits of one Add are sent to their nodes in parallel. Each node fails on its own: while a node
+// does not answer, calls that need it fail, and all others succeed. A script cannot span several
+// slots, and keys are not changed to force them into one slot. So AddUnlessOver over several slots
+// first reads all counters. If none would be over its limit, it then counts slot by slot, each slot
+// atomically. Between the two steps a parallel request may fill a counter. This counter is then
+// over its limit, but the hits in the other slots were counted too. So a limit never lets more
+// requests through, but one hit too many may be counted, contrary to contract L-10 (see contract
+// L-42). A call within one slot is exact, and so is every call with one hit.
 package valkey
 
 import (
@@ -38,45 +43,48 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Client counts in the store. It is safe for concurrent use.
+// Client is a counter.Store in Valkey. It is safe for concurrent use.
 type Client struct {
-	link   *link
-	seen   *seen
-	chunk  int // how many commands go at a time; 0 = all
-	script *valkey.Lua
+	store         *managedClient
+	known         *knownKeys
+	pipelineLimit int // commands in one pipeline; 0 = no limit
+	script        *valkey.Lua
 }
 
-// Open returns a client and what closes it. A store that is away is no error: calls report fault.Unavailable until it is
-// there. What is malformed in cfg is an error that names the variable.
+// Open returns a client and a function that closes it. An unreachable store is not an error: calls
+// return fault.Unavailable until it is reachable. If cfg is malformed, the error names the
+// environment variable.
 func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	options, err := cfg.options(log)
+	options, err := cfg.clientOptions(log)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &link{timeout: cfg.Timeout, dial: cfg.Timeout, watched: cfg.HealthNeedsConnection, log: log}
-	l.connect = func() (valkey.Client, error) { return connect(options) }
-	end := openLink(ctx, l)
-	return &Client{link: l, seen: newSeen(), chunk: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
+	m := &managedClient{callTimeout: cfg.Timeout, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
+	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
+	end := openManagedClient(ctx, m)
+	return &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
 }
 
-// connect returns a client that is connected. Where the server refuses HELLO, or ends connections because of it, as proxies do, the
-// client does without, for as long as it lives: the next client tries HELLO first again.
-func connect(options valkey.ClientOption) (valkey.Client, error) {
-	client, err := connectBy(options)
-	if _, refused := replied(err); !refused && !lost(err) {
+// connectWithFallback returns a connected client. Some proxies refuse the HELLO command, or close
+// the connection because of it. The client then connects without HELLO. The next client tries HELLO
+// again.
+func connectWithFallback(options valkey.ClientOption) (valkey.Client, error) {
+	client, err := newValkeyClient(options)
+	if _, refused := serverError(err); !refused && !isConnectionLost(err) {
 		return client, err
 	}
-	if plain, plainErr := connectBy(withoutHello(options)); plainErr == nil {
+	if plain, plainErr := newValkeyClient(withoutHello(options)); plainErr == nil {
 		return plain, nil
 	}
 	return client, err
 }
 
-// connectBy makes a client, and closes one that valkey-go returns next to an error.
-func connectBy(options valkey.ClientOption) (valkey.Client, error) {
+// newValkeyClient returns a connected client. When valkey-go returns both a client and an error, it
+// closes that client.
+func newValkeyClient(options valkey.ClientOption) (valkey.Client, error) {
 	client, err := valkey.NewClient(options)
 	if err != nil {
 		if client != nil {
@@ -87,20 +95,21 @@ func connectBy(options valkey.ClientOption) (valkey.Client, error) {
 	return client, nil
 }
 
-// Ping implements ports/counter. It asks the store itself, also while a breaker is open. A cluster answers while any of
-// its nodes does.
-func (c *Client) Ping(ctx context.Context) error { return c.link.ping(ctx) }
+// Ping implements counter.Store. It sends a PING even while a breaker is open. For a cluster, it
+// succeeds if at least one node answers.
+func (c *Client) Ping(ctx context.Context) error { return c.store.pingStore(ctx) }
 
-// Connected tells, without asking the store, whether it was there last, of a cluster at least one node. That is known
-// from calls, and, where KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is on, also while there are none.
+// Connected reports whether the store, or at least one node of a cluster, answered the last calls.
+// It sends nothing. If KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is on, a background probe keeps the
+// result up to date while there are no calls.
 func (c *Client) Connected() bool {
-	_, all := c.link.away()
-	return c.link.client.Load() != nil && !all
+	_, all := c.store.openBreakers()
+	return c.store.current.Load() != nil && !all
 }
 
 func checkLength(hits []counter.Hit, after []uint64) error {
 	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "", "%d hits with room for %d counts", len(hits), len(after))
+		return fault.Newf(fault.Internal, "", "got %d hits but room for %d counts", len(hits), len(after))
 	}
 	return nil
 }

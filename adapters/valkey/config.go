@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Topology is how the servers behind KVSTORE_URL are arranged.
+// Topology is the arrangement of the servers at KVSTORE_URL.
 type Topology string
 
 // The topologies of a store (contract L-40).
@@ -19,23 +19,23 @@ const (
 	Cluster  Topology = "cluster"
 )
 
-// UnmarshalText reads a topology in any case: SINGLE, as the Envoy rate limit service has it, is single.
+// UnmarshalText accepts upper and lower case, because the Envoy rate limit service writes SINGLE.
 func (t *Topology) UnmarshalText(text []byte) error {
 	*t = Topology(strings.ToLower(string(text)))
 	return nil
 }
 
-// The bounds of settings that those of other services may exceed.
+// Bounds of the settings.
 const (
 	MaxPoolSize = 1024 // connections to one node
 	MinTimeout  = time.Millisecond
 	MaxTimeout  = time.Minute
 )
 
-// DefaultTimeout is how long a call waits for the store unless KVSTORE_TIMEOUT is set.
+// DefaultTimeout is the value of KVSTORE_TIMEOUT if it is not set.
 const DefaultTimeout = 500 * time.Millisecond
 
-// Config holds how to reach the store (contract L-40).
+// Config contains the connection settings of the store (contract L-40).
 type Config struct {
 	URL        string   `env:"KVSTORE_URL" secret:"true" desc:"the counter store: host:port, the path of a socket, or a redis://, valkey:// or unix:// URL; sentinel: master name, then sentinels; cluster: all nodes, comma separated, each host:port or a URL; default: in the process"`
 	SocketType string   `env:"KVSTORE_SOCKET_TYPE" envDefault:"tcp" desc:"tcp, or unix for the path of a socket"`
@@ -56,13 +56,14 @@ type Config struct {
 	PipelineWindow time.Duration `env:"KVSTORE_PIPELINE_WINDOW" envDefault:"0" desc:"how long to collect commands before sending them; 0 = send at once"`
 	PipelineLimit  int           `env:"KVSTORE_PIPELINE_LIMIT" envDefault:"0" desc:"how many commands of one request to send at a time; 0 = no limit"`
 
-	// HealthNeedsConnection is read by whoever reports health; Client.Connected is what it asks then.
+	// HealthNeedsConnection makes the health check call Client.Connected.
 	HealthNeedsConnection bool `env:"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION" envDefault:"false" desc:"report unhealthy if there is no working connection to the store"`
 
-	prefix string // of the variables' names, when not KVSTORE_
+	prefix string // of the names of the variables; empty means KVSTORE_
 }
 
-// PerSecondConfig holds how to reach a second store, for per-second limits only (contract L-41).
+// PerSecondConfig contains the connection settings of a second store that counts only per-second
+// limits (contract L-41).
 type PerSecondConfig struct {
 	Enabled        bool          `env:"KVSTORE_PERSECOND" envDefault:"false" desc:"count per-second limits in a separate store"`
 	URL            string        `env:"KVSTORE_PERSECOND_URL" secret:"true" desc:"as KVSTORE_URL"`
@@ -77,8 +78,8 @@ type PerSecondConfig struct {
 	PipelineLimit  int           `env:"KVSTORE_PERSECOND_PIPELINE_LIMIT" envDefault:"0" desc:"as KVSTORE_PIPELINE_LIMIT"`
 }
 
-// Config returns the settings of the second store: its own, and from shared the TLS files and the health rule, which
-// both have in common, and the deadline where it has none of its own.
+// Config returns the settings of the second store. The TLS files and the health setting are those
+// of shared. So is the timeout if c has none.
 func (c PerSecondConfig) Config(shared Config) Config {
 	shared.URL, shared.SocketType, shared.Type = c.URL, c.SocketType, c.Type
 	shared.Auth, shared.SentinelAuth, shared.TLS = c.Auth, c.SentinelAuth, c.TLS
@@ -90,53 +91,56 @@ func (c PerSecondConfig) Config(shared Config) Config {
 	return shared
 }
 
-// Validate checks the second store's settings; nothing when it is not enabled.
+// Validate returns an error if a setting is malformed. It returns nil if the second store is not
+// enabled.
 func (c PerSecondConfig) Validate() error {
 	if !c.Enabled {
 		return nil
 	}
 	own := c.Config(Config{Timeout: time.Second})
 	if own.URL == "" {
-		return own.wrong("URL", "must be set when KVSTORE_PERSECOND is true")
+		return own.invalidSetting("URL", "must be set when KVSTORE_PERSECOND is true")
 	}
 	return own.Validate()
 }
 
-// Validate tells which setting is malformed, by the name of its variable. An empty URL is no store, and good.
+// Validate returns an error that names the first malformed variable. An empty URL is valid and
+// means that there is no store.
 func (c Config) Validate() error {
 	if c.URL != "" {
-		if _, err := c.target(); err != nil {
+		if _, err := c.parseTarget(); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.SocketType != "tcp" && c.SocketType != "unix":
-		return c.wrong("SOCKET_TYPE", `must be tcp or unix, not "`+c.SocketType+`"`)
+		return c.invalidSetting("SOCKET_TYPE", `must be tcp or unix, not "`+c.SocketType+`"`)
 	case c.Type != Single && c.Type != Sentinel && c.Type != Cluster:
-		return c.wrong("TYPE", `must be single, sentinel or cluster, not "`+string(c.Type)+`"`)
+		return c.invalidSetting("TYPE", `must be single, sentinel or cluster, not "`+string(c.Type)+`"`)
 	case c.PoolSize < 1 || c.PoolSize > MaxPoolSize:
-		return c.wrong("POOL_SIZE", fmt.Sprintf("must be 1 to %d, not %d", MaxPoolSize, c.PoolSize))
+		return c.invalidSetting("POOL_SIZE", fmt.Sprintf("must be 1 to %d, not %d", MaxPoolSize, c.PoolSize))
 	case c.PipelineWindow < 0:
-		return c.wrong("PIPELINE_WINDOW", "must not be negative")
+		return c.invalidSetting("PIPELINE_WINDOW", "must not be negative")
 	case c.PipelineLimit < 0:
-		return c.wrong("PIPELINE_LIMIT", "must not be negative")
+		return c.invalidSetting("PIPELINE_LIMIT", "must not be negative")
 	case c.Timeout < MinTimeout || c.Timeout > MaxTimeout:
-		return c.wrong("TIMEOUT", "must be 1ms to 1m")
+		return c.invalidSetting("TIMEOUT", "must be 1ms to 1m")
 	case c.PipelineWindow >= c.Timeout:
-		return c.wrong("PIPELINE_WINDOW", "must be shorter than the timeout")
-	case c.tlsOn() && (c.TLSClientCert == "") != (c.TLSClientKey == ""):
+		return c.invalidSetting("PIPELINE_WINDOW", "must be shorter than the timeout")
+	case c.usesTLS() && (c.TLSClientCert == "") != (c.TLSClientKey == ""):
 		return errors.New("KVSTORE_TLS_CLIENT_CERT and KVSTORE_TLS_CLIENT_KEY must be set together")
 	}
 	return nil
 }
 
-// tlsOn reports whether connections use TLS, which KVSTORE_TLS or the URL turns on.
-func (c Config) tlsOn() bool {
-	t, err := c.target()
+// usesTLS reports whether KVSTORE_TLS or the scheme of the URL turns on TLS.
+func (c Config) usesTLS() bool {
+	t, err := c.parseTarget()
 	return c.TLS || err == nil && t.tls
 }
 
-func (c Config) wrong(name, problem string) error {
+// invalidSetting returns an error that begins with the name of the variable.
+func (c Config) invalidSetting(name, problem string) error {
 	prefix := c.prefix
 	if prefix == "" {
 		prefix = "KVSTORE_"
@@ -144,20 +148,20 @@ func (c Config) wrong(name, problem string) error {
 	return errors.New(prefix + name + " " + problem)
 }
 
-// target is what a URL names.
+// target is a parsed URL.
 type target struct {
 	addresses []string
-	master    string // the set that sentinels watch
+	master    string // the name by which the sentinels know the primary
 	unix      bool
 	tls       bool
 	auth      credentials
-	sentinel  credentials // for the sentinels, from their URLs
+	sentinel  credentials // of the sentinels, from their URLs
 	database  int
 }
 
 type credentials struct{ username, password string }
 
-// parseAuth reads <PASSWORD> or <USERNAME>:<PASSWORD>.
+// parseAuth parses <PASSWORD> or <USERNAME>:<PASSWORD>.
 func parseAuth(s string) credentials {
 	if username, password, ok := strings.Cut(s, ":"); ok {
 		return credentials{username, password}
@@ -165,28 +169,28 @@ func parseAuth(s string) credentials {
 	return credentials{password: s}
 }
 
-// target reads the URL. What it says in error never repeats the URL, which may hold a password.
-func (c Config) target() (target, error) {
+// parseTarget parses the URL. Its errors never repeat the URL, which may contain a password.
+func (c Config) parseTarget() (target, error) {
 	switch c.Type {
 	case Sentinel:
 		parts := strings.Split(c.URL, ",")
 		master := strings.TrimSpace(parts[0])
 		if len(parts) < 2 || master == "" {
-			return target{}, c.wrong("URL", "must be the master's name, then at least one host:port, for type sentinel")
+			return target{}, c.invalidSetting("URL", "must be the master's name, then at least one host:port, for type sentinel")
 		}
-		t, err := c.list(parts[1:])
+		t, err := c.parseAddresses(parts[1:])
 		t.master, t.sentinel, t.auth = master, t.auth, credentials{}
 		return t, err
 	case Cluster:
-		return c.list(strings.Split(c.URL, ","))
+		return c.parseAddresses(strings.Split(c.URL, ","))
 	default:
-		return c.single()
+		return c.parseSingleAddress()
 	}
 }
 
-// list reads the addresses of sentinels or of a cluster's nodes, each host:port or a URL. All of them share one user and
-// password, since nodes that are found later have no URL.
-func (c Config) list(entries []string) (target, error) {
+// parseAddresses parses the addresses of sentinels or cluster nodes, each host:port or a URL. All
+// URLs must have the same user and password, because nodes that are discovered later have no URL.
+func (c Config) parseAddresses(entries []string) (target, error) {
 	var all target
 	for i, entry := range entries {
 		entry = strings.TrimSpace(entry)
@@ -196,23 +200,23 @@ func (c Config) list(entries []string) (target, error) {
 			case err != nil:
 				return target{}, err
 			case one.unix || one.database != 0:
-				return target{}, c.wrong("URL", fmt.Sprintf("must name neither a socket nor a database for type %s, as number %d does", c.Type, i+1))
+				return target{}, c.invalidSetting("URL", fmt.Sprintf("must name neither a socket nor a database for type %s, as number %d does", c.Type, i+1))
 			case all.auth != (credentials{}) && one.auth != (credentials{}) && one.auth != all.auth:
-				return target{}, c.wrong("URL", "must have the same user and password in each of its URLs")
+				return target{}, c.invalidSetting("URL", "must have the same user and password in each of its URLs")
 			case one.auth != (credentials{}):
 				all.auth = one.auth
 			}
 			entry, all.tls = one.addresses[0], all.tls || one.tls
 		}
 		if !validAddress(entry) {
-			return target{}, c.wrong("URL", fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
+			return target{}, c.invalidSetting("URL", fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
 		}
 		all.addresses = append(all.addresses, entry)
 	}
 	return all, nil
 }
 
-func (c Config) single() (target, error) {
+func (c Config) parseSingleAddress() (target, error) {
 	url := strings.TrimSpace(c.URL)
 	switch {
 	case strings.Contains(url, "://"):
@@ -222,7 +226,7 @@ func (c Config) single() (target, error) {
 	case validAddress(url):
 		return target{addresses: []string{url}}, nil
 	default:
-		return target{}, c.wrong("URL", "must be host:port, a socket's path, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL")
+		return target{}, c.invalidSetting("URL", "must be host:port, a socket's path, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL")
 	}
 }
 

@@ -46,7 +46,7 @@ func TestTarget(t *testing.T) {
 	} {
 		cfg := good()
 		cfg.URL, cfg.Type, cfg.SocketType = c.url, c.kind, c.socket
-		got, err := cfg.target()
+		got, err := cfg.parseTarget()
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %q: %+v, %v, want %+v", c.kind, c.url, got, err, c.want)
 		}

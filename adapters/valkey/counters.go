@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Add implements ports/counter.
+// Add implements counter.Store. It sends the hits of each node to that node, all nodes in parallel.
 func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	if err := checkLength(hits, after); err != nil {
 		return err
@@ -22,33 +22,34 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if len(hits) == 0 {
 		return nil
 	}
-	if n := c.link.nodeOfAll(hits); n != nil {
-		return c.addAt(ctx, n, hits, after)
+	if n := c.store.findCommonNode(hits); n != nil {
+		return c.addOnNode(ctx, n, hits, after)
 	}
-	return parted(c.link.byNode(hits), batch{hits: hits, after: after}, func(n *node, hits []counter.Hit, after []uint64) error {
-		return c.addAt(ctx, n, hits, after)
+	return callEachGroup(c.store.groupByNode(hits), batch{hits: hits, after: after}, func(n *node, hits []counter.Hit, after []uint64) error {
+		return c.addOnNode(ctx, n, hits, after)
 	})
 }
 
-// addAt counts hits of one node.
-func (c *Client) addAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.link.do(ctx, placeOf(n, hits), func(ctx context.Context, client valkey.Client) error {
-		if len(hits) == 1 && hits[0].Addend > 0 && c.seen.has(hits[0].Key) {
-			result := client.Do(ctx, count(client.B(), &hits[0]))
-			return c.settle(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})
+// addOnNode counts hits whose keys are all on node n.
+func (c *Client) addOnNode(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
+	return c.store.call(ctx, newRoute(n, hits), func(ctx context.Context, client valkey.Client) error {
+		if len(hits) == 1 && hits[0].Addend > 0 && c.known.contains(hits[0].Key) {
+			result := client.Do(ctx, newCountCommand(client.B(), &hits[0]))
+			return c.storeCounts(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})
 		}
-		return c.addBatch(ctx, client, hits, after)
+		return c.addInPipelines(ctx, client, hits, after)
 	})
 }
 
-// parted calls for each group of hits, all at once, and fails when any of them does.
-func parted[K comparable](groups map[K][]int, b batch, call func(K, []counter.Hit, []uint64) error) error {
+// callEachGroup runs call for each group of hits, in parallel, and copies the counts to b.after. It
+// returns one of the errors, if any.
+func callEachGroup[K comparable](groups map[K][]int, b batch, call func(K, []counter.Hit, []uint64) error) error {
 	var all sync.WaitGroup
 	failures := make(chan error, len(groups))
 	for group, indices := range groups {
 		all.Go(func() {
 			after := make([]uint64, len(indices))
-			failures <- call(group, pick(b.hits, indices), after)
+			failures <- call(group, selectHits(b.hits, indices), after)
 			for i, at := range indices {
 				b.after[at] = after[i]
 			}
@@ -64,90 +65,94 @@ func parted[K comparable](groups map[K][]int, b batch, call func(K, []counter.Hi
 	return nil
 }
 
-// addBatch sends a batch in one pipeline, or in several where a limit is set. Commands for one key go to one connection
-// of one node in their order.
-func (c *Client) addBatch(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
+// addInPipelines counts the hits in one pipeline, or in several if pipelineLimit is set. Commands
+// with the same key use the same connection, so they are executed in order.
+func (c *Client) addInPipelines(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
 	size := len(hits)
-	if c.chunk > 0 {
-		size = max(c.chunk/2, 1) // a hit takes two commands at most
+	if c.pipelineLimit > 0 {
+		size = max(c.pipelineLimit/2, 1) // a hit needs at most two commands
 	}
 	for from := 0; from < len(hits); from += size {
 		to := min(from+size, len(hits))
-		if err := c.addChunk(ctx, client, hits[from:to], after[from:to]); err != nil {
+		if err := c.sendPipeline(ctx, client, hits[from:to], after[from:to]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step is one hit's part of a pipeline.
+// step describes the commands of one hit in a pipeline.
 type step struct {
-	answer int  // the command that answers the count
-	made   bool // the command before it makes the counter with its expiry; false again when it was there already
+	countIndex int  // index of the command that returns the count
+	created    bool // the command before it created the counter
 }
 
-func (c *Client) addChunk(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
+// sendPipeline sends the commands of all hits in one pipeline. If a counter is unknown, the command
+// that creates it comes first.
+func (c *Client) sendPipeline(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
 	commands := make([]valkey.Completed, 0, 2*len(hits))
 	steps := make([]step, len(hits))
 	for i := range hits {
 		h := &hits[i]
-		if h.Addend > 0 && !c.seen.has(h.Key) {
-			commands = append(commands, client.B().Set().Key(h.Key).Value("0").Nx().Px(life(h)).Build())
-			steps[i].made = true
+		if h.Addend > 0 && !c.known.contains(h.Key) {
+			commands = append(commands, client.B().Set().Key(h.Key).Value("0").Nx().Px(counterTTL(h)).Build())
+			steps[i].created = true
 		}
-		steps[i].answer = len(commands)
-		commands = append(commands, count(client.B(), h))
+		steps[i].countIndex = len(commands)
+		commands = append(commands, newCountCommand(client.B(), h))
 	}
 	results := client.DoMulti(ctx, commands...)
 	for i, s := range steps {
-		if !s.made {
+		if !s.created {
 			continue
 		}
-		err := results[s.answer-1].Error()
+		err := results[s.countIndex-1].Error()
 		if err != nil && !valkey.IsValkeyNil(err) {
-			return fmt.Errorf("make a counter: %w", err)
+			return fmt.Errorf("create a counter: %w", err)
 		}
-		steps[i].made = err == nil // else it was there, and may have ended since
-		c.seen.note(hits[i].Key)
+		steps[i].created = err == nil // else it existed, and may have expired since
+		c.known.remember(hits[i].Key)
 	}
-	return c.settle(ctx, client, batch{hits, after, steps}, results)
+	return c.storeCounts(ctx, client, batch{hits, after, steps}, results)
 }
 
-// count returns the command that counts one hit and answers the count.
-func count(b valkey.Builder, h *counter.Hit) valkey.Completed {
+// newCountCommand returns the command that counts one hit and returns the count.
+func newCountCommand(b valkey.Builder, h *counter.Hit) valkey.Completed {
 	switch {
 	case h.Addend > 0:
 		return b.Incrby().Key(h.Key).Increment(h.Addend).Build()
 	case h.Addend == 0:
 		return b.Get().Key(h.Key).Build()
 	default:
-		// Not by its hash: a server that does not know the script would answer this hit after the ones behind it.
+		// EVAL, not EVALSHA: if the server did not know the script, the repeated command would be executed after the commands that follow it.
 		return b.Eval().Script(giveBackSource).Numkeys(1).Key(h.Key).Arg(strconv.FormatInt(h.Addend, 10)).Build()
 	}
 }
 
-// batch is hits with the room for their counts and, unless each is one command, their steps.
+// batch contains hits and the room for their counts. Steps is nil if each hit has exactly one
+// command.
 type batch struct {
 	hits  []counter.Hit
 	after []uint64
 	steps []step
 }
 
-// settle reads the counts, and sets the expiry of counters that had been seen and are made anew.
-func (c *Client) settle(ctx context.Context, client valkey.Client, b batch, results []valkey.ValkeyResult) error {
+// storeCounts copies the counts from the results to b.after. If a known counter had disappeared, so
+// that its hit created it again, it sets the expiry.
+func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch, results []valkey.ValkeyResult) error {
 	var repairs []valkey.Completed
 	for i := range b.hits {
-		s := step{answer: i}
+		s := step{countIndex: i}
 		if b.steps != nil {
 			s = b.steps[i]
 		}
-		n, err := readCount(results[s.answer])
+		n, err := parseCount(results[s.countIndex])
 		if err != nil {
 			return err
 		}
 		b.after[i] = n
-		if h := &b.hits[i]; h.Addend > 0 && !s.made && n == uint64(h.Addend) {
-			repairs = append(repairs, client.B().Pexpire().Key(h.Key).Milliseconds(life(h).Milliseconds()).Build())
+		if h := &b.hits[i]; h.Addend > 0 && !s.created && n == uint64(h.Addend) {
+			repairs = append(repairs, client.B().Pexpire().Key(h.Key).Milliseconds(counterTTL(h).Milliseconds()).Build())
 		}
 	}
 	for _, r := range client.DoMulti(ctx, repairs...) {
@@ -158,30 +163,32 @@ func (c *Client) settle(ctx context.Context, client valkey.Client, b batch, resu
 	return nil
 }
 
-// readCount reads a count. A counter that is not there is zero; one that can grow no further is at its end.
-func readCount(r valkey.ValkeyResult) (uint64, error) {
+// parseCount returns the count in a result: 0 if the counter does not exist, the maximum if it
+// cannot grow further.
+func parseCount(r valkey.ValkeyResult) (uint64, error) {
 	n, err := r.AsInt64()
 	switch {
 	case err == nil:
 		return uint64(max(n, 0)), nil
 	case valkey.IsValkeyNil(err):
 		return 0, nil
-	case overflows(err):
+	case isOverflow(err):
 		return math.MaxInt64, nil
 	default:
 		return 0, fmt.Errorf("count: %w", err)
 	}
 }
 
-func overflows(err error) bool {
-	reply, ok := replied(err)
+func isOverflow(err error) bool {
+	reply, ok := serverError(err)
 	return ok && strings.Contains(reply.Error(), "would overflow")
 }
 
-// readOnly tells of a server that is no master, or has lost its own.
-func readOnly(reply *valkey.ValkeyError) bool {
+// isReadOnly reports whether the server is a replica, or a replica without its primary.
+func isReadOnly(reply *valkey.ValkeyError) bool {
 	return strings.HasPrefix(reply.Error(), "READONLY") || strings.HasPrefix(reply.Error(), "MASTERDOWN")
 }
 
-// life is how long a counter is kept; less than a second is more precise than the port promises.
-func life(h *counter.Hit) time.Duration { return max(h.TTL, time.Second) }
+// counterTTL returns how long the store keeps a counter, at least a second. The port promises no
+// finer precision.
+func counterTTL(h *counter.Hit) time.Duration { return max(h.TTL, time.Second) }

@@ -10,18 +10,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// copyFormat begins every copy. A copy of another format is a miss, so instances of two versions can share a store.
+// copyFormat is the first byte of every copy. A copy in another format counts as a cache miss, so
+// instances of different versions can share a store.
 const copyFormat = 1
 
-// dropFormat begins the mark that a session was dropped; the time in microseconds follows in decimal digits.
+// dropFormat is the first byte of the mark of a dropped session. The time of the drop follows, in
+// microseconds, as decimal digits.
 const dropFormat = 2
 
-var errCopy = errors.New("not a copy of a session")
+var errInvalidCopy = errors.New("not a copy of a session")
 
-// appendCopy writes a session and when it was read: the format, that time, then each field in the order of auth.Session.
-// Numbers are varints, texts their length and bytes, times nanoseconds since the epoch. A session holds no secrets: tokens
-// are stored elsewhere, and hashed.
-func appendCopy(b []byte, s *auth.Session, read time.Time) []byte {
+// encodeCopy appends a session and the time at which it was read from the database: the format,
+// that time, then the fields in the order of auth.Session. Numbers are varints, texts are a length
+// and bytes, times are nanoseconds since the epoch. A session contains no secrets: tokens are
+// stored elsewhere, and hashed.
+func encodeCopy(b []byte, s *auth.Session, read time.Time) []byte {
 	b = append(b, copyFormat)
 	b = appendTime(b, read)
 	for _, text := range []string{string(s.ID), string(s.UserID), string(s.DeviceID), string(s.DeviceIdentity)} {
@@ -32,28 +35,28 @@ func appendCopy(b []byte, s *auth.Session, read time.Time) []byte {
 	for _, at := range []time.Time{s.CreatedAt, s.LastActivity, s.ExpiresAt, s.MaxExpiresAt} {
 		b = appendTime(b, at)
 	}
-	b = appendText(b, addressText(s.IPAddress))
+	b = appendText(b, formatAddress(s.IPAddress))
 	b = appendTime(b, s.EndedAt)
 	return appendText(b, string(s.EndReason))
 }
 
-// readCopy reads what appendCopy wrote, and nothing else.
-func readCopy(b []byte) (s auth.Session, read time.Time, err error) {
-	r := copyReader{rest: b}
-	if r.byte() != copyFormat {
-		return auth.Session{}, time.Time{}, errCopy
+// decodeCopy decodes the output of encodeCopy. Any other input is an error.
+func decodeCopy(b []byte) (s auth.Session, read time.Time, err error) {
+	r := copyDecoder{rest: b}
+	if r.nextByte() != copyFormat {
+		return auth.Session{}, time.Time{}, errInvalidCopy
 	}
-	read = r.time()
-	s.ID, s.UserID, s.DeviceID = auth.SessionID(r.text()), auth.UserID(r.text()), auth.DeviceID(r.text())
-	s.DeviceIdentity = auth.DeviceIdentity(r.text())
-	s.TrustLevel = auth.TrustLevel(r.byte())
-	s.RiskScore = int(r.number())
-	s.CreatedAt, s.LastActivity, s.ExpiresAt, s.MaxExpiresAt = r.time(), r.time(), r.time(), r.time()
-	s.IPAddress = r.address()
-	s.EndedAt = r.time()
-	s.EndReason = auth.EndReason(r.text())
-	if r.failed || len(r.rest) > 0 {
-		return auth.Session{}, time.Time{}, errCopy
+	read = r.nextTime()
+	s.ID, s.UserID, s.DeviceID = auth.SessionID(r.nextText()), auth.UserID(r.nextText()), auth.DeviceID(r.nextText())
+	s.DeviceIdentity = auth.DeviceIdentity(r.nextText())
+	s.TrustLevel = auth.TrustLevel(r.nextByte())
+	s.RiskScore = int(r.nextNumber())
+	s.CreatedAt, s.LastActivity, s.ExpiresAt, s.MaxExpiresAt = r.nextTime(), r.nextTime(), r.nextTime(), r.nextTime()
+	s.IPAddress = r.nextAddress()
+	s.EndedAt = r.nextTime()
+	s.EndReason = auth.EndReason(r.nextText())
+	if r.invalid || len(r.rest) > 0 {
+		return auth.Session{}, time.Time{}, errInvalidCopy
 	}
 	return s, read, nil
 }
@@ -62,7 +65,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// noTime stands for the zero time, which nanoseconds since the epoch cannot tell.
+// noTime encodes the zero time, which nanoseconds since the epoch cannot represent.
 const noTime = math.MinInt64
 
 func appendTime(b []byte, t time.Time) []byte {
@@ -72,26 +75,27 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.AppendVarint(b, t.UnixNano())
 }
 
-func addressText(a netip.Addr) string {
+func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
 	return a.String()
 }
 
-// copyReader reads a copy from its front. After a failure all it reads is zero.
-type copyReader struct {
-	rest   []byte
-	failed bool
+// copyDecoder reads a copy from front to back. After an error it is invalid, and every value is
+// zero.
+type copyDecoder struct {
+	rest    []byte
+	invalid bool
 }
 
-func (r *copyReader) fail() {
-	r.rest, r.failed = nil, true
+func (r *copyDecoder) markInvalid() {
+	r.rest, r.invalid = nil, true
 }
 
-func (r *copyReader) byte() byte {
+func (r *copyDecoder) nextByte() byte {
 	if len(r.rest) == 0 {
-		r.fail()
+		r.markInvalid()
 		return 0
 	}
 	b := r.rest[0]
@@ -99,20 +103,20 @@ func (r *copyReader) byte() byte {
 	return b
 }
 
-func (r *copyReader) number() int64 {
+func (r *copyDecoder) nextNumber() int64 {
 	n, size := binary.Varint(r.rest)
 	if size <= 0 {
-		r.fail()
+		r.markInvalid()
 		return 0
 	}
 	r.rest = r.rest[size:]
 	return n
 }
 
-func (r *copyReader) text() string {
+func (r *copyDecoder) nextText() string {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 || n > uint64(len(r.rest)-size) {
-		r.fail()
+		r.markInvalid()
 		return ""
 	}
 	end := size + int(n) // n is at most the length of the slice
@@ -121,22 +125,22 @@ func (r *copyReader) text() string {
 	return text
 }
 
-func (r *copyReader) time() time.Time {
-	n := r.number()
-	if n == noTime || r.failed {
+func (r *copyDecoder) nextTime() time.Time {
+	n := r.nextNumber()
+	if n == noTime || r.invalid {
 		return time.Time{}
 	}
 	return time.Unix(0, n).UTC()
 }
 
-func (r *copyReader) address() netip.Addr {
-	text := r.text()
+func (r *copyDecoder) nextAddress() netip.Addr {
+	text := r.nextText()
 	if text == "" {
 		return netip.Addr{}
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		r.fail()
+		r.markInvalid()
 	}
 	return a
 }

@@ -32,7 +32,7 @@ func TestCopyRoundTrip(t *testing.T) {
 			s.IPAddress, _ = netip.AddrFromSlice(rapid.SliceOfN(rapid.Byte(), raw, raw).Draw(t, "bytes"))
 		}
 		put := time.Unix(0, rapid.Int64Range(-1<<62, 1<<62).Draw(t, "put")).UTC()
-		got, gotPut, err := readCopy(appendCopy(nil, &s, put))
+		got, gotPut, err := decodeCopy(encodeCopy(nil, &s, put))
 		if err != nil || !reflect.DeepEqual(got, s) || !gotPut.Equal(put) {
 			t.Fatalf("%+v, %v, %v, want %+v, %v", got, gotPut, err, s, put)
 		}
@@ -41,24 +41,24 @@ func TestCopyRoundTrip(t *testing.T) {
 
 func TestCutCopyIsNoCopy(t *testing.T) {
 	s := sessioncachetest.Session("a")
-	whole := appendCopy(nil, &s, time.Unix(1, 2))
+	whole := encodeCopy(nil, &s, time.Unix(1, 2))
 	for n := range whole {
-		if _, _, err := readCopy(whole[:n]); err == nil {
+		if _, _, err := decodeCopy(whole[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes were read", n, len(whole))
 		}
 	}
-	if _, _, err := readCopy(append(bytes.Clone(whole), 0)); err == nil {
+	if _, _, err := decodeCopy(append(bytes.Clone(whole), 0)); err == nil {
 		t.Error("a copy with a byte behind it was read")
 	}
 }
 
 func FuzzReadCopy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, put, err := readCopy(b)
+		s, put, err := decodeCopy(b)
 		if err != nil {
 			return
 		}
-		again, putAgain, err := readCopy(appendCopy(nil, &s, put))
+		again, putAgain, err := decodeCopy(encodeCopy(nil, &s, put))
 		if err != nil || !reflect.DeepEqual(again, s) || !putAgain.Equal(put) {
 			t.Errorf("%+v, %v, %v, want %+v, %v", again, putAgain, err, s, put)
 		}

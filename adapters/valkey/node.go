@@ -11,89 +11,90 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// slots is how many parts a cluster's keys fall into.
-const slots = 1 << 14
+// clusterSlots is the number of slots in a cluster.
+const clusterSlots = 1 << 14
 
-// node is one server of the store, which fails apart from the others: it has a breaker and turns of its own, so that
-// calls to the others neither wait for it nor are refused because of it. Outside clusters there is one for all keys.
+// node is the state of one server. Each server has its own breaker and its own limit of concurrent
+// calls, so that calls to other servers do not wait or fail because of it. Outside clusters one
+// node covers all keys.
 type node struct {
-	breaker breaker
-	turns   chan struct{}          // one for each call that is with it
-	wanted  atomic.Pointer[string] // a key that it did not answer for
+	breaker   breaker
+	calls     chan struct{}          // one element for each call in progress
+	failedKey atomic.Pointer[string] // a key of a call without an answer, for probes
 }
 
-func newNode() *node { return &node{turns: make(chan struct{}, maxCalls)} }
+func newNode() *node { return &node{calls: make(chan struct{}, maxCalls)} }
 
-// take waits for a turn, which is to be given back.
-func (n *node) take(ctx context.Context) error {
+// acquire waits until the node has room for another call. The caller must call release.
+func (n *node) acquire(ctx context.Context) error {
 	select {
-	case n.turns <- struct{}{}:
+	case n.calls <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for calls before: %w", ctx.Err())
+		return fmt.Errorf("wait for earlier calls to the counter store: %w", ctx.Err())
 	}
 }
 
-func (n *node) giveBack() { <-n.turns }
+func (n *node) release() { <-n.calls }
 
-// cluster is the nodes of a cluster. It may lag behind the cluster: the client follows the slots by itself, so the worst
-// is that a node's breaker covers keys that have left it, until the next look.
-type cluster struct {
-	bySlot [slots]*node // nil where nobody serves a slot
+// clusterNodes lists the nodes of a cluster. It may be out of date, which does little harm:
+// valkey-go finds the right node by itself, so until the next update only the breaker of the wrong
+// node applies to a key.
+type clusterNodes struct {
+	bySlot [clusterSlots]*node // nil if no node serves the slot
 	byID   map[string]*node
 }
 
-// nodeOf returns the node that a key belongs to.
-func (l *link) nodeOf(key string) *node {
-	c := l.cluster.Load()
+// findNode returns the node of a key.
+func (m *managedClient) findNode(key string) *node {
+	c := m.cluster.Load()
 	if c == nil {
-		return l.whole
+		return m.defaultNode
 	}
-	command := (*l.client.Load()).B().Get().Key(key).Build()
-	if n := c.bySlot[command.Slot()%slots]; n != nil {
+	command := (*m.current.Load()).B().Get().Key(key).Build()
+	if n := c.bySlot[command.Slot()%clusterSlots]; n != nil {
 		return n
 	}
-	return l.whole
+	return m.defaultNode
 }
 
-// nodeOfAll returns the node that all hits belong to, nil when there are several.
-func (l *link) nodeOfAll(hits []counter.Hit) *node {
-	if l.cluster.Load() == nil {
-		return l.whole
+// findCommonNode returns the node of all hits, or nil if there are several.
+func (m *managedClient) findCommonNode(hits []counter.Hit) *node {
+	if m.cluster.Load() == nil {
+		return m.defaultNode
 	}
-	n := l.nodeOf(hits[0].Key)
+	n := m.findNode(hits[0].Key)
 	for i := range hits[1:] {
-		if l.nodeOf(hits[1+i].Key) != n {
+		if m.findNode(hits[1+i].Key) != n {
 			return nil
 		}
 	}
 	return n
 }
 
-// byNode parts hits, by their indices, as the nodes do.
-func (l *link) byNode(hits []counter.Hit) map[*node][]int {
+// groupByNode returns the indices of the hits of each node.
+func (m *managedClient) groupByNode(hits []counter.Hit) map[*node][]int {
 	groups := make(map[*node][]int)
 	for i := range hits {
-		n := l.nodeOf(hits[i].Key)
+		n := m.findNode(hits[i].Key)
 		groups[n] = append(groups[n], i)
 	}
 	return groups
 }
 
-// keysByNode parts keys as the nodes do.
-func (l *link) keysByNode(keys []string) map[*node][]string {
+// groupKeysByNode returns the keys of each node.
+func (m *managedClient) groupKeysByNode(keys []string) map[*node][]string {
 	groups := make(map[*node][]string)
 	for _, key := range keys {
-		n := l.nodeOf(key)
+		n := m.findNode(key)
 		groups[n] = append(groups[n], key)
 	}
 	return groups
 }
 
-// nodes returns all nodes.
-func (l *link) nodes() []*node {
-	list := []*node{l.whole}
-	if c := l.cluster.Load(); c != nil {
+func (m *managedClient) allNodes() []*node {
+	list := []*node{m.defaultNode}
+	if c := m.cluster.Load(); c != nil {
 		for _, n := range c.byID {
 			list = append(list, n)
 		}
@@ -101,47 +102,49 @@ func (l *link) nodes() []*node {
 	return list
 }
 
-// away reports whether any node, and whether every node that serves keys, does not answer.
-func (l *link) away() (some, all bool) {
-	list := l.nodes()
+// openBreakers reports whether the breaker of any node is open, and whether the breakers of all
+// nodes that serve keys are.
+func (m *managedClient) openBreakers() (some, all bool) {
+	list := m.allNodes()
 	if len(list) > 1 {
 		list = list[1:]
-		some = l.whole.breaker.refuses()
+		some = m.defaultNode.breaker.isOpen()
 	}
 	all = true
 	for _, n := range list {
-		refuses := n.breaker.refuses()
+		refuses := n.breaker.isOpen()
 		some, all = some || refuses, all && refuses
 	}
 	return some, all
 }
 
-// learn asks a cluster who serves which slot. Nodes that were known keep their state. A cluster that does not answer
-// leaves what was known.
-func (l *link) learn(ctx context.Context) {
-	client := *l.client.Load()
+// loadClusterNodes reads from a cluster which node serves which slot. Known nodes keep their state.
+// If the cluster does not answer, nothing changes.
+func (m *managedClient) loadClusterNodes(ctx context.Context) {
+	client := *m.current.Load()
 	if client.Mode() != valkey.ClientModeCluster {
 		return
 	}
-	bounded, cancel := context.WithTimeout(ctx, l.dial)
+	bounded, cancel := context.WithTimeout(ctx, m.dialTimeout)
 	defer cancel()
 	ranges, err := client.Do(bounded, client.B().ClusterSlots().Build()).ToArray()
 	if err != nil || len(ranges) == 0 {
 		return
 	}
 	var known map[string]*node
-	if before := l.cluster.Load(); before != nil {
+	if before := m.cluster.Load(); before != nil {
 		known = before.byID
 	}
-	next := &cluster{byID: make(map[string]*node)}
+	next := &clusterNodes{byID: make(map[string]*node)}
 	for i := range ranges {
-		next.add(&ranges[i], known)
+		next.addSlotRange(&ranges[i], known)
 	}
-	l.cluster.Store(next)
+	m.cluster.Store(next)
 }
 
-// add takes in one range as CLUSTER SLOTS tells it: first and last slot, then the master as address, port and id.
-func (c *cluster) add(told *valkey.ValkeyMessage, known map[string]*node) {
+// addSlotRange adds one element of the reply to CLUSTER SLOTS: first slot, last slot, and the
+// primary as address, port and ID.
+func (c *clusterNodes) addSlotRange(told *valkey.ValkeyMessage, known map[string]*node) {
 	fields, err := told.ToArray()
 	if err != nil || len(fields) < 3 {
 		return
@@ -163,37 +166,38 @@ func (c *cluster) add(told *valkey.ValkeyMessage, known map[string]*node) {
 		}
 		c.byID[id] = n
 	}
-	for slot := max(from, 0); slot <= min(to, slots-1); slot++ {
+	for slot := max(from, 0); slot <= min(to, clusterSlots-1); slot++ {
 		c.bySlot[slot] = n
 	}
 }
 
-// probe asks every node that callers do not wait for whether it is back.
-func (l *link) probe(ctx context.Context) {
+// probeFailedNodes probes all nodes with an open breaker, and closes the breakers of those that
+// answer.
+func (m *managedClient) probeFailedNodes(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, n := range l.nodes() {
-		if !n.breaker.refuses() {
+	for _, n := range m.allNodes() {
+		if !n.breaker.isOpen() {
 			continue
 		}
 		all.Go(func() {
-			if l.answers(ctx, n) && n.breaker.reset() {
-				l.log.Info("the store answers again")
+			if m.probeNode(ctx, n) && n.breaker.closeIfOpen() {
+				m.log.Info("the counter store answers again")
 			}
 		})
 	}
 	all.Wait()
 }
 
-// answers asks for a key that the node did not answer for: in a cluster another node may have taken the key's slot over,
-// and the client finds out which.
-func (l *link) answers(ctx context.Context, n *node) bool {
-	bounded, cancel := context.WithTimeout(ctx, l.dial)
+// probeNode reports whether the node answers. In a cluster it reads a key of a failed call, because
+// another node may have taken over the slot of this key, and valkey-go finds out which.
+func (m *managedClient) probeNode(ctx context.Context, n *node) bool {
+	bounded, cancel := context.WithTimeout(ctx, m.dialTimeout)
 	defer cancel()
-	client := *l.client.Load()
-	question := client.B().Ping().Build()
-	if key := n.wanted.Load(); key != nil && l.cluster.Load() != nil {
-		question = client.B().Get().Key(*key).Build()
+	client := *m.current.Load()
+	command := client.B().Ping().Build()
+	if key := n.failedKey.Load(); key != nil && m.cluster.Load() != nil {
+		command = client.B().Get().Key(*key).Build()
 	}
-	err := client.Do(bounded, question).Error()
+	err := client.Do(bounded, command).Error()
 	return err == nil || valkey.IsValkeyNil(err)
 }

@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// pingGap is how long a connection may be silent before it is tried.
-	pingGap = time.Second
-	// topologyRefresh is how often sentinels and cluster nodes are asked who is the master, besides on every sign of a
-	// change.
+	// pingInterval is how long a connection may be idle before it is tested with a PING.
+	pingInterval = time.Second
+	// topologyRefresh is how often sentinels and cluster nodes are read again, in addition to every
+	// sign of a change.
 	topologyRefresh = 5 * time.Second
-	// maxMoved bounds how often a command follows the slots of a cluster that is being rearranged.
+	// maxMoved is how often a command follows a slot that moved to another node.
 	maxMoved   = 8
 	bufferSize = 64 << 10
-	// ringScale makes room on each connection for twice maxCalls: valkey-go would hold callers beyond their deadline when
-	// the room is filled, by those that wait and those that gave up waiting.
+	// ringScale makes room on each connection for twice maxCalls. If the room were full of waiting
+	// and abandoned calls, valkey-go would block callers beyond their deadline.
 	ringScale = 11
-	// maxMultiplex is the greatest number of connections to a node, as a power of two.
+	// maxMultiplex is the maximum number of connections to a node, as a power of two.
 	maxMultiplex   = 3
 	maxConnections = 1 << maxMultiplex
 )
 
-// options returns the client's options. They are the same for all topologies, so that a dead connection is noticed within
-// pingGap and the deadline, whoever uses it.
-func (c Config) options(log *logrus.Entry) (valkey.ClientOption, error) {
-	t, err := c.target()
+// clientOptions returns the options of valkey-go. They are the same for all topologies, so that a
+// dead connection is always detected within pingInterval and the timeout.
+func (c Config) clientOptions(log *logrus.Entry) (valkey.ClientOption, error) {
+	t, err := c.parseTarget()
 	if err != nil {
 		return valkey.ClientOption{}, err
 	}
@@ -52,29 +52,29 @@ func (c Config) options(log *logrus.Entry) (valkey.ClientOption, error) {
 	if sentinel := parseAuth(c.SentinelAuth); sentinel != (credentials{}) {
 		t.sentinel = sentinel
 	}
-	dialer := net.Dialer{Timeout: c.Timeout, KeepAlive: pingGap}
+	dialer := net.Dialer{Timeout: c.Timeout, KeepAlive: pingInterval}
 	o := valkey.ClientOption{
 		InitAddress: t.addresses, SelectDB: t.database, TLSConfig: secure, Dialer: dialer,
 		Username: t.auth.username, Password: t.auth.password,
-		// No ClientName: valkey-go gives a connection up when CLIENT SETNAME is refused, as proxies do. It forgives CLIENT SETINFO.
+		// No ClientName: proxies refuse CLIENT SETNAME, and valkey-go then closes the connection. It ignores a refused CLIENT SETINFO.
 		ClientSetInfo:      []string{"tollgate", "1"},
 		ForceSingleClient:  c.Type == Single,
 		ConnWriteTimeout:   c.Timeout,
-		AlwaysPipelining:   true, // a connection that the server closed is then known before it is used
-		PipelineMultiplex:  c.multiplex(),
+		AlwaysPipelining:   true, // detects a connection that the server closed before it is used
+		PipelineMultiplex:  c.multiplexExponent(),
 		BlockingPoolSize:   c.PoolSize,
 		MaxFlushDelay:      c.PipelineWindow,
 		RingScaleEachConn:  ringScale,
 		ReadBufferEachConn: bufferSize, WriteBufferEachConn: bufferSize,
 		DisableCache: true,
-		DisableRetry: true, // retrying is decided here, by what a repeated command does
+		DisableRetry: true, // callWithRetries decides which commands may be repeated
 		Sentinel: valkey.SentinelOption{
 			MasterSet: t.master, Username: t.sentinel.username, Password: t.sentinel.password,
 			Dialer: dialer, TLSConfig: secure, TopologyRefreshInterval: topologyRefresh,
 		},
 		ClusterOption: valkey.ClusterOption{ShardsRefreshInterval: topologyRefresh, MaxMovedRedirections: maxMoved},
 	}
-	if secure != nil { // the files are read for each connection
+	if secure != nil { // each connection uses the current files
 		o.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return dialTCP(ctx, address, d, follow())
 		}
@@ -87,9 +87,10 @@ func (c Config) options(log *logrus.Entry) (valkey.ClientOption, error) {
 	return o, nil
 }
 
-// multiplex returns the connections to a node as a power of two: at most the pool's size, and at most one per core, since
-// more of them only make for smaller pipelines. valkey-go takes zero as "decide yourself" and a negative as one.
-func (c Config) multiplex() int {
+// multiplexExponent returns the number of connections to a node as a power of two: at most the pool
+// size, and at most one per core, because more connections only make the pipelines smaller.
+// valkey-go treats zero as its own default and a negative number as one connection.
+func (c Config) multiplexExponent() int {
 	n := bits.Len(uint(min(c.PoolSize, runtime.GOMAXPROCS(0)))) - 1
 	if n <= 0 {
 		return -1
@@ -97,7 +98,7 @@ func (c Config) multiplex() int {
 	return min(n, maxMultiplex)
 }
 
-// tlsFiles are the files of TLS.
+// tlsFiles returns the paths of the TLS files with the names of their settings.
 func (c Config) tlsFiles() tlsfiles.ClientFiles {
 	return tlsfiles.ClientFiles{
 		Cert:    tlsfiles.ClientFile{Setting: "KVSTORE_TLS_CLIENT_CERT", Path: c.TLSClientCert},

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// giveBackSource takes hits from a counter that is there, down to zero, and leaves its expiry alone.
+// giveBackSource subtracts hits from an existing counter, down to zero, and keeps its expiry.
 const giveBackSource = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
@@ -21,14 +21,15 @@ if count < 0 then
 end
 return count`
 
-// addUnlessOverSource counts all hits, or only those of counters that the call would bring over a limit. A hit is a key
-// and three arguments: addend, limit, life in milliseconds. Limits and counts are exact up to 2^53, as numbers of Lua are.
+// addUnlessOverSource counts all hits, or, if the call would bring any counter over its limit, only
+// the hits of those counters. A hit is a key and three arguments: addend, limit, and time to live
+// in milliseconds. Limits and counts are exact up to 2^53, the limit of Lua numbers.
 const addUnlessOverSource = `
-local stood, running, over, any = {}, {}, {}, false
+local before, running, over, any = {}, {}, {}, false
 for i, key in ipairs(KEYS) do
   if not running[key] then
-    stood[key] = redis.call('GET', key)
-    running[key] = tonumber(stood[key] or '0')
+    before[key] = redis.call('GET', key)
+    running[key] = tonumber(before[key] or '0')
   end
   running[key] = math.max(running[key] + tonumber(ARGV[3*i-2]), 0)
   if running[key] > tonumber(ARGV[3*i-1]) then
@@ -36,21 +37,21 @@ for i, key in ipairs(KEYS) do
     any = true
   end
 end
-local after, made = {}, {}
+local after, created = {}, {}
 for i, key in ipairs(KEYS) do
   local addend = tonumber(ARGV[3*i-2])
-  local there = stood[key] or made[key]
+  local exists = before[key] or created[key]
   if any and not over[key] then
-    after[i] = tonumber(stood[key] or '0')
-  elseif addend > 0 or (addend < 0 and there) then
+    after[i] = tonumber(before[key] or '0')
+  elseif addend > 0 or (addend < 0 and exists) then
     after[i] = redis.call('INCRBY', key, ARGV[3*i-2])
     if after[i] < 0 then
       redis.call('SET', key, '0', 'KEEPTTL')
       after[i] = 0
     end
-    if not there then
+    if not exists then
       redis.call('PEXPIRE', key, ARGV[3*i])
-      made[key] = true
+      created[key] = true
     end
   else
     after[i] = tonumber(redis.call('GET', key) or '0')
@@ -58,8 +59,9 @@ for i, key in ipairs(KEYS) do
 end
 return after`
 
-// AddUnlessOver implements ports/counter: one script for all hits, which the package documentation qualifies for clusters.
-// Hits of one key stand and fall together: when one of them would bring the counter over its limit, all are counted.
+// AddUnlessOver implements counter.Store with one script for all hits; the package documentation
+// describes the limits of this in clusters. Hits of the same key belong together: if one of them
+// would bring the counter over its limit, all are counted.
 func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	if err := checkLength(hits, after); err != nil {
 		return err
@@ -67,37 +69,38 @@ func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []
 	if len(hits) == 0 {
 		return nil
 	}
-	if c.link.cluster.Load() == nil {
-		return c.conditionallyAt(ctx, c.link.whole, hits, after)
+	if c.store.cluster.Load() == nil {
+		return c.addUnlessOverOnNode(ctx, c.store.defaultNode, hits, after)
 	}
-	groups := c.bySlot(hits)
+	groups := c.groupBySlot(hits)
 	if len(groups) == 1 {
-		return c.conditionallyAt(ctx, c.link.nodeOf(hits[0].Key), hits, after)
+		return c.addUnlessOverOnNode(ctx, c.store.findNode(hits[0].Key), hits, after)
 	}
-	return c.acrossSlots(ctx, groups, batch{hits: hits, after: after})
+	return c.addUnlessOverAcrossSlots(ctx, groups, batch{hits: hits, after: after})
 }
 
-// conditionallyAt runs the script for hits of one slot, or of a store that is no cluster.
-func (c *Client) conditionallyAt(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.link.do(ctx, placeOf(n, hits), func(ctx context.Context, client valkey.Client) error {
-		return c.conditionally(ctx, client, hits, after)
+// addUnlessOverOnNode runs the script on a node. All hits must be in one slot, unless the store is
+// not a cluster.
+func (c *Client) addUnlessOverOnNode(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
+	return c.store.call(ctx, newRoute(n, hits), func(ctx context.Context, client valkey.Client) error {
+		return c.runAddUnlessOver(ctx, client, hits, after)
 	})
 }
 
-// conditionally runs the script; all keys are in one place.
-func (c *Client) conditionally(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
+// runAddUnlessOver runs the script for keys of one slot.
+func (c *Client) runAddUnlessOver(ctx context.Context, client valkey.Client, hits []counter.Hit, after []uint64) error {
 	keys, args := make([]string, len(hits)), make([]string, 0, 3*len(hits))
 	for i := range hits {
 		h := &hits[i]
 		keys[i] = h.Key
-		args = append(args, strconv.FormatInt(h.Addend, 10), strconv.FormatUint(h.Limit, 10), strconv.FormatInt(life(h).Milliseconds(), 10))
+		args = append(args, strconv.FormatInt(h.Addend, 10), strconv.FormatUint(h.Limit, 10), strconv.FormatInt(counterTTL(h).Milliseconds(), 10))
 	}
 	counts, err := c.script.Exec(ctx, client, keys, args).AsIntSlice()
 	if err != nil {
-		return fmt.Errorf("count unless over: %w", err)
+		return fmt.Errorf("count unless over the limit: %w", err)
 	}
 	if len(counts) != len(hits) {
-		return fault.Newf(fault.Internal, "", "%d counts answered for %d hits", len(counts), len(hits))
+		return fault.Newf(fault.Internal, "", "the script returned %d counts for %d hits", len(counts), len(hits))
 	}
 	for i, n := range counts {
 		after[i] = uint64(max(n, 0))
@@ -105,9 +108,9 @@ func (c *Client) conditionally(ctx context.Context, client valkey.Client, hits [
 	return nil
 }
 
-// bySlot parts hits, by their indices, as a cluster's slots do.
-func (c *Client) bySlot(hits []counter.Hit) map[uint16][]int {
-	client := *c.link.client.Load()
+// groupBySlot returns the indices of the hits of each cluster slot.
+func (c *Client) groupBySlot(hits []counter.Hit) map[uint16][]int {
+	client := *c.store.current.Load()
 	groups := make(map[uint16][]int)
 	for i := range hits {
 		command := client.B().Get().Key(hits[i].Key).Build()
@@ -116,22 +119,24 @@ func (c *Client) bySlot(hits []counter.Hit) map[uint16][]int {
 	return groups
 }
 
-// acrossSlots is AddUnlessOver for several slots; the package documentation tells what it cannot promise.
-func (c *Client) acrossSlots(ctx context.Context, groups map[uint16][]int, b batch) error {
-	over, err := lookAhead(ctx, c, b)
+// addUnlessOverAcrossSlots is AddUnlessOver for several slots. The package documentation describes
+// what it does not guarantee.
+func (c *Client) addUnlessOverAcrossSlots(ctx context.Context, groups map[uint16][]int, b batch) error {
+	over, err := readKeysOverLimit(ctx, c, b)
 	if err != nil {
 		return err
 	}
 	if len(over) > 0 {
-		return addOnly(ctx, c, over, b)
+		return addHitsOfKeys(ctx, c, over, b)
 	}
-	return parted(groups, b, func(_ uint16, hits []counter.Hit, after []uint64) error {
-		return c.conditionallyAt(ctx, c.link.nodeOf(hits[0].Key), hits, after)
+	return callEachGroup(groups, b, func(_ uint16, hits []counter.Hit, after []uint64) error {
+		return c.addUnlessOverOnNode(ctx, c.store.findNode(hits[0].Key), hits, after)
 	})
 }
 
-// lookAhead reads all counters into b.after, and returns the keys that the batch would bring over a limit.
-func lookAhead(ctx context.Context, s counter.Store, b batch) (map[string]bool, error) {
+// readKeysOverLimit reads all counters into b.after, and returns the keys that the batch would
+// bring over a limit.
+func readKeysOverLimit(ctx context.Context, s counter.Store, b batch) (map[string]bool, error) {
 	looks := make([]counter.Hit, len(b.hits))
 	for i := range b.hits {
 		looks[i] = b.hits[i]
@@ -140,19 +145,20 @@ func lookAhead(ctx context.Context, s counter.Store, b batch) (map[string]bool, 
 	if err := s.Add(ctx, looks, b.after); err != nil {
 		return nil, err
 	}
-	return overLimit(b.hits, b.after), nil
+	return findKeysOverLimit(b.hits, b.after), nil
 }
 
-// overLimit returns the keys that hits would bring over a limit, from the counts as they stand.
-func overLimit(hits []counter.Hit, stand []uint64) map[string]bool {
+// findKeysOverLimit returns the keys that the hits would bring over a limit, starting from the
+// counts before.
+func findKeysOverLimit(hits []counter.Hit, before []uint64) map[string]bool {
 	over, running := make(map[string]bool), make(map[string]uint64, len(hits))
 	for i := range hits {
 		h := &hits[i]
 		count, earlier := running[h.Key]
 		if !earlier {
-			count = stand[i]
+			count = before[i]
 		}
-		running[h.Key] = sum(count, h.Addend)
+		running[h.Key] = addToCount(count, h.Addend)
 		if running[h.Key] > h.Limit {
 			over[h.Key] = true
 		}
@@ -160,8 +166,8 @@ func overLimit(hits []counter.Hit, stand []uint64) map[string]bool {
 	return over
 }
 
-// addOnly counts the hits of some keys; for the others b.after stays.
-func addOnly(ctx context.Context, s counter.Store, keys map[string]bool, b batch) error {
+// addHitsOfKeys counts the hits of the given keys. For all other keys b.after stays as it is.
+func addHitsOfKeys(ctx context.Context, s counter.Store, keys map[string]bool, b batch) error {
 	var indices []int
 	for i := range b.hits {
 		if keys[b.hits[i].Key] {
@@ -169,7 +175,7 @@ func addOnly(ctx context.Context, s counter.Store, keys map[string]bool, b batch
 		}
 	}
 	after := make([]uint64, len(indices))
-	if err := s.Add(ctx, pick(b.hits, indices), after); err != nil {
+	if err := s.Add(ctx, selectHits(b.hits, indices), after); err != nil {
 		return err
 	}
 	for i, at := range indices {
@@ -178,7 +184,7 @@ func addOnly(ctx context.Context, s counter.Store, keys map[string]bool, b batch
 	return nil
 }
 
-func pick(hits []counter.Hit, indices []int) []counter.Hit {
+func selectHits(hits []counter.Hit, indices []int) []counter.Hit {
 	picked := make([]counter.Hit, len(indices))
 	for i, at := range indices {
 		picked[i] = hits[at]
@@ -186,13 +192,13 @@ func pick(hits []counter.Hit, indices []int) []counter.Hit {
 	return picked
 }
 
-// sum adds an addend to a count and never goes below zero.
-func sum(count uint64, addend int64) uint64 {
+// addToCount returns count plus addend, at least zero.
+func addToCount(count uint64, addend int64) uint64 {
 	if addend >= 0 {
 		return count + uint64(addend)
 	}
-	if back := uint64(-(addend + 1)) + 1; back < count { // the smallest number has no positive twin
-		return count - back
+	if decrement := uint64(-(addend + 1)) + 1; decrement < count { // -math.MinInt64 overflows
+		return count - decrement
 	}
 	return 0
 }

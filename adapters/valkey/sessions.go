@@ -17,136 +17,142 @@ import (
 )
 
 const (
-	// sessionPatience is how long a call waits at most; the database is not much slower.
-	sessionPatience = 50 * time.Millisecond
-	// sessionLife is how long the store keeps a copy. What it lacks to MaxAge is for the way to the store and back, each
-	// within sessionPatience.
-	sessionLife = sessioncache.MaxAge - 2*sessionPatience
-	// sessionCacheBytes bounds the copies that a connection keeps in the process.
+	// sessionTimeout is the maximum time of a call. Reading the session from the database takes
+	// little longer.
+	sessionTimeout = 50 * time.Millisecond
+	// sessionTTL is how long the store keeps a copy. The difference to MaxAge covers the way to the
+	// store and back, at most sessionTimeout each.
+	sessionTTL = sessioncache.MaxAge - 2*sessionTimeout
+	// sessionCacheBytes is the maximum size of the copies that a connection keeps in the process.
 	sessionCacheBytes = 16 << 20
-	sessionKey        = "tollgate:session:"
+	sessionKeyPrefix  = "tollgate:session:"
 )
 
-// Sessions keeps copies of sessions in the store, and those in use also in the process, from where the store calls them
-// back when they change (server-assisted client side caching). A server that offers no such thing is asked each time.
+// Sessions keeps copies of sessions in the store. Copies in use are also kept in the process, and
+// the store invalidates them when they change (server-assisted client-side caching). If the server
+// does not support this, each Get reads from the store.
 //
-// No copy is served longer than sessioncache.MaxAge after it was read from the records. Two bounds stand for that, so that
-// neither a message that was long on its way nor a clock that is wrong breaks it alone: the store's expiry, which also ends
-// the copy in the process, and the time of reading inside the copy, which Get checks against its own clock. Where two
-// instances' clocks are apart by more than MaxAge, they do not serve each other's copies.
+// No copy is used longer than sessioncache.MaxAge after it was read from the database. Two
+// independent limits ensure this, so that neither a delayed message nor a wrong clock alone can
+// break it: the expiry in the store, which also removes the copy in the process, and the time of
+// reading in the copy, which Get compares with its own clock. Instances whose clocks differ by more
+// than MaxAge do not use each other's copies.
 //
-// A session that was dropped leaves a mark in the store, and a script refuses copies that were read before it, on whatever
-// instance: as far as the clocks of two agree, no copy from before is served once Drop has returned.
+// Drop leaves a mark in the store, and a script refuses copies that any instance read before the
+// mark. So once Drop has returned, no older copy is used, as far as the clocks of the instances
+// agree.
 type Sessions struct {
-	link  *link
-	clock clock.Clock
-	put   *valkey.Lua
-	floor floor
+	store            *managedClient
+	clock            clock.Clock
+	putScript        *valkey.Lua
+	minimumReadTimes readTimes
 }
 
-// putSource keeps a copy unless the session was dropped since it was read. Arguments: the copy, the time of its reading in
-// microseconds, its life in milliseconds.
+// putSource stores a copy unless the session was dropped after it was read. Its arguments are the
+// copy, the time of reading in microseconds, and the time to live in milliseconds.
 const putSource = `
-local there = redis.call('GET', KEYS[1])
-if there and string.byte(there) == 2 and (tonumber(string.sub(there, 2)) or 0) >= tonumber(ARGV[2]) then return 0 end
+local found = redis.call('GET', KEYS[1])
+if found and string.byte(found) == 2 and (tonumber(string.sub(found, 2)) or 0) >= tonumber(ARGV[2]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
-// OpenSessions returns a cache in the store of cfg and what closes it. As with Open, a store that is away is no error.
+// OpenSessions returns a session cache and a function that closes it. As with Open, an unreachable
+// store is not an error.
 func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.Entry) (*Sessions, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	options, err := cfg.options(log)
+	options, err := cfg.clientOptions(log)
 	if err != nil {
 		return nil, nil, err
 	}
 	options.DisableCache = false
 	options.CacheSizeEachConn = sessionCacheBytes
-	options.MaxFlushDelay = 0      // the window is meant for counters, and longer than these calls may wait
-	options.PipelineMultiplex = -1 // what the store calls back then arrives in the order of what was asked
-	l := &link{timeout: min(cfg.Timeout, sessionPatience), dial: cfg.Timeout, log: log}
-	l.connect = func() (valkey.Client, error) { return connectCaching(options) }
-	end := openLink(ctx, l)
-	return &Sessions{link: l, clock: c, put: valkey.NewLuaScript(putSource)}, end, nil
+	options.MaxFlushDelay = 0      // KVSTORE_PIPELINE_WINDOW is for counters; these calls cannot wait that long
+	options.PipelineMultiplex = -1 // one connection, so that invalidations arrive in order
+	m := &managedClient{callTimeout: min(cfg.Timeout, sessionTimeout), dialTimeout: cfg.Timeout, log: log}
+	m.newClient = func() (valkey.Client, error) { return connectWithCaching(options) }
+	end := openManagedClient(ctx, m)
+	return &Sessions{store: m, clock: c, putScript: valkey.NewLuaScript(putSource)}, end, nil
 }
 
-// connectCaching does without client side caching where the server has none.
-func connectCaching(options valkey.ClientOption) (valkey.Client, error) {
-	client, err := connect(options)
+// connectWithCaching connects with client-side caching, or without it if the server does not
+// support it.
+func connectWithCaching(options valkey.ClientOption) (valkey.Client, error) {
+	client, err := connectWithFallback(options)
 	if errors.Is(err, valkey.ErrNoCache) {
 		options.DisableCache = true
-		return connect(options)
+		return connectWithFallback(options)
 	}
 	return client, err
 }
 
-// Get implements ports/sessioncache.
+// Get implements sessioncache.Cache.
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
 	var session auth.Session
 	var read time.Time
-	key := sessionKey + string(id)
-	err := s.link.do(ctx, place{node: s.link.nodeOf(key), key: key}, func(ctx context.Context, client valkey.Client) error {
-		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionLife).AsBytes()
+	key := sessionKeyPrefix + string(id)
+	err := s.store.call(ctx, route{node: s.store.findNode(key), key: key}, func(ctx context.Context, client valkey.Client) error {
+		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionTTL).AsBytes()
 		if err != nil {
 			if valkey.IsValkeyNil(err) {
 				return nil
 			}
 			return fmt.Errorf("read a copy: %w", err)
 		}
-		if session, read, err = readCopy(found); err != nil {
-			session = auth.Session{} // a mark, or of another format: a miss
+		if session, read, err = decodeCopy(found); err != nil {
+			session = auth.Session{} // a mark, or another format: a cache miss
 		}
 		return nil
 	})
 	if err != nil || read.IsZero() || session.ID != id {
 		return auth.Session{}, false
 	}
-	if age := s.clock.Now().Sub(read); age > sessioncache.MaxAge || age < -sessioncache.MaxAge || s.floor.hides(id, read) {
+	if age := s.clock.Now().Sub(read); age > sessioncache.MaxAge || age < -sessioncache.MaxAge || s.minimumReadTimes.isOutdated(id, read) {
 		return auth.Session{}, false
 	}
 	return session, true
 }
 
-// Put implements ports/sessioncache.
+// Put implements sessioncache.Cache.
 func (s *Sessions) Put(ctx context.Context, session auth.Session, read time.Time) {
-	life := sessionLife - max(s.clock.Now().Sub(read), 0)
-	if life < time.Millisecond {
-		return // it was too long on its way
+	ttl := sessionTTL - max(s.clock.Now().Sub(read), 0)
+	if ttl < time.Millisecond {
+		return // the copy is already too old
 	}
-	s.floor.raise(read, read, session.ID)
-	key := sessionKey + string(session.ID)
+	s.minimumReadTimes.setMinimum(read, read, session.ID)
+	key := sessionKeyPrefix + string(session.ID)
 	args := []string{
-		valkey.BinaryString(appendCopy(make([]byte, 0, 256), &session, read)),
-		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(life.Milliseconds(), 10),
+		valkey.BinaryString(encodeCopy(make([]byte, 0, 256), &session, read)),
+		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(ttl.Milliseconds(), 10),
 	}
-	_ = s.link.do(ctx, place{node: s.link.nodeOf(key), key: key}, func(ctx context.Context, client valkey.Client) error { // the link logs a store that is away
-		return s.put.Exec(ctx, client, []string{key}, args).Error()
+	_ = s.store.call(ctx, route{node: s.store.findNode(key), key: key}, func(ctx context.Context, client valkey.Client) error { // managedClient logs that the store does not answer
+		return s.putScript.Exec(ctx, client, []string{key}, args).Error()
 	})
 }
 
-// Drop implements ports/sessioncache. On this instance it works also while the store is away; there the copies age out. It
-// does its work also for a caller that has gone.
+// Drop implements sessioncache.Cache. If the store does not answer, it takes effect only on this
+// instance, and copies in the store expire. It also completes after the caller has canceled ctx.
 func (s *Sessions) Drop(ctx context.Context, ids ...auth.SessionID) {
 	if len(ids) == 0 {
 		return
 	}
 	now := s.clock.Now()
-	s.floor.raise(now, now.Add(time.Nanosecond), ids...)
+	s.minimumReadTimes.setMinimum(now, now.Add(time.Nanosecond), ids...)
 	mark := string(rune(dropFormat)) + strconv.FormatInt(now.UnixMicro(), 10)
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = sessionKey + string(id)
+		keys[i] = sessionKeyPrefix + string(id)
 	}
-	for n, keys := range s.link.keysByNode(keys) {
-		_ = s.link.do(context.WithoutCancel(ctx), place{node: n, key: keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
-			return drop(ctx, client, keys, mark)
+	for n, keys := range s.store.groupKeysByNode(keys) {
+		_ = s.store.call(context.WithoutCancel(ctx), route{node: n, key: keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
+			return writeDropMarks(ctx, client, keys, mark)
 		})
 	}
 }
 
-// drop puts a mark in the place of each copy, for as long as a copy of before may still come.
-func drop(ctx context.Context, client valkey.Client, keys []string, mark string) error {
+// writeDropMarks replaces each copy by a mark that lasts as long as an older copy may still arrive.
+func writeDropMarks(ctx context.Context, client valkey.Client, keys []string, mark string) error {
 	commands := make([]valkey.Completed, len(keys))
 	for i, key := range keys {
 		commands[i] = client.B().Set().Key(key).Value(mark).Px(sessioncache.MaxAge).Build()
@@ -159,31 +165,34 @@ func drop(ctx context.Context, client valkey.Client, keys []string, mark string)
 	return nil
 }
 
-// floor remembers, for sessions put or dropped here lately, the time of reading below which copies are outdated. It covers the
-// moments until the store has called copies back, and a store that cannot be told. Older entries go by generations: what
-// is older than MaxAge is not served anyway.
-type floor struct {
-	mu            sync.RWMutex
-	young, old    map[auth.SessionID]time.Time
-	youngestBegan time.Time
+// readTimes contains, for sessions that were recently put or dropped here, the earliest acceptable
+// time of reading. It protects until the store has invalidated older copies, and also if the store
+// does not answer. Entries move from current to previous and are then dropped, because copies older
+// than MaxAge are not used anyway.
+type readTimes struct {
+	mu                sync.RWMutex
+	current, previous map[auth.SessionID]time.Time
+	currentSince      time.Time
 }
 
-// raise hides copies of the sessions that were read before a time. It never lowers what is hidden.
-func (f *floor) raise(now, least time.Time, ids ...auth.SessionID) {
+// setMinimum makes copies of the sessions that were read before least outdated. It never lowers a
+// minimum.
+func (f *readTimes) setMinimum(now, least time.Time, ids ...auth.SessionID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.young == nil || now.Sub(f.youngestBegan) > sessioncache.MaxAge {
-		f.old, f.young, f.youngestBegan = f.young, make(map[auth.SessionID]time.Time), now
+	if f.current == nil || now.Sub(f.currentSince) > sessioncache.MaxAge {
+		f.previous, f.current, f.currentSince = f.current, make(map[auth.SessionID]time.Time), now
 	}
 	for _, id := range ids {
-		if least.After(f.young[id]) {
-			f.young[id] = least
+		if least.After(f.current[id]) {
+			f.current[id] = least
 		}
 	}
 }
 
-func (f *floor) hides(id auth.SessionID, read time.Time) bool {
+// isOutdated reports whether a copy that was read at this time must not be used.
+func (f *readTimes) isOutdated(id auth.SessionID, read time.Time) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return read.Before(f.young[id]) || read.Before(f.old[id])
+	return read.Before(f.current[id]) || read.Before(f.previous[id])
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// defaultPort is the one that URLs may leave out.
+// defaultPort is used if a URL has no port.
 const defaultPort = "6379"
 
-// parseURL reads the URL forms: redis, rediss, valkey and valkeys with user, password and database number, and unix with
-// a socket's path. The query may name any of the three as well, as ?username=, ?password= and ?db=; what stands before it
-// takes precedence.
+// parseURL parses a URL with the scheme redis, rediss, valkey or valkeys, which may contain user,
+// password and database number, or with the scheme unix and the path of a socket. The query may
+// contain ?username=, ?password= and ?db=; the other parts of the URL take precedence.
 func (c Config) parseURL(s string) (target, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return target{}, c.wrong("URL", "is not a URL") // the cause would repeat it
+		return target{}, c.invalidSetting("URL", "is not a URL") // the cause would repeat the URL, which may contain a password
 	}
 	query := u.Query()
 	t := target{auth: credentials{username: query.Get("username"), password: query.Get("password")}}
@@ -33,7 +33,7 @@ func (c Config) parseURL(s string) (target, error) {
 	case "unix":
 		return c.parseSocket(u, t)
 	default:
-		return target{}, c.wrong("URL", "has a scheme that is not redis, rediss, valkey, valkeys or unix")
+		return target{}, c.invalidSetting("URL", "has a scheme that is not redis, rediss, valkey, valkeys or unix")
 	}
 	port := u.Port()
 	if port == "" {
@@ -41,14 +41,14 @@ func (c Config) parseURL(s string) (target, error) {
 	}
 	address := net.JoinHostPort(u.Hostname(), port)
 	if !validAddress(address) {
-		return target{}, c.wrong("URL", "must name a host, and a port from 1 to 65535")
+		return target{}, c.invalidSetting("URL", "must name a host, and a port from 1 to 65535")
 	}
 	t.addresses = []string{address}
 	database := strings.Trim(u.Path, "/")
 	if database == "" {
 		database = query.Get("db")
 	}
-	t.database, err = c.database(database)
+	t.database, err = c.parseDatabase(database)
 	return t, err
 }
 
@@ -58,21 +58,21 @@ func (c Config) parseSocket(u *url.URL, t target) (target, error) {
 		path = u.Path
 	}
 	if path == "" {
-		return target{}, c.wrong("URL", "must name the socket's path")
+		return target{}, c.invalidSetting("URL", "must name the socket's path")
 	}
 	t.addresses, t.unix = []string{path}, true
 	var err error
-	t.database, err = c.database(u.Query().Get("db"))
+	t.database, err = c.parseDatabase(u.Query().Get("db"))
 	return t, err
 }
 
-func (c Config) database(s string) (int, error) {
+func (c Config) parseDatabase(s string) (int, error) {
 	if s == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil {
-		return 0, c.wrong("URL", "must have a number from 0 to 65535 as its database")
+		return 0, c.invalidSetting("URL", "must have a number from 0 to 65535 as its database")
 	}
 	return int(n), nil
 }

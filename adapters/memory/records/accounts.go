@@ -16,40 +16,40 @@ func NewAccounts(db *Database) *Accounts { return &Accounts{db: db} }
 
 // Create adds an account.
 func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, taken := t.auth.accounts[a.ID]; taken {
-			return conflict("the account id exists already")
+			return errConflict("the account id exists already")
 		}
-		if _, err := t.auth.accountOf(a.Email); err == nil {
-			return conflict("the e-mail address is already in use")
+		if _, err := t.auth.findAccountByEmail(a.Email); err == nil {
+			return errConflict("the e-mail address is already in use")
 		}
-		t.auth.accounts[a.ID] = keptAccount(a)
+		t.auth.accounts[a.ID] = copyAccount(a)
 		return nil
 	})
 }
 
-// Get returns the account of an id.
+// Get implements [authstore.Accounts].
 func (s *Accounts) Get(ctx context.Context, id auth.UserID) (a auth.Account, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
-		a, err = t.auth.account(id)
+	err = s.db.readTables(ctx, func(t *tables) error {
+		a, err = t.auth.findAccount(id)
 		return err
 	})
 	return a, err
 }
 
-// ByEmail returns the account of an address.
+// ByEmail implements [authstore.Accounts].
 func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (a auth.Account, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
-		a, err = t.auth.accountOf(email)
+	err = s.db.readTables(ctx, func(t *tables) error {
+		a, err = t.auth.findAccountByEmail(email)
 		return err
 	})
 	return a, err
 }
 
-// Update lets change alter an account.
+// Update implements [authstore.Accounts].
 func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
-	return s.db.write(ctx, func(t *tables) error {
-		old, err := t.auth.account(id)
+	return s.db.writeTables(ctx, func(t *tables) error {
+		old, err := t.auth.findAccount(id)
 		if err != nil {
 			return err
 		}
@@ -58,53 +58,53 @@ func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth
 			return err
 		}
 		a.ID, a.Email, a.CreatedAt = old.ID, old.Email, old.CreatedAt
-		t.auth.accounts[id] = keptAccount(a)
+		t.auth.accounts[id] = copyAccount(a)
 		return nil
 	})
 }
 
 // List returns accounts in the order of their addresses.
 func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) (list []auth.Account, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
-		list = selected(t.auth.accounts,
+	err = s.db.readTables(ctx, func(t *tables) error {
+		list = selectRows(t.auth.accounts,
 			func(a auth.Account) bool { return a.Email > after },
 			func(a, b auth.Account) int { return cmp.Compare(a.Email, b.Email) }, limit)
 		for i := range list {
-			list[i] = keptAccount(list[i])
+			list[i] = copyAccount(list[i])
 		}
 		return nil
 	})
 	return list, err
 }
 
-func (t authTables) account(id auth.UserID) (auth.Account, error) {
+func (t authTables) findAccount(id auth.UserID) (auth.Account, error) {
 	a, ok := t.accounts[id]
 	if !ok {
-		return auth.Account{}, notFound("account")
+		return auth.Account{}, errNotFound("account")
 	}
-	return keptAccount(a), nil
+	return copyAccount(a), nil
 }
 
-func (t authTables) accountOf(email auth.Email) (auth.Account, error) {
+func (t authTables) findAccountByEmail(email auth.Email) (auth.Account, error) {
 	for id, a := range t.accounts {
 		if a.Email == email {
-			return t.account(id)
+			return t.findAccount(id)
 		}
 	}
-	return auth.Account{}, notFound("account")
+	return auth.Account{}, errNotFound("account")
 }
 
-// keptAccount is an account as a database gives it back, sharing nothing.
-func keptAccount(a auth.Account) auth.Account {
-	a.MFA.Secret = kept(a.MFA.Secret)
+// copyAccount returns a copy that shares no memory with a, with times as a database stores them.
+func copyAccount(a auth.Account) auth.Account {
+	a.MFA.Secret = copyBytes(a.MFA.Secret)
 	a.MFA.Recovery = append([]auth.RecoveryHash(nil), a.MFA.Recovery...)
-	a.MFA.Enrolment.At = micros(a.MFA.Enrolment.At)
-	a.CreatedAt, a.UpdatedAt = micros(a.CreatedAt), micros(a.UpdatedAt)
+	a.MFA.Enrolment.At = truncateToMicroseconds(a.MFA.Enrolment.At)
+	a.CreatedAt, a.UpdatedAt = truncateToMicroseconds(a.CreatedAt), truncateToMicroseconds(a.UpdatedAt)
 	return a
 }
 
-// kept is a copy of a byte string; an empty one is nil.
-func kept[B ~[]byte](b B) B {
+// copyBytes returns a copy of b, or nil if b is empty.
+func copyBytes[B ~[]byte](b B) B {
 	if len(b) == 0 {
 		return nil
 	}

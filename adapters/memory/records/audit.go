@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// storedEvent keeps the details as JSON, so that what comes back has the types
-// that it has from a database.
+// storedEvent contains the details of an event as JSON, so that they are read with the same types
+// as from a database.
 type storedEvent struct {
 	auth.Event
 	details []byte
@@ -32,13 +32,13 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 		if err != nil {
 			return err
 		}
-		e.Time, e.Details = micros(e.Time), nil
+		e.Time, e.Details = truncateToMicroseconds(e.Time), nil
 		stored[i] = storedEvent{Event: e, details: details}
 	}
-	return l.db.write(ctx, func(t *tables) error {
+	return l.db.writeTables(ctx, func(t *tables) error {
 		for _, e := range stored {
 			if _, taken := t.auth.events[e.ID]; taken {
-				return conflict("the event id exists already")
+				return errConflict("the event id exists already")
 			}
 		}
 		for _, e := range stored {
@@ -54,8 +54,8 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
 	}
 	var found []storedEvent
-	err = l.db.read(ctx, func(t *tables) error {
-		found = selected(t.auth.events, func(e storedEvent) bool { return matches(e, q) },
+	err = l.db.readTables(ctx, func(t *tables) error {
+		found = selectRows(t.auth.events, func(e storedEvent) bool { return matchesQuery(e, q) },
 			func(a, b storedEvent) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) }, len(t.auth.events))
 		return nil
 	})
@@ -81,13 +81,13 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 	return events, total, nil
 }
 
-// CountHour counts nothing: every search counts all events.
+// CountHour is a no-op, because every search counts all events.
 func (l *AuditLog) CountHour(ctx context.Context, _ time.Time) (bool, error) { return false, ctx.Err() }
 
-// DeleteBefore removes the oldest events before a time, at most limit.
+// DeleteBefore deletes the oldest events before a time, at most limit of them.
 func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int) (n int, err error) {
-	err = l.db.write(ctx, func(t *tables) error {
-		old := selected(t.auth.events, func(e storedEvent) bool { return e.Time.Before(micros(before)) },
+	err = l.db.writeTables(ctx, func(t *tables) error {
+		old := selectRows(t.auth.events, func(e storedEvent) bool { return e.Time.Before(truncateToMicroseconds(before)) },
 			func(a, b storedEvent) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) }, limit)
 		for _, e := range old {
 			delete(t.auth.events, e.ID)
@@ -98,9 +98,9 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 	return n, err
 }
 
-func matches(e storedEvent, q authstore.AuditQuery) bool {
+func matchesQuery(e storedEvent, q authstore.AuditQuery) bool {
 	return (q.UserID == "" || e.UserID == q.UserID) &&
 		(q.Type == "" || e.Type == q.Type) &&
-		(q.After.IsZero() || e.Time.After(micros(q.After))) &&
-		(q.Before.IsZero() || e.Time.Before(micros(q.Before)))
+		(q.After.IsZero() || e.Time.After(truncateToMicroseconds(q.After))) &&
+		(q.Before.IsZero() || e.Time.Before(truncateToMicroseconds(q.Before)))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// authTables are the records of authentication.
+// authTables contains the records of authentication.
 type authTables struct {
 	accounts      map[auth.UserID]auth.Account
 	devices       map[auth.DeviceID]auth.Device
@@ -55,8 +55,8 @@ func (t authTables) clone() authTables {
 	}
 }
 
-// selected returns the rows that fit, in order, at most limit of them.
-func selected[K comparable, V any](rows map[K]V, fits func(V) bool, order func(a, b V) int, limit int) []V {
+// selectRows returns the rows for which fits returns true, in order, at most limit of them.
+func selectRows[K comparable, V any](rows map[K]V, fits func(V) bool, order func(a, b V) int, limit int) []V {
 	var found []V
 	for _, v := range rows {
 		if fits(v) {
@@ -67,27 +67,27 @@ func selected[K comparable, V any](rows map[K]V, fits func(V) bool, order func(a
 	return found[:min(len(found), max(limit, 0))]
 }
 
-// pageOf returns one page of a list, and how long the list is.
-func pageOf[V any](list []V, page auth.PageRequest) (entries []V, total int) {
+// cutPage returns one page of a list, and the length of the list.
+func cutPage[V any](list []V, page auth.PageRequest) (entries []V, total int) {
 	from := min(max(page.Offset, 0), len(list))
 	return list[from:min(from+max(page.Limit, 0), len(list))], len(list)
 }
 
-// deleted removes the rows that fit and returns how many.
-func deleted[K comparable, V any](rows map[K]V, fits func(V) bool) int {
+// deleteRows deletes the rows for which fits returns true, and returns their number.
+func deleteRows[K comparable, V any](rows map[K]V, fits func(V) bool) int {
 	before := len(rows)
 	maps.DeleteFunc(rows, func(_ K, v V) bool { return fits(v) })
 	return before - len(rows)
 }
 
-func notFound(what string) error {
+func errNotFound(what string) error {
 	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", what)
 }
 
-func conflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }
+func errConflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }
 
-// missing is the failure of a row that points at one that is not there, which
-// databases refuse likewise.
-func missing(what string) error {
-	return fault.Newf(fault.Internal, "", "the %s that it belongs to is not there", what)
+// errMissing is the error for a row that refers to a row that does not exist. Databases return an
+// error too.
+func errMissing(what string) error {
+	return fault.Newf(fault.Internal, "", "the %s that it refers to does not exist", what)
 }

@@ -15,63 +15,63 @@ func NewChallenges(db *Database) *Challenges { return &Challenges{db: db} }
 
 // Create adds a challenge.
 func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, ok := t.auth.accounts[c.UserID]; !ok {
-			return missing("account")
+			return errMissing("account")
 		}
 		if _, ok := t.auth.sessions[c.SessionID]; !ok {
-			return missing("session")
+			return errMissing("session")
 		}
 		if _, taken := t.auth.challenges[c.ID]; taken {
-			return conflict("the challenge id is taken")
+			return errConflict("the challenge id is already in use")
 		}
-		t.auth.challenges[c.ID] = keptChallenge(c)
+		t.auth.challenges[c.ID] = copyChallenge(c)
 		return nil
 	})
 }
 
-// Get returns a challenge in any state.
+// Get returns a challenge, whatever its state.
 func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (c auth.Challenge, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		stored, ok := t.auth.challenges[id]
 		if !ok {
-			return notFound("challenge")
+			return errNotFound("challenge")
 		}
-		c = keptChallenge(stored)
+		c = copyChallenge(stored)
 		return nil
 	})
 	return c, err
 }
 
-// Update lets change alter a challenge.
+// Update implements [authstore.Challenges].
 func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		stored, ok := t.auth.challenges[id]
 		if !ok {
-			return notFound("challenge")
+			return errNotFound("challenge")
 		}
-		c := keptChallenge(stored)
+		c := copyChallenge(stored)
 		if err := change(&c); err != nil {
 			return err
 		}
 		c.ID = id
-		t.auth.challenges[id] = keptChallenge(c)
+		t.auth.challenges[id] = copyChallenge(c)
 		return nil
 	})
 }
 
-// DeleteExpired removes the challenges that ended before a time.
+// DeleteExpired deletes the challenges that ended before a time.
 func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
-	err = s.db.write(ctx, func(t *tables) error {
-		n = deleted(t.auth.challenges, func(c auth.Challenge) bool { return c.ExpiresAt.Before(micros(before)) })
+	err = s.db.writeTables(ctx, func(t *tables) error {
+		n = deleteRows(t.auth.challenges, func(c auth.Challenge) bool { return c.ExpiresAt.Before(truncateToMicroseconds(before)) })
 		return nil
 	})
 	return n, err
 }
 
-// keptChallenge is a challenge as a database gives it back, sharing nothing.
-func keptChallenge(c auth.Challenge) auth.Challenge {
-	c.CodeHash, c.Standby = kept(c.CodeHash), kept(c.Standby)
-	c.CreatedAt, c.ExpiresAt = micros(c.CreatedAt), micros(c.ExpiresAt)
+// copyChallenge returns a copy that shares no memory with c, with times as a database stores them.
+func copyChallenge(c auth.Challenge) auth.Challenge {
+	c.CodeHash, c.Standby = copyBytes(c.CodeHash), copyBytes(c.Standby)
+	c.CreatedAt, c.ExpiresAt = truncateToMicroseconds(c.CreatedAt), truncateToMicroseconds(c.ExpiresAt)
 	return c
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Devices answers ports/authstore.Devices.
+// Devices implements [authstore.Devices].
 type Devices struct{ db *Database }
 
 // NewDevices returns the devices of a database.
 func NewDevices(db *Database) *Devices { return &Devices{db: db} }
 
-// Ensure returns the user's device of an identity, making it where needed.
+// Ensure returns the device of a user with an identity, and creates it if needed.
 func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, made bool, err error) {
-	err = s.db.write(ctx, func(t *tables) error {
+	err = s.db.writeTables(ctx, func(t *tables) error {
 		var known bool
-		if dev, known = t.auth.current(d.UserID, d.Identity); known {
+		if dev, known = t.auth.findCurrentDevice(d.UserID, d.Identity); known {
 			return nil
 		}
 		if _, ok := t.auth.accounts[d.UserID]; !ok {
-			return missing("account")
+			return errMissing("account")
 		}
 		if _, taken := t.auth.devices[d.ID]; taken {
-			return conflict("the device id is taken")
+			return errConflict("the device id is already in use")
 		}
-		dev, made = keptDevice(d), true
+		dev, made = copyDevice(d), true
 		t.auth.devices[d.ID] = dev
 		return nil
 	})
@@ -38,12 +38,12 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 	return dev, made, nil
 }
 
-// Find returns the user's device of an identity that is not revoked.
+// Find returns the device of a user with an identity, unless it is revoked.
 func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (d auth.Device, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		var ok bool
-		if d, ok = t.auth.current(user, identity); !ok {
-			return notFound("device")
+		if d, ok = t.auth.findCurrentDevice(user, identity); !ok {
+			return errNotFound("device")
 		}
 		return nil
 	})
@@ -52,39 +52,39 @@ func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.Devi
 
 // Get returns a device, revoked or not.
 func (s *Devices) Get(ctx context.Context, id auth.DeviceID) (d auth.Device, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		var ok bool
 		if d, ok = t.auth.devices[id]; !ok {
-			return notFound("device")
+			return errNotFound("device")
 		}
 		return nil
 	})
 	return d, err
 }
 
-// Update lets change alter a device.
+// Update implements [authstore.Devices].
 func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		d, ok := t.auth.devices[id]
 		if !ok {
-			return notFound("device")
+			return errNotFound("device")
 		}
 		if err := change(&d); err != nil {
 			return err
 		}
 		d.ID = id
-		if other, ok := t.auth.current(d.UserID, d.Identity); ok && !d.Revoked && other.ID != id {
-			return conflict("the user has a device of that identity")
+		if other, ok := t.auth.findCurrentDevice(d.UserID, d.Identity); ok && !d.Revoked && other.ID != id {
+			return errConflict("the user already has a device with this identity")
 		}
-		t.auth.devices[id] = keptDevice(d)
+		t.auth.devices[id] = copyDevice(d)
 		return nil
 	})
 }
 
-// List returns a page of the user's devices, last seen first.
+// List returns a page of the devices of a user, last seen first.
 func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
-		list, total = pageOf(selected(t.auth.devices,
+	err = s.db.readTables(ctx, func(t *tables) error {
+		list, total = cutPage(selectRows(t.auth.devices,
 			func(d auth.Device) bool { return d.UserID == user },
 			func(a, b auth.Device) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(b.ID, a.ID)) },
 			len(t.auth.devices)), page)
@@ -93,8 +93,8 @@ func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequ
 	return list, total, err
 }
 
-// current finds the user's device of an identity that is not revoked.
-func (t authTables) current(user auth.UserID, identity auth.DeviceIdentity) (auth.Device, bool) {
+// findCurrentDevice returns the device of a user with an identity, unless it is revoked.
+func (t authTables) findCurrentDevice(user auth.UserID, identity auth.DeviceIdentity) (auth.Device, bool) {
 	for _, d := range t.devices {
 		if d.UserID == user && d.Identity == identity && !d.Revoked {
 			return d, true
@@ -103,46 +103,46 @@ func (t authTables) current(user auth.UserID, identity auth.DeviceIdentity) (aut
 	return auth.Device{}, false
 }
 
-func keptDevice(d auth.Device) auth.Device {
-	d.FirstSeen, d.LastSeen = micros(d.FirstSeen), micros(d.LastSeen)
+func copyDevice(d auth.Device) auth.Device {
+	d.FirstSeen, d.LastSeen = truncateToMicroseconds(d.FirstSeen), truncateToMicroseconds(d.LastSeen)
 	return d
 }
 
-// DeleteUnused removes devices that nobody misses, with their tokens.
+// DeleteUnused deletes unused devices and their tokens.
 func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (n int, err error) {
-	err = s.db.write(ctx, func(t *tables) error {
+	err = s.db.writeTables(ctx, func(t *tables) error {
 		used := map[auth.DeviceID]bool{}
 		for _, session := range t.auth.sessions {
 			used[session.DeviceID] = true
 		}
-		n = deleted(t.auth.devices, func(d auth.Device) bool {
-			return (d.Revoked || !d.Confirmed) && d.LastSeen.Before(micros(before)) && !used[d.ID]
+		n = deleteRows(t.auth.devices, func(d auth.Device) bool {
+			return (d.Revoked || !d.Confirmed) && d.LastSeen.Before(truncateToMicroseconds(before)) && !used[d.ID]
 		})
-		deleted(t.auth.deviceTokens, func(o auth.DeviceToken) bool { _, kept := t.auth.devices[o.DeviceID]; return !kept })
+		deleteRows(t.auth.deviceTokens, func(o auth.DeviceToken) bool { _, kept := t.auth.devices[o.DeviceID]; return !kept })
 		return nil
 	})
 	return n, err
 }
 
-// DeviceTokens answers ports/authstore.DeviceTokens.
+// DeviceTokens implements [authstore.DeviceTokens].
 type DeviceTokens struct{ db *Database }
 
 // NewDeviceTokens returns the device tokens of a database.
 func NewDeviceTokens(db *Database) *DeviceTokens { return &DeviceTokens{db: db} }
 
-// Add stores a token and removes all but the device's newest keep.
+// Add stores a token and deletes all but the newest keep tokens of the device.
 func (s *DeviceTokens) Add(ctx context.Context, token auth.DeviceToken, keep int) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, ok := t.auth.devices[token.DeviceID]; !ok {
-			return notFound("device")
+			return errNotFound("device")
 		}
 		if _, taken := t.auth.deviceTokens[token.Hash]; taken {
-			return conflict("the device token is taken")
+			return errConflict("the device token is already in use")
 		}
-		token.IssuedAt = micros(token.IssuedAt)
+		token.IssuedAt = truncateToMicroseconds(token.IssuedAt)
 		t.auth.deviceTokens[token.Hash] = token
-		of := selected(t.auth.deviceTokens,
-			func(o auth.DeviceToken) bool { return o.DeviceID == token.DeviceID }, newestToken, len(t.auth.deviceTokens))
+		of := selectRows(t.auth.deviceTokens,
+			func(o auth.DeviceToken) bool { return o.DeviceID == token.DeviceID }, compareTokenAge, len(t.auth.deviceTokens))
 		for _, old := range of[min(len(of), max(keep, 0)):] {
 			delete(t.auth.deviceTokens, old.Hash)
 		}
@@ -150,12 +150,12 @@ func (s *DeviceTokens) Add(ctx context.Context, token auth.DeviceToken, keep int
 	})
 }
 
-// Find returns the token of a hash.
+// Find returns the token with a hash.
 func (s *DeviceTokens) Find(ctx context.Context, hash auth.TokenHash) (token auth.DeviceToken, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		var ok bool
 		if token, ok = t.auth.deviceTokens[hash]; !ok {
-			return notFound("device token")
+			return errNotFound("device token")
 		}
 		return nil
 	})
@@ -164,13 +164,13 @@ func (s *DeviceTokens) Find(ctx context.Context, hash auth.TokenHash) (token aut
 
 // Remove deletes all tokens of a device.
 func (s *DeviceTokens) Remove(ctx context.Context, device auth.DeviceID) error {
-	return s.db.write(ctx, func(t *tables) error {
-		deleted(t.auth.deviceTokens, func(o auth.DeviceToken) bool { return o.DeviceID == device })
+	return s.db.writeTables(ctx, func(t *tables) error {
+		deleteRows(t.auth.deviceTokens, func(o auth.DeviceToken) bool { return o.DeviceID == device })
 		return nil
 	})
 }
 
-// newestToken orders tokens by age, the newest first; ties by hash.
-func newestToken(a, b auth.DeviceToken) int {
+// compareTokenAge orders tokens from new to old, tokens of the same age by hash.
+func compareTokenAge(a, b auth.DeviceToken) int {
 	return cmp.Or(b.IssuedAt.Compare(a.IssuedAt), slices.Compare(b.Hash[:], a.Hash[:]))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Grants answers registrystore.Grants.
+// Grants implements [registrystore.Grants].
 type Grants struct{ db *Database }
 
 var _ registrystore.Grants = (*Grants)(nil)
@@ -18,11 +18,11 @@ var _ registrystore.Grants = (*Grants)(nil)
 // NewGrants returns the grants of a database.
 func NewGrants(db *Database) *Grants { return &Grants{db: db} }
 
-// Add stores a grant that is not there yet.
+// Add implements [registrystore.Grants].
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if t.registry.grants[g] {
-			return fault.New(fault.Conflict, "", "there is such a grant already")
+			return fault.New(fault.Conflict, "", "the grant already exists")
 		}
 		t.registry.grants[g] = true
 		return nil
@@ -31,9 +31,9 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 
 // Remove deletes a grant.
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if !t.registry.grants[g] {
-			return fault.New(fault.NotFound, "", "no such grant")
+			return fault.New(fault.NotFound, "", "the grant does not exist")
 		}
 		delete(t.registry.grants, g)
 		return nil
@@ -42,17 +42,17 @@ func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 
 // Of returns the grants of a holder.
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.sorted(ctx, func(g registry.Grant) bool { return g.Holder == holder })
+	return s.selectSorted(ctx, func(g registry.Grant) bool { return g.Holder == holder })
 }
 
 // List returns a page of all grants.
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	found, err := s.sorted(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 })
+	found, err := s.selectSorted(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 })
 	return found[:min(limit, len(found))], err
 }
 
-func (s *Grants) sorted(ctx context.Context, wanted func(registry.Grant) bool) (found []registry.Grant, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+func (s *Grants) selectSorted(ctx context.Context, wanted func(registry.Grant) bool) (found []registry.Grant, err error) {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		for g := range t.registry.grants {
 			if wanted(g) {
 				found = append(found, g)

@@ -13,9 +13,9 @@ type Lockouts struct{ db *Database }
 // NewLockouts returns the lockouts of a database.
 func NewLockouts(db *Database) *Lockouts { return &Lockouts{db: db} }
 
-// Update lets change alter a subject's lockout.
+// Update implements [authstore.Lockouts].
 func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		l := copyLockout(t.auth.lockouts[key])
 		if err := change(&l); err != nil {
 			return err
@@ -25,21 +25,20 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 	})
 }
 
-// Get returns the subject's lockout.
+// Get implements [authstore.Lockouts].
 func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (l auth.Lockout, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		l = copyLockout(t.auth.lockouts[key])
 		return nil
 	})
 	return l, err
 }
 
-// DeleteBefore removes the lockouts whose last failure and whose lock's end
-// were before a time.
+// DeleteBefore deletes the lockouts whose last failure and lock ended before a time.
 func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (n int, err error) {
-	edge := micros(before)
-	err = s.db.write(ctx, func(t *tables) error {
-		n = deleted(t.auth.lockouts, func(l auth.Lockout) bool {
+	edge := truncateToMicroseconds(before)
+	err = s.db.writeTables(ctx, func(t *tables) error {
+		n = deleteRows(t.auth.lockouts, func(l auth.Lockout) bool {
 			return l.Latest().Before(edge)
 		})
 		return nil
@@ -47,12 +46,11 @@ func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (n int, e
 	return n, err
 }
 
-// copyLockout returns a lockout that shares nothing with l, with times as a
-// database keeps them.
+// copyLockout returns a copy that shares no memory with l, with times as a database stores them.
 func copyLockout(l auth.Lockout) auth.Lockout {
-	own := auth.Lockout{LockedUntil: micros(l.LockedUntil)}
+	own := auth.Lockout{LockedUntil: truncateToMicroseconds(l.LockedUntil)}
 	for _, failed := range l.Failures {
-		own.Failures = append(own.Failures, micros(failed))
+		own.Failures = append(own.Failures, truncateToMicroseconds(failed))
 	}
 	return own
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 )
 
-// Methods answers methodstore.Store.
+// Methods implements [methodstore.Store].
 type Methods struct{ db *Database }
 
 var _ methodstore.Store = (*Methods)(nil)
@@ -21,9 +21,9 @@ func NewMethods(db *Database) *Methods { return &Methods{db: db} }
 
 // List returns all methods ordered by id.
 func (s *Methods) List(ctx context.Context) (all []catalogue.Method, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		for _, m := range t.registry.methods {
-			all = append(all, keptMethod(m))
+			all = append(all, copyMethod(m))
 		}
 		return nil
 	})
@@ -33,29 +33,29 @@ func (s *Methods) List(ctx context.Context) (all []catalogue.Method, err error) 
 
 // Add stores a method.
 func (s *Methods) Add(ctx context.Context, m catalogue.Method) error {
-	return s.db.write(ctx, func(t *tables) error {
-		if err := fits(t.registry.methods, m); err != nil {
+	return s.db.writeTables(ctx, func(t *tables) error {
+		if err := checkMethod(t.registry.methods, m); err != nil {
 			return err
 		}
-		t.registry.methods[m.ID] = keptMethod(m)
+		t.registry.methods[m.ID] = copyMethod(m)
 		return nil
 	})
 }
 
 // Remove deletes a method.
 func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, there := t.registry.methods[id]; !there {
-			return fault.New(fault.NotFound, "", "no such method")
+			return fault.New(fault.NotFound, "", "the method does not exist")
 		}
 		delete(t.registry.methods, id)
 		return nil
 	})
 }
 
-// Put stores methods, all or none.
+// Put stores all methods or none.
 func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace bool) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		after := maps.Clone(t.registry.methods)
 		if replace {
 			clear(after)
@@ -64,28 +64,28 @@ func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace b
 			delete(after, m.ID)
 		}
 		for _, m := range methods {
-			if err := fits(after, m); err != nil {
+			if err := checkMethod(after, m); err != nil {
 				return err
 			}
-			after[m.ID] = keptMethod(m)
+			after[m.ID] = copyMethod(m)
 		}
 		t.registry.methods = after
 		return nil
 	})
 }
 
-// fits reports whether the id and the path of a method are free.
-func fits(methods map[catalogue.MethodID]catalogue.Method, m catalogue.Method) error {
+// checkMethod returns a conflict if another method has the ID or the path.
+func checkMethod(methods map[catalogue.MethodID]catalogue.Method, m catalogue.Method) error {
 	for _, other := range methods {
 		if other.ID == m.ID || other.Path == m.Path {
-			return conflict("another method has the id or the path")
+			return errConflict("another method has the id or the path")
 		}
 	}
 	return nil
 }
 
-// keptMethod is a copy that shares nothing with m.
-func keptMethod(m catalogue.Method) catalogue.Method {
+// copyMethod returns a copy that shares no memory with m.
+func copyMethod(m catalogue.Method) catalogue.Method {
 	m.Parameters = append([]string{}, m.Parameters...)
 	return m
 }

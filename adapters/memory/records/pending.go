@@ -19,12 +19,12 @@ type pendingKey struct {
 	identity auth.DeviceIdentity
 }
 
-// Put keeps a pending login in the place of an earlier one.
+// Put stores a pending login and replaces an earlier one.
 func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
-	p.CreatedAt, p.ExpiresAt = micros(p.CreatedAt), micros(p.ExpiresAt)
-	return s.db.write(ctx, func(t *tables) error {
+	p.CreatedAt, p.ExpiresAt = truncateToMicroseconds(p.CreatedAt), truncateToMicroseconds(p.ExpiresAt)
+	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, ok := t.auth.accounts[p.UserID]; !ok {
-			return missing("account")
+			return errMissing("account")
 		}
 		maps.DeleteFunc(t.auth.pendingLogins, func(_ pendingKey, old auth.PendingLogin) bool {
 			return old.UserID == p.UserID && !old.ExpiresAt.After(p.CreatedAt)
@@ -38,40 +38,40 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 func (s *PendingLogins) Find(
 	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
 ) (p auth.PendingLogin, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		var ok bool
 		if p, ok = t.auth.pendingLogins[pendingKey{user, identity}]; !ok {
-			return notFound("pending login")
+			return errNotFound("pending login")
 		}
 		return nil
 	})
 	return p, err
 }
 
-// Take removes a pending login for one of its callers.
+// Take deletes a pending login. Only one of several concurrent callers succeeds.
 func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		key := pendingKey{user, identity}
 		if _, ok := t.auth.pendingLogins[key]; !ok {
-			return notFound("pending login")
+			return errNotFound("pending login")
 		}
 		delete(t.auth.pendingLogins, key)
 		return nil
 	})
 }
 
-// RemoveAll removes all pending logins of a person.
+// RemoveAll deletes all pending logins of a person.
 func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
-	return s.db.write(ctx, func(t *tables) error {
-		deleted(t.auth.pendingLogins, func(p auth.PendingLogin) bool { return p.UserID == user })
+	return s.db.writeTables(ctx, func(t *tables) error {
+		deleteRows(t.auth.pendingLogins, func(p auth.PendingLogin) bool { return p.UserID == user })
 		return nil
 	})
 }
 
-// DeleteExpired removes the pending logins that ended before a time.
+// DeleteExpired deletes the pending logins that ended before a time.
 func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
-	err = s.db.write(ctx, func(t *tables) error {
-		n = deleted(t.auth.pendingLogins, func(p auth.PendingLogin) bool { return p.ExpiresAt.Before(micros(before)) })
+	err = s.db.writeTables(ctx, func(t *tables) error {
+		n = deleteRows(t.auth.pendingLogins, func(p auth.PendingLogin) bool { return p.ExpiresAt.Before(truncateToMicroseconds(before)) })
 		return nil
 	})
 	return n, err

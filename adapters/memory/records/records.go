@@ -1,8 +1,7 @@
-// Package records keeps all records in the memory of the process: accounts,
-// sessions, devices, challenges, audit events, lockouts, keys, servers, grants
-// and methods. It stands in for the database in the tests of use cases and
-// keeps the same promises; it is no store for a service, since it forgets
-// everything when the process ends and copies itself for every change.
+// Package records keeps all records in the memory of the process: accounts, sessions, devices,
+// challenges, audit events, lockouts, keys, servers, grants and methods. It replaces the database
+// in tests of use cases and passes the same contract suites. It is not suitable for a service,
+// because everything is lost when the process ends, and every change copies the tables.
 package records
 
 import (
@@ -11,15 +10,15 @@ import (
 	"time"
 )
 
-// Database holds the tables that the stores of this package share. It is safe
-// for concurrent use: one transaction runs at a time, the others wait.
+// Database contains the tables that the stores of this package share. It is safe for concurrent
+// use: it runs one transaction at a time.
 type Database struct {
 	mu     sync.Mutex
 	tables tables
 }
 
-// tables are all records. A stored value is never altered in place, only
-// replaced, so that a shallow copy of the maps is a snapshot.
+// tables contains all records. A stored value is only replaced, never changed in place, so a
+// shallow copy of the maps is a snapshot.
 type tables struct {
 	auth     authTables
 	registry registryTables
@@ -34,24 +33,24 @@ func New() *Database {
 	return &Database{tables: tables{auth: newAuthTables(), registry: newRegistryTables()}}
 }
 
-// carrier is the key of the transaction of one database in a context.
+// carrier is the context key of the transaction of a database.
 type carrier struct{ db *Database }
 
-// running is the transaction that a context carries.
+// running is the transaction in a context.
 type running struct {
-	spoilt error // why nothing of it may be stored: a joined Atomically failed
+	failure error // of a nested Atomically: the transaction must not be stored
 }
 
-// Atomically answers ports/transaction: when do fails or panics, a joined call
-// failed, or the context has ended by then, the tables are as they were.
+// Atomically implements transaction.Runner. If do fails or panics, a nested call failed, or ctx has
+// ended, it restores the tables.
 func (d *Database) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if t := d.carried(ctx); t != nil {
+	if t := d.currentTransaction(ctx); t != nil {
 		err := do(ctx)
-		if err != nil && t.spoilt == nil {
-			t.spoilt = err
+		if err != nil && t.failure == nil {
+			t.failure = err
 		}
 		return err
 	}
@@ -67,8 +66,8 @@ func (d *Database) Atomically(ctx context.Context, do func(ctx context.Context) 
 	if err := do(context.WithValue(ctx, carrier{d}, t)); err != nil {
 		return err
 	}
-	if t.spoilt != nil {
-		return t.spoilt
+	if t.failure != nil {
+		return t.failure
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,40 +76,39 @@ func (d *Database) Atomically(ctx context.Context, do func(ctx context.Context) 
 	return nil
 }
 
-// read calls do with the tables, inside the context's transaction or alone.
-// do must not change them nor give their maps and slices away.
-func (d *Database) read(ctx context.Context, do func(t *tables) error) error {
+// readTables calls do with the tables, in the transaction of ctx if there is one. Do must not
+// change the tables or keep references to their maps and slices.
+func (d *Database) readTables(ctx context.Context, do func(t *tables) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d.carried(ctx) == nil {
+	if d.currentTransaction(ctx) == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 	}
 	return do(&d.tables)
 }
 
-// write calls do with the tables, inside the context's transaction or one of
-// its own. do checks everything before it changes anything, so that a
-// transaction may go on after a failure.
-func (d *Database) write(ctx context.Context, do func(t *tables) error) error {
+// writeTables calls do with the tables, in the transaction of ctx or a new one. Do must make all
+// checks before it changes anything, because a transaction may continue after an error.
+func (d *Database) writeTables(ctx context.Context, do func(t *tables) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d.carried(ctx) != nil {
+	if d.currentTransaction(ctx) != nil {
 		return do(&d.tables)
 	}
 	return d.Atomically(ctx, func(context.Context) error { return do(&d.tables) })
 }
 
-func (d *Database) carried(ctx context.Context) *running {
+func (d *Database) currentTransaction(ctx context.Context) *running {
 	t, _ := ctx.Value(carrier{d}).(*running)
 	return t
 }
 
-// micros is a time as databases keep it: UTC, whole microseconds, no monotonic
-// clock. The zero time stays zero.
-func micros(t time.Time) time.Time {
+// truncateToMicroseconds returns a time as databases store it: in UTC, with microseconds, without a
+// monotonic clock. The zero time does not change.
+func truncateToMicroseconds(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// registryTables are the records of the registry and of the methods listing.
+// registryTables contains the records of the registry and of the methods listing.
 type registryTables struct {
 	versions map[versionKey]storedVersion
 	grants   map[registry.Grant]bool
 	methods  map[catalogue.MethodID]catalogue.Method
 }
 
-// versionKey is what a version exists once by.
+// versionKey identifies a version.
 type versionKey struct {
 	name    registry.Name
 	version registry.Version
 }
 
-// storedVersion is a record with the addresses of its document.
+// storedVersion is a record with the remote URLs of its document.
 type storedVersion struct {
 	registry.Record
 	remotes []registry.RemoteURL

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Servers answers registrystore.ServerReader and registrystore.ServerWriter.
+// Servers implements [registrystore.ServerReader] and [registrystore.ServerWriter].
 type Servers struct {
 	db         *Database
 	uniqueURLs bool
@@ -25,24 +25,24 @@ var (
 	_ registrystore.ServerWriter = (*Servers)(nil)
 )
 
-// NewServers returns the servers of a database, whose remote URLs belong to
-// one server each where they must be unique.
+// NewServers returns the servers of a database. If uniqueURLs is true, a remote URL can belong to
+// one server only.
 func NewServers(db *Database, uniqueURLs bool) *Servers {
 	return &Servers{db: db, uniqueURLs: uniqueURLs}
 }
 
-// List returns a page of the records that the query selects.
+// List returns a page of the records that match the query.
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	found, err := s.selected(ctx, func(r registry.Record) bool { return selects(q, r) })
+	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return matchesSearch(q, r) })
 	if err != nil {
 		return registrystore.Page{}, err
 	}
 	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
-	return page(found, q.Limit, q.Bytes), nil
+	return cutPageAfter(found, q.Limit, q.Bytes), nil
 }
 
-// page returns the first page of records, within bounds of which 0 is none.
-func page(all []registry.Record, limit, most int) registrystore.Page {
+// cutPageAfter returns the first page of records. A limit of 0 means the default.
+func cutPageAfter(all []registry.Record, limit, most int) registrystore.Page {
 	n, held := 0, 0
 	for n < len(all) && (limit == 0 || n < limit) && (most == 0 || held < most) {
 		held += len(all[n].Document)
@@ -53,18 +53,18 @@ func page(all []registry.Record, limit, most int) registrystore.Page {
 
 // Versions returns a page of the versions of a server, newest publication first.
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
-	found, err := s.newestFirst(ctx, func(r registry.Record) bool {
-		return r.Name == q.Name && visible(r, q.Deleted) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
+	found, err := s.selectNewestFirst(ctx, func(r registry.Record) bool {
+		return r.Name == q.Name && isVisible(r, q.Deleted) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
 	})
 	if err != nil {
 		return registrystore.Page{}, err
 	}
-	return page(found, q.Limit, q.Bytes), nil
+	return cutPageAfter(found, q.Limit, q.Bytes), nil
 }
 
 // Outline returns all versions of a server without their documents.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	found, err := s.newestFirst(ctx, func(r registry.Record) bool { return r.Name == name && visible(r, deleted) })
+	found, err := s.selectNewestFirst(ctx, func(r registry.Record) bool { return r.Name == name && isVisible(r, deleted) })
 	if err != nil {
 		return nil, err
 	}
@@ -75,29 +75,28 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 	return editions, nil
 }
 
-func (s *Servers) newestFirst(ctx context.Context, wanted func(registry.Record) bool) ([]registry.Record, error) {
-	found, err := s.selected(ctx, wanted)
+func (s *Servers) selectNewestFirst(ctx context.Context, wanted func(registry.Record) bool) ([]registry.Record, error) {
+	found, err := s.selectRecords(ctx, wanted)
 	slices.SortFunc(found, func(a, b registry.Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
 	return found, err
 }
 
 // Version returns one version.
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
-	return s.one(ctx, func(r registry.Record) bool { return r.Name == name && r.Version == version && visible(r, deleted) })
+	return s.findOne(ctx, func(r registry.Record) bool { return r.Name == name && r.Version == version && isVisible(r, deleted) })
 }
 
-// Latest returns the version that holds the latest flag.
+// Latest returns the version with the latest flag.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
-	return s.one(ctx, func(r registry.Record) bool { return r.Name == name && r.Latest && visible(r, deleted) })
+	return s.findOne(ctx, func(r registry.Record) bool { return r.Name == name && r.Latest && isVisible(r, deleted) })
 }
 
-// Lock returns the releases of a server. A transaction keeps all others
-// waiting anyway.
+// Lock returns the releases of a server. It locks nothing, because transactions run one at a time.
 func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
-	if s.db.carried(ctx) == nil {
+	if s.db.currentTransaction(ctx) == nil {
 		return nil, errNoTransaction
 	}
-	found, err := s.selected(ctx, func(r registry.Record) bool { return r.Name == name })
+	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return r.Name == name })
 	releases := make([]registry.Release, 0, len(found))
 	for _, r := range found {
 		releases = append(releases, r.Release)
@@ -106,19 +105,19 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 	return releases, err
 }
 
-// Save stores changes, all or none.
+// Save stores all changes or none.
 func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
-	if s.db.carried(ctx) == nil {
+	if s.db.currentTransaction(ctx) == nil {
 		return errNoTransaction
 	}
-	return s.db.write(ctx, func(t *tables) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
 		after := maps.Clone(t.registry.versions)
 		for _, c := range changes {
-			if err := change(after, c); err != nil {
+			if err := applyChange(after, c); err != nil {
 				return err
 			}
 		}
-		if err := s.check(t.registry.versions, after, changes); err != nil {
+		if err := s.checkGuarantees(t.registry.versions, after, changes); err != nil {
 			return err
 		}
 		t.registry.versions = after
@@ -126,19 +125,19 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 	})
 }
 
-var errNoTransaction = errors.New("servers are changed inside a transaction only")
+var errNoTransaction = errors.New("servers can be changed only in a transaction")
 
-func change(versions map[versionKey]storedVersion, c registrystore.Change) error {
+func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) error {
 	key := versionKey{c.Release.Name, c.Release.Version}
 	old, there := versions[key]
-	same := there && old.PublishedAt.Equal(micros(c.Release.PublishedAt))
+	same := there && old.PublishedAt.Equal(truncateToMicroseconds(c.Release.PublishedAt))
 	switch {
 	case c.Document == nil && !same:
-		return fault.New(fault.NotFound, "", "no such version of a server")
+		return fault.New(fault.NotFound, "", "this version of the server does not exist")
 	case there && !same:
-		return conflict("this version of the server exists already")
+		return errConflict("this version of the server exists already")
 	}
-	next := storedVersion{Record: registry.Record{Release: keptRelease(c.Release), Document: old.Document}, remotes: old.remotes}
+	next := storedVersion{Record: registry.Record{Release: copyRelease(c.Release), Document: old.Document}, remotes: old.remotes}
 	if c.Document != nil {
 		next.Document, next.remotes = bytes.Clone(c.Document), slices.Clone(c.Remotes)
 	}
@@ -146,13 +145,13 @@ func change(versions map[versionKey]storedVersion, c registrystore.Change) error
 	return nil
 }
 
-func keptRelease(r registry.Release) registry.Release {
-	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = micros(r.StatusChangedAt), micros(r.PublishedAt), micros(r.UpdatedAt)
+func copyRelease(r registry.Release) registry.Release {
+	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = truncateToMicroseconds(r.StatusChangedAt), truncateToMicroseconds(r.PublishedAt), truncateToMicroseconds(r.UpdatedAt)
 	return r
 }
 
-// check looks for what the store guarantees of the changed servers.
-func (s *Servers) check(before, after map[versionKey]storedVersion, changes []registrystore.Change) error {
+// checkGuarantees returns a conflict if the changed servers break a guarantee of the store.
+func (s *Servers) checkGuarantees(before, after map[versionKey]storedVersion, changes []registrystore.Change) error {
 	for _, c := range changes {
 		mine := versionKey{c.Release.Name, c.Release.Version}
 		claims := s.uniqueURLs && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
@@ -160,7 +159,7 @@ func (s *Servers) check(before, after map[versionKey]storedVersion, changes []re
 			if key == mine {
 				continue
 			}
-			if err := stands(after[mine], other, claims); err != nil {
+			if err := findConflict(after[mine], other, claims); err != nil {
 				return err
 			}
 		}
@@ -168,15 +167,15 @@ func (s *Servers) check(before, after map[versionKey]storedVersion, changes []re
 	return nil
 }
 
-// stands tells what another version has against one, and against its remote
-// URLs where it claims them.
-func stands(mine, other storedVersion, claims bool) error {
+// findConflict returns a conflict between two versions of a server or, if claims is true, between
+// their remote URLs.
+func findConflict(mine, other storedVersion, claims bool) error {
 	if mine.Name == other.Name {
 		switch {
 		case mine.Latest && other.Latest:
-			return conflict("another version of the server is the latest")
+			return errConflict("another version of the server is the latest")
 		case mine.PublishedAt.Equal(other.PublishedAt):
-			return conflict("another version of the server was published at the same time")
+			return errConflict("another version of the server was published at the same time")
 		}
 		return nil
 	}
@@ -185,15 +184,15 @@ func stands(mine, other storedVersion, claims bool) error {
 	}
 	for _, url := range mine.remotes {
 		if slices.Contains(other.remotes, url) {
-			return conflict("the remote URL " + string(url) + " belongs to another server")
+			return errConflict("the remote URL " + string(url) + " belongs to another server")
 		}
 	}
 	return nil
 }
 
-// selected returns the records that are wanted, in no order.
-func (s *Servers) selected(ctx context.Context, wanted func(registry.Record) bool) (found []registry.Record, err error) {
-	err = s.db.read(ctx, func(t *tables) error {
+// selectRecords returns the wanted records in any order.
+func (s *Servers) selectRecords(ctx context.Context, wanted func(registry.Record) bool) (found []registry.Record, err error) {
+	err = s.db.readTables(ctx, func(t *tables) error {
 		for _, v := range t.registry.versions {
 			if wanted(v.Record) {
 				r := v.Record
@@ -206,37 +205,37 @@ func (s *Servers) selected(ctx context.Context, wanted func(registry.Record) boo
 	return found, err
 }
 
-func (s *Servers) one(ctx context.Context, wanted func(registry.Record) bool) (registry.Record, error) {
-	found, err := s.selected(ctx, wanted)
+func (s *Servers) findOne(ctx context.Context, wanted func(registry.Record) bool) (registry.Record, error) {
+	found, err := s.selectRecords(ctx, wanted)
 	if err != nil {
 		return registry.Record{}, err
 	}
 	if len(found) == 0 {
-		return registry.Record{}, fault.New(fault.NotFound, "", "no such version of a server")
+		return registry.Record{}, fault.New(fault.NotFound, "", "this version of the server does not exist")
 	}
 	return found[0], nil
 }
 
-func visible(r registry.Record, deleted bool) bool {
+func isVisible(r registry.Record, deleted bool) bool {
 	return deleted || r.Status != registry.StatusDeleted
 }
 
-func selects(q registrystore.Query, r registry.Record) bool {
+func matchesSearch(q registrystore.Query, r registry.Record) bool {
 	return compareKey(r, q.AfterName, q.AfterVersion) > 0 &&
-		visible(r, q.Deleted) &&
+		isVisible(r, q.Deleted) &&
 		(!q.LatestOnly || r.Latest) &&
 		(q.Version == registry.Version{} || r.Version == q.Version) &&
 		(q.UpdatedSince.IsZero() || r.UpdatedAt.After(q.UpdatedSince)) &&
 		strings.Contains(strings.ToLower(r.Name.String()), lowerASCII(q.Search))
 }
 
-// compareKey compares a record with a place in the listing.
+// compareKey compares a record with a position in the listing.
 func compareKey(r registry.Record, name, version string) int {
 	return cmp.Or(cmp.Compare(r.Name.String(), name), cmp.Compare(r.Version.String(), version))
 }
 
-// lowerASCII leaves letters alone that no name has, some of which become ones
-// that names do have.
+// lowerASCII lowers only ASCII letters, because a name contains no others, and some of the others
+// become ASCII letters when lowered.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -9,8 +9,9 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// withoutHello returns the options of a client that sends neither HELLO nor CLIENT, and so speaks RESP2 and has no client side
-// caching. Proxies know neither command: Envoy's refuses them, others close the connection.
+// withoutHello changes the options so that the client sends neither HELLO nor CLIENT. It then uses
+// RESP2, without client-side caching. Proxies do not know these commands: Envoy refuses them,
+// others close the connection.
 func withoutHello(o valkey.ClientOption) valkey.ClientOption {
 	connect := o.DialCtxFn
 	if connect == nil {
@@ -21,7 +22,7 @@ func withoutHello(o valkey.ClientOption) valkey.ClientOption {
 		if err != nil {
 			return nil, err
 		}
-		return &plainConn{Conn: c}, nil
+		return &noHelloConn{Conn: c}, nil
 	}
 	o.AlwaysRESP2, o.DisableCache, o.ClientSetInfo = true, true, valkey.DisableClientSetInfo
 	return o
@@ -34,25 +35,23 @@ func dialTCP(ctx context.Context, address string, d *net.Dialer, t *tls.Config) 
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// What valkey-go sends at the beginning of every connection that speaks RESP2, and what is sent instead. It reads nothing from the
-// answer that it needs.
 var (
 	helloCommand = []byte("*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n")
 	pingCommand  = []byte("*1\r\n$4\r\nPING\r\n")
 )
 
-// plainConn is a connection on which PING is sent in the place of HELLO.
-type plainConn struct {
+// noHelloConn is a connection that sends PING instead of HELLO.
+type noHelloConn struct {
 	net.Conn
-	begun bool // only the goroutine that writes uses it
+	started bool // used only by the goroutine that writes
 }
 
-// Write sends p. The first call has the commands that begin the connection.
-func (c *plainConn) Write(p []byte) (int, error) {
-	if c.begun {
+// Write implements net.Conn. The first call contains the commands that start the connection.
+func (c *noHelloConn) Write(p []byte) (int, error) {
+	if c.started {
 		return c.Conn.Write(p)
 	}
-	c.begun = true
+	c.started = true
 	if _, err := c.Conn.Write(bytes.Replace(p, helloCommand, pingCommand, 1)); err != nil {
 		return 0, err
 	}
