@@ -137,8 +137,8 @@ func (w tab) set(t *testing.T, v view) {
 	}
 }
 
-// complaints gathers what the browser says against a page, and whatever the
-// page asks of other hosts.
+// complaints collects the errors that the browser reports for a page, and the requests of the page
+// to other hosts.
 type complaints struct {
 	host string
 	mu   sync.Mutex
@@ -189,7 +189,7 @@ func (c *complaints) take() []string {
 	return all
 }
 
-// picture keeps a view for people where they ask for it.
+// picture saves a screenshot when the user sets the folder for it.
 func picture(t *testing.T, w tab, name string) {
 	t.Helper()
 	dir := os.Getenv("TEST_PICTURES")

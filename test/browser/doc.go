@@ -1,10 +1,8 @@
-// Package browser opens the pages of the service in a real browser, and looks at
-// them as a reader's eyes, keyboard and screen reader would: nothing is loaded
-// from elsewhere, nothing is complained of in the console, text stands out from
-// its ground, headings and landmarks make an outline, links lead to where they
-// say. What the pages say is looked at beside what makes them.
+// Package browser opens the pages of the service in a real browser and checks them for readers with
+// eyes, keyboard or screen reader: no page loads anything from elsewhere, the console has no errors,
+// text has enough contrast, headings and landmarks form an outline, and links lead to their targets.
+// The tests of the packages that render the pages check the content.
 //
-// TEST_CHROMIUM names the browser, a Chromium or Chrome; without it one is looked
-// for under its usual names. TEST_PICTURES names a folder that gets a picture of
-// each view, for people.
+// TEST_CHROMIUM names the browser, Chromium or Chrome; without it, the tests look for one under its
+// usual names. TEST_PICTURES names a folder in which the tests save a screenshot of each view.
 package browser

@@ -37,8 +37,7 @@ func TestDocs(t *testing.T) {
 	t.Run("policy", func(t *testing.T) { holds(t, window, address, heard) })
 }
 
-// leadsTo follows a link of the page to a part of it, and wants its heading to
-// be seen.
+// leadsTo follows a link of the page to a section, and checks that its heading is visible.
 func leadsTo(t *testing.T, w tab, v view, id string) {
 	t.Helper()
 	seen := evaluate[bool](t, w, fmt.Sprintf(`(() => {
@@ -54,7 +53,7 @@ func leadsTo(t *testing.T, w tab, v view, id string) {
 	}
 }
 
-// skips wants the first key to lead past the contents.
+// skips checks that the first key press leads past the contents.
 func skips(t *testing.T, w tab, address string) {
 	t.Helper()
 	w.do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(address+"/docs"), chromedp.KeyEvent("\t"))
@@ -67,8 +66,8 @@ func skips(t *testing.T, w tab, address string) {
 	}
 }
 
-// holds wants the browser to refuse a script and a style that somebody got into
-// the page, and to say so.
+// holds checks that the browser blocks a script and a style that were injected into the page, and
+// reports it.
 func holds(t *testing.T, w tab, address string, heard *complaints) {
 	t.Helper()
 	w.do(t, chromedp.Navigate(address+"/docs"))

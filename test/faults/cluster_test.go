@@ -56,7 +56,7 @@ func startCluster(t *testing.T) []*node {
 	return nodes
 }
 
-// do asks the node for a word or number.
+// do sends a command to the node and returns the response.
 func (n *node) do(t *testing.T, words ...string) string {
 	t.Helper()
 	answer, err := n.client.Do(t.Context(), n.client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).ToAny()
@@ -162,8 +162,9 @@ func TestSlotsMove(t *testing.T) {
 		}
 		move(t, nodes, slot, from, to)
 		from = to
-		// A call that was sent on to a node must not come there when the slot is on its way to that node again: the node
-		// would take it for one of the new move, and count it beside the counter. Operators' moves are hours apart.
+		// A redirected call must not reach the node while the slot moves back to it: the node would
+		// treat the call as part of the new move and count it separately. Operators leave hours
+		// between moves.
 		for caller := range answered {
 			for before := answered[caller].Load(); asked.Load() <= 3500 && answered[caller].Load() < before+2; {
 				runtime.Gosched()

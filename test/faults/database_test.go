@@ -50,7 +50,8 @@ func onPostgres(t *testing.T, p *instance.Postgres, address string) *service {
 // answers are how many answers of each status a crowd got.
 type answers map[int]int
 
-// ask has callers get a path at once and returns their answers. A 503 without Retry-After counts as 0.
+// ask sends concurrent requests for a path and returns the statuses. A 503 without Retry-After
+// counts as 0.
 func (s *service) ask(path string, callers int) answers {
 	s.t.Helper()
 	got := answers{}
@@ -160,7 +161,7 @@ func newWire(t *testing.T, target string) *wire {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	w := &wire{listener: l, target: target}
-	t.Cleanup(func() { _ = l.Close() }) // nobody is connected any more
+	t.Cleanup(func() { _ = l.Close() }) // all clients are disconnected by now
 	go w.accept()
 	return w
 }
@@ -226,7 +227,7 @@ func (w *wire) carry(from, to net.Conn, cuts int) {
 			}
 		}
 		if err != nil {
-			_ = to.Close()   // each end hears of the other's
+			_ = to.Close()   // each end detects the close of the other
 			_ = from.Close() // likewise
 			return
 		}
@@ -252,7 +253,8 @@ func TestSlowStatement(t *testing.T) {
 	}
 }
 
-// TestConnectionsLost ends all connections again and again while readers go on: none of them notices.
+// TestConnectionsLost closes all connections repeatedly while readers continue. No reader gets an
+// error.
 func TestConnectionsLost(t *testing.T) {
 	p := startPostgres(t)
 	s := onPostgres(t, p, p.Address)
@@ -285,7 +287,7 @@ func loginBody(n int) string {
 	return fmt.Sprintf(`{"email":"nobody%d@example.com","password":"wrong","deviceInfo":{}}`, n)
 }
 
-// logins has callers sign in at once, in vain, and returns their answers.
+// logins makes failing logins at once and returns the responses.
 func (s *service) logins(callers int) answers {
 	s.t.Helper()
 	statuses := make([]int, callers)

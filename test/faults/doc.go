@@ -1,4 +1,5 @@
-// Package faults shows what the rate limit service does while what it depends on fails or changes: its store killed,
-// frozen, failed over, rearranged; its rules reloaded; itself told to stop. It runs the real binary beside servers of its
-// own and looks from outside. What the service answers in peace is for test/acceptance.
+// Package faults tests the service while its dependencies fail or change: the counter store and the
+// database are killed, frozen, failed over or rearranged, the rules reload, the service stops. It
+// runs the real binary with servers that belong to the tests. The tests of the service without
+// faults are in test/acceptance.
 package faults

@@ -35,7 +35,8 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 	}
 }
 
-// TestStopsWithOneInstance: whoever minds nothing is answered until the listeners close.
+// TestStopsWithOneInstance checks that a client that ignores the drain gets responses until the
+// listeners close.
 func TestStopsWithOneInstance(t *testing.T) {
 	s := start(t, "ENVIRONMENT=embedded", "SHUTDOWN_DRAIN=1s")
 	l := press(t, dial(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return asking("steady", "one") })
@@ -43,7 +44,7 @@ func TestStopsWithOneInstance(t *testing.T) {
 	l.reset()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Stop() }()
-	eventually(t, "health that tells of the end", func() bool {
+	eventually(t, "health reports the drain", func() bool {
 		healthy, _ := get(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == 503
 	})

@@ -86,7 +86,8 @@ type load struct {
 	now tally
 }
 
-// press begins calls over connections of their own until stop or the test's end. ask makes the request of a caller.
+// press begins calls over their own connections, until stop is called or the test ends. ask returns
+// the request of a caller.
 func press(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelimit.RateLimitRequest) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +134,7 @@ func (l *load) reset() tally {
 	return before
 }
 
-// sofar returns the tally as it stands.
+// sofar returns the present tally.
 func (l *load) sofar() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()

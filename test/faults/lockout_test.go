@@ -21,19 +21,20 @@ import (
 
 const rightPassword = "Right-Horse-9-Battery"
 
-// logIn signs somebody in and returns the status, 0 when there is no answer.
+// logIn signs a person in and returns the status, or 0 when there is no response.
 func logIn(s *service, email, password string) int {
 	body, _ := json.Marshal(map[string]any{"email": email, "password": password, "deviceInfo": map[string]string{"userAgent": "test"}}) // never fails
 	r, err := http.Post("http://"+s.API+"/auth/login", "application/json", bytes.NewReader(body))                                       //nolint:gosec // the instance's own
 	if err != nil {
 		return 0
 	}
-	_ = r.Body.Close() // what it says is not looked at
+	_ = r.Body.Close() // the test checks the status only
 	return r.StatusCode
 }
 
-// TestKilledInTheMiddleOfALogin kills an instance after it has found a password right and before the login is stored, as often as
-// wrong passwords lock, and wants nothing counted on the instance that is left.
+// TestKilledInTheMiddleOfALogin kills an instance after it has accepted a password and before it
+// stores the login, as often as the lockout threshold. The other instance must not count these
+// logins as failures.
 func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	if os.Getenv("TEST_DATABASE_URL") == "" {
 		t.Skip("needs TEST_DATABASE_URL")
@@ -75,7 +76,7 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	var failed int
 	must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
 	if failed != 0 {
-		t.Errorf("%d failures in the audit log, want none", failed)
+		t.Errorf("%d failures in the audit log, want 0", failed)
 	}
 	for range 2 {
 		if status := logIn(left, "ada@example.com", "wrong"); status != http.StatusUnauthorized {

@@ -10,8 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// TestStoreBehindProxy reaches the counter store through proxies that know no HELLO and no CLIENT, such as Envoy's. Calls are counted
-// from the start, and again after the server was killed and started.
+// TestStoreBehindProxy reaches the counter store through proxies that do not support HELLO and
+// CLIENT, like Envoy's. The service counts calls from the start, and again after the server was
+// killed and started.
 func TestStoreBehindProxy(t *testing.T) {
 	for name, refusal := range map[string]string{
 		"unknown command":     "-ERR unknown command '%s'",

@@ -38,7 +38,8 @@ type silent struct{}
 func (silent) Loaded(_, _ int) {}
 func (silent) Refused(error)   {}
 
-// configuration returns rules of two limits, beside others that make a set worth its memory.
+// configuration returns two rules with limits, and further rules that make the set large enough to
+// measure.
 func configuration(limit uint32) []ruleset.Source {
 	at := ruleset.Position{File: "rules.yaml", Line: 1, Column: 1}
 	descriptor := func(key, value string, count uint32) ruleset.Descriptor {
@@ -54,8 +55,8 @@ func configuration(limit uint32) []ruleset.Source {
 	return []ruleset.Source{{At: at, Domain: ruleset.Text{Value: "faults", At: at}, Descriptors: list}}
 }
 
-// TestThousandReloads swaps rules under callers of the core: no call fails, none sees half of each, and nothing is kept of
-// what was replaced.
+// TestThousandReloads replaces rules while callers of the core run. No call fails, no call sees
+// half of each set, and the memory of replaced sets is released.
 func TestThousandReloads(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, silent{})
 	decider, err := decide.New(decide.Config{NearLimitRatio: 0.8, MaxSeries: 10}, decide.Ports{

@@ -17,7 +17,8 @@ import (
 const (
 	// patience is how long a test waits for what must come; it is no measure of how soon.
 	patience = 60 * time.Second
-	// storeTimeout is such that a fifth on top reaches a bound of the histogram of response times, atMost seconds.
+	// storeTimeout is chosen so that 120 % of it reaches a bound of the histogram of response
+	// times, atMost seconds.
 	storeTimeout = 834 * time.Millisecond
 	atMost       = "1"
 )
@@ -124,14 +125,14 @@ func (s *service) stat(name string) uint64 {
 	return number(s.t, body, name+": ")
 }
 
-// metric returns a sample of /metrics by its name and labels as they stand there.
+// metric returns a sample of /metrics by its name and labels, written as on that page.
 func (s *service) metric(name string) uint64 {
 	s.t.Helper()
 	_, body := get(s.t, "http://"+s.Debug+"/metrics")
 	return number(s.t, body, name+" ")
 }
 
-// number reads what stands behind the beginning of a line.
+// number returns the number after the given beginning of a line.
 func number(t *testing.T, text, beginning string) uint64 {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -157,7 +158,7 @@ func (s *service) wantQuick() {
 	}
 }
 
-// eventually waits until what is asked for comes true.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -168,7 +169,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Fatalf("%s: not within %v", what, patience)
 }
 
-// newValkey returns a server that is not started yet; the test is skipped where there is none to start.
+// newValkey returns a server that is not started yet. It skips the test if valkey-server is not
+// installed.
 func newValkey(t *testing.T, args ...string) *instance.Valkey {
 	t.Helper()
 	if !instance.ValkeyInstalled() {

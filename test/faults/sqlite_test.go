@@ -27,8 +27,8 @@ func openFile(t *testing.T, dir string) *sql.DB {
 	return db
 }
 
-// TestFileLocked has another process hold the write lock: who wants to write is told so after a bound, whoever waits before
-// them, and reads go on.
+// TestFileLocked has another process hold the write lock. Writers get an error after a bound,
+// including those that wait in the queue, and reads continue.
 func TestFileLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0", "REGISTRY_RATE_LIMIT=0")
@@ -51,8 +51,9 @@ const (
 	password = "Correct-Horse-7-Battery"
 )
 
-// TestDiskFull fills the disk under the file: who is signed in may go on reading, readiness says that writes fail, a service
-// that starts then reads too, and all works again when there is room.
+// TestDiskFull fills the disk of the database file. Signed-in people can read, readiness reports
+// that writes fail, a service that starts then can read too, and all works again when there is
+// space.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t)
 	environ := []string{"ENVIRONMENT=embedded", "DATA_DIR=" + dir}

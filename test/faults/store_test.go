@@ -142,7 +142,7 @@ func (o *outage) inStore(value string) {
 	}
 }
 
-// TestStoreAwayAtStart: the service starts, says so and recovers.
+// TestStoreAwayAtStart checks that the service starts without the store, reports it and recovers.
 func TestStoreAwayAtStart(t *testing.T) {
 	v := newValkey(t)
 	s := start(t, "KVSTORE_URL="+v.Address)
@@ -151,7 +151,7 @@ func TestStoreAwayAtStart(t *testing.T) {
 	if ready, state := get(t, "http://"+s.API+"/ready"); ready != http.StatusServiceUnavailable || strings.Contains(state, `"counters":"ok"`) {
 		t.Errorf("/ready: %d %s", ready, state)
 	}
-	// Health does not depend on the store unless that is asked for.
+	// Health does not depend on the store by default.
 	if healthy, _ := get(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != http.StatusOK {
 		t.Errorf("/healthcheck: %d", healthy)
 	}

@@ -25,7 +25,7 @@ func NewDatabase(ctx context.Context, name string) (string, error) {
 	return u.String(), nil
 }
 
-// DropDatabase removes a database that NewDatabase made, whoever is using it.
+// DropDatabase drops a database that NewDatabase created, even while it is in use.
 func DropDatabase(ctx context.Context, name string) error {
 	if err := administer(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 		return fmt.Errorf("drop a database: %w", err)

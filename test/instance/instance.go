@@ -83,8 +83,8 @@ type Instance struct {
 	result error // after ended is closed
 }
 
-// Start runs a binary with the given environment and arguments, which must
-// make it log JSON, and waits until it says that it is ready.
+// Start runs a binary with the given environment and arguments, which must make it log JSON, and
+// waits until it logs that it is ready.
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
 	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
 	i.cmd.Env = environ
@@ -143,7 +143,7 @@ func (i *Instance) Kill() {
 	<-i.ended
 }
 
-// log keeps what a process logs and finds the line that says it is ready.
+// log stores what a process logs and finds the line that reports readiness.
 type log struct {
 	mu    sync.Mutex
 	all   bytes.Buffer

@@ -91,7 +91,7 @@ func (p *Postgres) URL(address string) string {
 	return u.String()
 }
 
-// Open returns connections to the server, as somebody else has them.
+// Open returns connections to the server, for a client that is not the service.
 func (p *Postgres) Open() *sql.DB {
 	return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(p.URL(p.Address))))
 }
@@ -105,7 +105,7 @@ func (p *Postgres) Start() error {
 		return fmt.Errorf("start postgres: %w", err)
 	}
 	db := p.Open()
-	defer func() { _ = db.Close() }() // it was only asked
+	defer func() { _ = db.Close() }() // the connection was only used for the ping
 	var err error
 	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = db.Ping(); err == nil {
@@ -139,7 +139,8 @@ func (p *Postgres) Freeze() error { return p.signal(syscall.SIGSTOP) }
 // Thaw lets a frozen server go on.
 func (p *Postgres) Thaw() error { return p.signal(syscall.SIGCONT) }
 
-// signal sends a signal to the server, which then starts no more processes, and to those that it started.
+// signal sends a signal to the server, which then starts no more processes, and to the processes
+// that it started.
 func (p *Postgres) signal(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		return fmt.Errorf("signal postgres: %w", err)

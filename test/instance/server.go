@@ -37,8 +37,8 @@ func ValkeyInstalled() bool {
 	return err == nil
 }
 
-// FreePort returns a loopback port that nobody listens on. It is below the ports that the kernel hands out to clients, so
-// that none of them takes it while the server is down.
+// FreePort returns a free loopback port. It is below the ports that the kernel assigns to clients,
+// so that no client takes it while the server is down.
 func FreePort() string {
 	for {
 		port := strconv.Itoa(10000 + rand.IntN(20000)) //nolint:gosec // any port will do
@@ -83,7 +83,7 @@ func (v *Valkey) Freeze() error { return v.cmd.Process.Signal(syscall.SIGSTOP) }
 // Thaw lets a frozen server go on.
 func (v *Valkey) Thaw() error { return v.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Ask sends one line and returns the first line of the answer, empty when there is none.
+// Ask sends one line and returns the first line of the response, or "".
 func (v *Valkey) Ask(line string) string {
 	connection := v.say(line)
 	if connection == nil {
@@ -94,8 +94,8 @@ func (v *Valkey) Ask(line string) string {
 	return answer
 }
 
-// AskAll sends lines over one connection and returns all that is answered. What it asks last is PING, which sentinels
-// know too, and the answer of that is the end.
+// AskAll sends lines over one connection and returns all responses. It sends PING last, which
+// sentinels support too, and reads until the response to it.
 func (v *Valkey) AskAll(lines ...string) string {
 	connection := v.say(append(lines, "PING")...)
 	if connection == nil {
@@ -109,7 +109,7 @@ func (v *Valkey) AskAll(lines ...string) string {
 	return all.String()
 }
 
-// say returns the connection over which it has sent lines; nil when there is none.
+// say sends lines over a new connection and returns it, or nil.
 func (v *Valkey) say(lines ...string) net.Conn {
 	connection, err := net.DialTimeout("tcp", v.Address, time.Second)
 	if err != nil {
@@ -123,7 +123,7 @@ func (v *Valkey) say(lines ...string) net.Conn {
 	return connection
 }
 
-// Must asks and fails unless the server says OK.
+// Must sends a line and returns an error unless the server responds with OK.
 func (v *Valkey) Must(line string) error {
 	if answer := v.Ask(line); !strings.HasPrefix(answer, "+OK") {
 		return fmt.Errorf("%s: %q", line, answer)
@@ -154,7 +154,7 @@ func Loopback(dir string) []string {
 		"LOG_FORMAT=json",
 		"SHUTDOWN_DRAIN=0s",
 		"PACKAGE_CHECKS=off",
-		// A program with the race detector waits a second at its end unless told not to.
+		// By default, a program with the race detector waits one second before it exits.
 		"GORACE=atexit_sleep_ms=0",
 		"ARGON2_MEMORY_KIB=64", "ARGON2_ITERATIONS=1",
 	}

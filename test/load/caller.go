@@ -22,23 +22,23 @@ import (
 // candidate is one thing to measure: calls to one process.
 type candidate struct {
 	name   string
-	floors []*candidate // what it is compared with; none for a floor
+	floors []*candidate // the candidates to compare with; empty for a floor
 	pid    int
 	debug  string // where its process can be profiled; empty for a floor
 	call   func(worker, n int) error
-	store  func() (time.Duration, error) // CPU time of the store behind it; nil for none
+	store  func() (time.Duration, error) // returns the CPU time of the store; nil without a store
 	costs  []float64                     // CPU of the process per call in µs, one a round
 	stores []float64                     // likewise of the store
 	rates  []float64                     // calls per second, one a round
 }
 
-// question is what gRPC calls ask, in turn, and the answer that each must get.
+// question holds gRPC requests, which are sent in turn, and the expected response to each.
 type question struct {
 	requests []*ratelimit.RateLimitRequest
 	want     ratelimit.RateLimitResponse_Code
 }
 
-// ask returns a question of 1,000 requests, each made of its number.
+// ask returns a question of 1,000 requests, each created from its number.
 func ask(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*common.RateLimitDescriptor) question {
 	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: want}
 	for i := range q.requests {
@@ -87,8 +87,8 @@ func grpcCandidate(name string, i *instance.Instance, q question, conns int, flo
 type get struct {
 	address string // host:port
 	path    string
-	token   string             // access token; empty for none
-	body    func(n int) []byte // of the n-th request; nil for none
+	token   string             // access token; empty for no token
+	body    func(n int) []byte // body of the n-th request; nil for no body
 }
 
 // httpCandidate sends one request again and again.
@@ -102,7 +102,7 @@ func newClient(address string) *fasthttp.HostClient {
 	return &fasthttp.HostClient{Addr: address, MaxConns: 1024, DisablePathNormalizing: true}
 }
 
-// fetchOnce sends a request and wants 200 for an answer.
+// fetchOnce sends a request and returns an error unless the status is 200.
 func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)

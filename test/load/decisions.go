@@ -32,14 +32,13 @@ const (
 // process.
 type deciders struct {
 	*bench
-	fourFloor *candidate // the empty handler asked with four descriptors
+	fourFloor *candidate // the empty handler, called with four descriptors
 	likeFloor *candidate // the empty handler with the service's setting of the collector
 	postFloor *candidate
 }
 
-// measureDecisions reads the command's flags, and prints what decisions cost
-// beside their floors: by where hits are counted, by how many descriptors there
-// are, and by how many rules.
+// measureDecisions reads the command's flags and prints the cost of decisions and of their floors,
+// by store of counters, number of descriptors and number of rules.
 func measureDecisions(args []string) error {
 	var p plan
 	flags := flag.NewFlagSet(decisionsCommand, flag.ExitOnError)
@@ -130,17 +129,15 @@ func (d *deciders) onValkey() error {
 	return nil
 }
 
-// form is a form of rules: what stands in the rule of a number, and a value that
-// it is for.
+// form is a kind of rule: the text of the rule with a number, and a value that matches it.
 type form struct {
 	name        string
 	rule, value func(i int) string
 	sizes       []int
 }
 
-// ruleSets compares many rules with ten, all with the same 1,000 counters. What is
-// asked for is the same ten rules, and rules of all the set, far from each other
-// in memory.
+// ruleSets compares many rules with ten, all with the same 1,000 counters. The requests match
+// either the same ten rules, or rules across the whole set, which are far apart in memory.
 func (d *deciders) ruleSets() error {
 	for _, f := range []form{
 		{"values", value, value, []int{1_000, 100_000}},
@@ -178,7 +175,7 @@ func (d *deciders) manyRules(n int, f form, ten *candidate) error {
 	return err
 }
 
-// ask asks for 1,000 counters of the first rules, or as many of those as there are.
+// ask returns requests for 1,000 counters of the first rules, or for as many as there are.
 func (f form) ask(rules int) question {
 	return ask(within, func(i int) []*common.RateLimitDescriptor {
 		return []*common.RateLimitDescriptor{descriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
@@ -219,7 +216,7 @@ func inForce(i *instance.Instance) (time.Duration, error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		resp, err := http.Get("http://" + i.RateLimitHTTP + "/healthcheck")
 		if err != nil {
-			return 0, fmt.Errorf("ask for health: %w", err)
+			return 0, fmt.Errorf("request health: %w", err)
 		}
 		_ = resp.Body.Close() // only the status counts
 		if resp.StatusCode == http.StatusOK {
@@ -257,7 +254,7 @@ func underWildcard(i int) string {
 	return fmt.Sprintf([...]string{"/tenant/%d/x", "/x/suffix-%d", "/shared/x/y/middle-%d/z"}[i%3], i)
 }
 
-// fourDescriptors asks for four counters at a time.
+// fourDescriptors returns requests with four descriptors each.
 func fourDescriptors() question {
 	return ask(within, func(i int) []*common.RateLimitDescriptor {
 		four := make([]*common.RateLimitDescriptor, 4)
@@ -275,7 +272,7 @@ func body(n int) []byte {
 
 var usedTime = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`)
 
-// valkeyTime returns what asks a server for the CPU time that it has spent.
+// valkeyTime returns a function that reads the CPU time of a Valkey server.
 func valkeyTime(address string) (func() (time.Duration, error), error) {
 	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{address}, DisableCache: true})
 	if err != nil {
@@ -284,7 +281,7 @@ func valkeyTime(address string) (func() (time.Duration, error), error) {
 	return func() (time.Duration, error) {
 		told, err := client.Do(context.Background(), client.B().Info().Section("cpu").Build()).ToString()
 		if err != nil {
-			return 0, fmt.Errorf("ask Valkey for its CPU time: %w", err)
+			return 0, fmt.Errorf("read the CPU time of Valkey: %w", err)
 		}
 		var spent time.Duration
 		for _, part := range usedTime.FindAllStringSubmatch(told, -1) {

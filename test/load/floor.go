@@ -34,8 +34,8 @@ func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest
 	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK, Statuses: statuses}, nil
 }
 
-// serveFloor serves the floors until it is told to stop, those of records where
-// it is given a database. It says where in the way the service does.
+// serveFloor serves the floors until it is stopped; with a database, also the floors of records. It
+// prints its addresses in the format of the service.
 func serveFloor(database string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -85,7 +85,7 @@ func writeRows(c *fiber.Ctx, statement *sql.Stmt, args []any) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	defer func() { _ = rows.Close() }() // rows.Err has reported any failure
 	columns, err := rows.Columns()
 	if err != nil {
 		return err

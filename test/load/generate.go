@@ -56,7 +56,7 @@ func fill(database string, n int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // the transaction has told
+	defer func() { _ = db.Close() }() // the transaction has reported any failure
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

@@ -21,10 +21,9 @@ const loginsCommand = "logins"
 // burst is a measurement of many logins at once.
 type burst struct{ logins, people, idle int }
 
-// measureLogins reads the command's flags and prints, for each environment, how
-// many logins of a burst were taken and put off, the most memory that the
-// service used, and how long a reader of the registry waited meanwhile, beside
-// how long it waits at other times.
+// measureLogins reads the command's flags and prints, for each environment, how many logins of a
+// burst were accepted and deferred, the peak memory of the service, and how long a reader of the
+// registry waited during the burst and at other times.
 func measureLogins(args []string) error {
 	var b burst
 	flags := flag.NewFlagSet(loginsCommand, flag.ExitOnError)
@@ -137,8 +136,8 @@ func (w waits) String() string {
 	return fmt.Sprintf("%v (95%% within %v)", at(50), at(95))
 }
 
-// readUntil reads the registry, one call after the other, until done says so of
-// the number of calls; it makes at least one.
+// readUntil reads the registry, one call after the other, until done returns true for the number of
+// calls. It makes at least one call.
 func readUntil(i *instance.Instance, done func(n int) bool) (waits, error) {
 	var all waits
 	for {

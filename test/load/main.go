@@ -1,11 +1,10 @@
-// Command load measures what the service spends on a call, beside a floor of
-// the same run: an empty gRPC handler, a Fiber handler that returns a constant,
-// and for reads of the registry a Fiber handler that makes one prepared query
-// for the same rows and writes their bytes. Floors and candidates take turns, so that a machine whose speed
-// drifts treats them alike; what is printed are medians and ratios.
+// Command load measures the cost of a call to the service, and compares it with a floor of the same
+// run: an empty gRPC handler, a Fiber handler that returns a constant, and for reads of the registry
+// a Fiber handler that makes one prepared query for the same rows and writes their bytes. Floors and
+// candidates take turns, so that a change in the speed of the machine affects both. The output has
+// medians and ratios.
 //
-// With TEST_VALKEY_URL and TEST_DATABASE_URL set it measures the production
-// environment too.
+// With TEST_VALKEY_URL and TEST_DATABASE_URL it measures the production environment too.
 package main
 
 import (
@@ -24,8 +23,8 @@ type plan struct {
 	workers  int
 	conns    int
 	only     string // part of the names of what is measured; empty = all
-	limit    uint64 // REGISTRY_RATE_LIMIT; 0 = none
-	profiles string // folder for CPU profiles; empty = none are taken
+	limit    uint64 // REGISTRY_RATE_LIMIT; 0 = no limit
+	profiles string // folder for CPU profiles; empty = no profiles
 }
 
 func main() {
@@ -63,7 +62,7 @@ func (p *plan) take(flags *flag.FlagSet) {
 	flags.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
 	flags.IntVar(&p.workers, "workers", 32, "calls in flight")
 	flags.IntVar(&p.conns, "conns", 4, "gRPC connections")
-	flags.StringVar(&p.only, "only", "", "measure only what has this in its name, such as \"list of 100\"")
+	flags.StringVar(&p.only, "only", "", "measure only candidates with this text in the name, for example \"list of 100\"")
 	flags.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 }
 

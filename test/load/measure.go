@@ -70,7 +70,7 @@ func (p plan) run(packages []string, start func(*bench) error) (err error) {
 	return b.profile(chosen)
 }
 
-// chosen returns the candidates that the plan asks for, with their floors.
+// chosen returns the candidates that the plan selects, with their floors.
 func (b *bench) chosen() []*candidate {
 	wanted := map[*candidate]bool{}
 	for _, c := range b.candidates {
@@ -144,7 +144,7 @@ func (b *bench) startService(e environment) error {
 	return nil
 }
 
-// profiled tells where the candidates of a process can be profiled.
+// profiled prints the addresses at which the candidates of a process can be profiled.
 func (b *bench) profiled(i *instance.Instance) {
 	for _, c := range b.candidates {
 		if c.pid == i.PID() {
@@ -153,8 +153,8 @@ func (b *bench) profiled(i *instance.Instance) {
 	}
 }
 
-// addReads adds the reads of the registry, each beside a floor that reads the
-// same rows of the same database.
+// addReads adds the reads of the registry, each with a floor that reads the same rows of the same
+// database.
 func (b *bench) addReads(e environment, i *instance.Instance) error {
 	floor, err := b.startFloor(e.database)
 	if err != nil {
@@ -227,7 +227,7 @@ func (b *bench) print(chosen []*candidate) error {
 		fmt.Println(s)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "\tCPU µs/call\tcalls/s\t× its floors") // Flush tells of any failure
+	_, _ = fmt.Fprintln(w, "\tCPU µs/call\tcalls/s\t× its floors") // Flush reports any failure
 	for _, c := range chosen {
 		ratios := make([]string, len(c.floors))
 		for i, f := range c.floors {

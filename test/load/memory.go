@@ -72,7 +72,7 @@ func count(i *instance.Instance, counters int) error {
 	if err != nil {
 		return fmt.Errorf("dial %s: %w", i.GRPC, err)
 	}
-	defer func() { _ = conn.Close() }() // nothing more is asked
+	defer func() { _ = conn.Close() }() // no call follows
 	client := ratelimit.NewRateLimitServiceClient(conn)
 	const atOnce = 100
 	for from := 0; from < counters; from += atOnce {
@@ -85,7 +85,7 @@ func count(i *instance.Instance, counters int) error {
 			return fmt.Errorf("count: %w", err)
 		}
 		if answer.Statuses[0].GetCurrentLimit() == nil {
-			return errors.New("what was asked for is not limited")
+			return errors.New("the response has no limit: the rules are not in force")
 		}
 	}
 	return nil
@@ -93,8 +93,7 @@ func count(i *instance.Instance, counters int) error {
 
 var residentMemory = regexp.MustCompile(`(?m)^Vm(RSS|HWM):\s*(\d+) kB`)
 
-// report prints what a process takes once that shrinks no more, and the most
-// that it has taken.
+// report prints the memory of a process once it no longer shrinks, and its peak.
 func report(i *instance.Instance, what string) error {
 	now, most, err := resident(i)
 	for before := now + 1; err == nil && now < before; {

@@ -22,9 +22,8 @@ type publication struct {
 	profiles   string
 }
 
-// measurePublication reads the command's flags and prints how many versions a
-// second the services take, each publisher with servers of its own and one
-// request at a time.
+// measurePublication reads the command's flags and prints the number of versions per second that
+// the services accept. Each publisher has its own servers and sends one request at a time.
 func measurePublication(args []string) error {
 	var p publication
 	flags := flag.NewFlagSet(publishCommand, flag.ExitOnError)

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// refusalsCommand is the argument with which this program measures whether the
-// time of a refused login tells who has an account.
+// refusalsCommand is the argument with which this program measures whether the time of a refused
+// login reveals who has an account.
 const refusalsCommand = "refusals"
 
 // refusals is a measurement of wrong passwords, for people with an account and
@@ -72,9 +72,9 @@ func (r refusals) measure(dir string, e environment) error {
 	return nil
 }
 
-// order returns whose turn it is: those with an account are the first numbers.
-// It is drawn, since any pattern may be in step with another, such as the
-// collections of garbage that a few hashes bring about.
+// order returns the sequence of attempts; people with an account have the first numbers. The
+// sequence is random, because a fixed pattern could coincide with another one, for example with the
+// garbage collections after a few hashes.
 func (r refusals) order() []int {
 	all := make([]int, 0, 2*r.people*r.tries)
 	for n := range 2 * r.people * r.tries {

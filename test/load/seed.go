@@ -56,8 +56,7 @@ func environments(dir string, p plan) []environment {
 	return append(list, e)
 }
 
-// inEachEnvironment builds the service into a folder of its own and measures it
-// in one environment after the other.
+// inEachEnvironment builds the service into a temporary folder and measures it in each environment.
 func inEachEnvironment(measure func(dir string, e environment) error) error {
 	dir, err := os.MkdirTemp("", "tollgate-load-")
 	if err != nil {

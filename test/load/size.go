@@ -44,7 +44,7 @@ func measureSizes(args []string) (err error) {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(w, "\t%d\t%d\t×\t\n", s.small, s.large) // Flush tells of any failure
+	_, _ = fmt.Fprintf(w, "\t%d\t%d\t×\t\n", s.small, s.large) // Flush reports any failure
 	for _, records := range []string{"SQLite", "PostgreSQL"} {
 		if err := s.compare(w, records); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, bo
 			times[i] = append(times[i], took)
 		}
 	}
-	_, _ = fmt.Fprintf(w, "%s, %s\t%.0f µs\t%.0f µs\t%.2f\t\n", r.name, records, median(times[0]), median(times[1]), // Flush tells
+	_, _ = fmt.Fprintf(w, "%s, %s\t%.0f µs\t%.0f µs\t%.2f\t\n", r.name, records, median(times[0]), median(times[1]), // Flush reports any failure
 		medianRatio(times[1], times[0]))
 	return nil
 }

@@ -31,9 +31,9 @@ type Options struct {
 	TLS      bool // from the first byte
 	Plain    bool // neither TLS nor STARTTLS
 	Username string
-	Password string // asked for where there is a username
-	// Refuse is asked at "MAIL", "RCPT" and "DATA", where its error is the
-	// server's answer; it may block.
+	Password string // required when there is a username
+	// The server calls Refuse at "MAIL", "RCPT" and "DATA" and responds with its error; it may
+	// block.
 	Refuse func(command string) error
 }
 

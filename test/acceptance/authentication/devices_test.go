@@ -164,8 +164,7 @@ func TestTrustOfDevices(t *testing.T) {
 	})
 }
 
-// TestDeviceCookie wants the cookie's attributes, and that it serves as the
-// header does.
+// TestDeviceCookie checks the cookie's attributes, and that the cookie works like the header.
 func TestDeviceCookie(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"TRUSTED_PROXIES=127.0.0.0/8"}, fixture.RelaxedRiskSettings...)...)
@@ -235,11 +234,11 @@ func wantRiskDetails(t *testing.T, details map[string]any) {
 		}
 	}
 	if details["riskScore"] != 40.0 || details["trustLevel"] != "UNVERIFIED" {
-		t.Errorf("the evaluation tells %v", details)
+		t.Errorf("the evaluation is %v", details)
 	}
 }
 
-// wantPages wants parts of a log that is known whole.
+// wantPages compares pages of a log with the whole log.
 func wantPages(t *testing.T, s *fixture.Service, p *fixture.Person, whole fixture.AuditPage) {
 	t.Helper()
 	at := url.QueryEscape(whole.Logs[4].Timestamp)
@@ -265,7 +264,7 @@ func wantPages(t *testing.T, s *fixture.Service, p *fixture.Person, whole fixtur
 	}
 }
 
-// TestPagesOfDevicesAndSessions reads lists page by page: each says how long the whole list is.
+// TestPagesOfDevicesAndSessions reads lists by page. Each page has the total number of entries.
 func TestPagesOfDevicesAndSessions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)

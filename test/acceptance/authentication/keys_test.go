@@ -38,7 +38,7 @@ func writeKey(t *testing.T, dir, name string) {
 	}
 }
 
-// published returns the key set of an instance, as somebody else reads it.
+// published returns the key set of an instance.
 func published(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 	t.Helper()
 	var set jose.JSONWebKeySet
@@ -77,8 +77,8 @@ func read(t *testing.T, s *fixture.Service, token string) (kid string) {
 	return header.KeyID
 }
 
-// TestKeyRotation turns signing keys over while requests run: none fails, old
-// tokens are good until their key is taken away, and then nowhere.
+// TestKeyRotation rotates signing keys while requests run. No request fails; old tokens are valid
+// until their key is removed, and are refused by every instance after that.
 func TestKeyRotation(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		dir := filepath.Join(e.Dir, "keys")
@@ -135,8 +135,8 @@ func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 }
 
-// hammer asks all instances with a person's token until it is told to stop,
-// and wants every answer to be good.
+// hammer sends requests with a person's token to all instances until it is stopped, and checks that
+// each one succeeds.
 func hammer(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -148,7 +148,7 @@ func hammer(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()
 				select {
 				case <-done:
 					if n == 0 {
-						t.Error("nothing was asked")
+						t.Error("no request was sent")
 					}
 					return
 				case <-time.After(5 * time.Millisecond): // the machine has other work to do

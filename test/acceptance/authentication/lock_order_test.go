@@ -50,7 +50,7 @@ func TestLockOrder(t *testing.T) {
 			}
 		}
 	}
-	s.Stop() // so that all its connections have told what they counted
+	s.Stop() // so that all its connections have reported their counts
 	if n := deadlocks(t, e); n != 0 {
 		t.Errorf("%d deadlocks in %d rounds", n, lockRounds)
 	}

@@ -36,8 +36,8 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestLockout wants the failure that fills the count answered like any other,
-// and the next refused whatever the password.
+// TestLockout checks that the failure that reaches the threshold gets the same response as any
+// other failure, and that the next attempt is refused with any password.
 func TestLockout(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -58,7 +58,7 @@ func TestLockout(t *testing.T) {
 	})
 }
 
-// TestStepUpTries wants the third wrong code to use the challenge up.
+// TestStepUpTries checks that the third wrong code invalidates the challenge.
 func TestStepUpTries(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -86,8 +86,7 @@ func TestStepUpTries(t *testing.T) {
 	})
 }
 
-// TestOperatorShutsOut wants what an operator decides to count at once, in the
-// service that runs.
+// TestOperatorShutsOut checks that the operator's commands apply at once to a running service.
 func TestOperatorShutsOut(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -103,7 +102,7 @@ func TestOperatorShutsOut(t *testing.T) {
 		}
 		unknown := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": "nobody@example.com", "password": "wrong", "deviceInfo": p.Device})
 		if wrong := try("wrong"); wrong.Status != http.StatusUnauthorized || !bytes.Equal(wrong.Body, unknown.Body) {
-			t.Errorf("a wrong password is answered %d %s, that of nobody %s", wrong.Status, wrong.Body, unknown.Body)
+			t.Errorf("a wrong password gets %d %s, an unknown address gets %s", wrong.Status, wrong.Body, unknown.Body)
 		}
 		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // a lock leaves living sessions alone
 		e.RunCommand(t, "", "user", "unlock", "--email", p.Email)

@@ -8,11 +8,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestMetricsOfSignIn wants each thing that happens at sign-in to move its
-// counters and no others.
+// TestMetricsOfSignIn checks that each event of sign-in counts in its metrics and in no others.
 func TestMetricsOfSignIn(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		// Somebody signs in and fails here faster than people do.
+		// This test signs in and fails faster than people do.
 		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0", "RISK_FAILED_SOME=0", "RISK_FAILED_MANY=0", "LOCKOUT_THRESHOLD=3")
 		ada := e.NewPerson(t, "ada@example.com")
 		signIn := func(password string) apiclient.Response {

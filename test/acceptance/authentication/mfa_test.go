@@ -108,7 +108,7 @@ func enrolOverTheWire(t *testing.T, s *fixture.Service, p *fixture.Person) *fixt
 	return app
 }
 
-// secondStep refuses every answer but the right one, and tells nobody from another.
+// secondStep checks that every wrong answer is refused, with the same response for each.
 func secondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) (user string) {
 	t.Helper()
 	p.DeviceToken = ""
@@ -145,7 +145,7 @@ func secondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixtur
 	return user
 }
 
-// stepUpWithTheApp wants codes that count at a login to be used up for a step-up.
+// stepUpWithTheApp checks that a code that was used for a login cannot be used for a step-up.
 func stepUpWithTheApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) {
 	t.Helper()
 	var challenge struct{ ChallengeID, Method string }
@@ -168,7 +168,7 @@ func stepUpWithTheApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *
 		WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
 }
 
-// wantMFAEvents wants what TestMFA did in the audit log.
+// wantMFAEvents checks that the audit log has the events of TestMFA.
 func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	var log struct {
@@ -197,7 +197,7 @@ func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 		"false <nil> invalid_mfa": 2, "scored": 4,
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("the audit log tells %v, want %v", got, want)
+		t.Errorf("the audit log has %v, want %v", got, want)
 	}
 }
 
@@ -234,7 +234,8 @@ func verifyAll(t *testing.T, on []*fixture.Service, p *fixture.Person, user stri
 	return got
 }
 
-// TestMFAInParallel wants each code to count once, on all instances together, and no more guesses looked at than the threshold.
+// TestMFAInParallel checks that each code is accepted once on all instances together, and that no
+// more guesses are checked than the threshold allows.
 func TestMFAInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
@@ -264,11 +265,12 @@ func TestMFAInParallel(t *testing.T) {
 		apiclient.WantAuthError(t, verifyLogin(t, p, on[0], user, app.Recovery[2]).WantStatus(t, http.StatusForbidden), "account_locked")
 		login := map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", on[0].API+"/auth/login", login, "X-Device-Token", p.DeviceToken).WantStatus(t, http.StatusForbidden), "account_locked")
-		apiclient.Call(t, "POST", on[0].API+"/auth/login", login).WantStatus(t, http.StatusOK) // a device that proves itself has a count of its own
+		apiclient.Call(t, "POST", on[0].API+"/auth/login", login).WantStatus(t, http.StatusOK) // a confirmed device has a separate count
 	})
 }
 
-// TestMFAOfOperators wants an operator to take an authenticator away, and a disabled person's answer refused.
+// TestMFAOfOperators checks that an operator can remove an authenticator, and that the answer of a
+// disabled person is refused.
 func TestMFAOfOperators(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -288,6 +290,6 @@ func TestMFAOfOperators(t *testing.T) {
 		if strings.Count(shown, "\n") != 2 || !strings.Contains(shown, "otpauth://totp/Tollgate:ada%40example.com?secret=") {
 			t.Errorf("enrol-mfa shows %s", shown)
 		}
-		p.Login(t, s) // one that is not active asks for nothing
+		p.Login(t, s) // an authenticator that is not active does not require a code
 	})
 }

@@ -25,9 +25,9 @@ func outcomes(t *testing.T, answers []apiclient.Response) map[string]int {
 	return counts
 }
 
-// TestGuessesInParallel wants no more guesses looked at than there are tries,
-// however many come at once and to whichever instance. What is looked at is
-// 401, what is not is 403 or 429.
+// TestGuessesInParallel checks that no more guesses are checked than there are attempts, however
+// many arrive at once and on any instance. A guess that is checked returns 401; a guess that is not
+// checked returns 403 or 429.
 func TestGuessesInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
@@ -46,7 +46,7 @@ func TestGuessesInParallel(t *testing.T) {
 			told[fmt.Sprint(entry.Details["reason"])]++
 		}
 		if told["invalid_credentials"] != 5 || told["account_locked"] != 45 {
-			t.Errorf("the audit log tells %v", told)
+			t.Errorf("the audit log has %v", told)
 		}
 
 		id := startChallenge(t, p, on[0])
@@ -71,8 +71,8 @@ func TestGuessesInParallel(t *testing.T) {
 	})
 }
 
-// TestRefreshInParallel wants one of many refreshes of a token to succeed, and
-// the others to count as replays, which end all of the person's sessions.
+// TestRefreshInParallel checks that one of many refreshes of a token succeeds, and that the others
+// count as replays, which end all sessions of the person.
 func TestRefreshInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
@@ -104,11 +104,11 @@ func TestRefreshInParallel(t *testing.T) {
 	})
 }
 
-// TestEndedEverywhere wants a session that was ended on one instance refused
-// on the other within a second, and by both after they were killed.
+// TestEndedEverywhere checks that a session that ends on one instance is refused by the other
+// within a second, and by both after they were killed.
 func TestEndedEverywhere(t *testing.T) {
 	whole := fixture.NewProduction(t)
-	withoutStore := *whole // two instances on one PostgreSQL, each with copies of its own
+	withoutStore := *whole // two instances on one PostgreSQL, each with its own cache
 	withoutStore.Environ = slices.DeleteFunc(slices.Clone(whole.Environ), func(v string) bool { return strings.HasPrefix(v, "KVSTORE_URL=") })
 	alone := fixture.NewEnvironment(t, "embedded")
 	for name, e := range map[string]*fixture.Environment{"PostgreSQL and Valkey": whole, "PostgreSQL": &withoutStore, "embedded": alone} {

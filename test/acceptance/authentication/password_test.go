@@ -17,7 +17,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// TestPasswordChange wants the new password to count at once, and nothing that the old one began to go on.
+// TestPasswordChange checks that the new password works at once, and that nothing that began with
+// the old one can be completed.
 func TestPasswordChange(t *testing.T) {
 	const renewed = "Another-Horse-8-Battery"
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -56,7 +57,7 @@ func TestPasswordChange(t *testing.T) {
 			apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
 		}
 		apiclient.WantAuthError(t, change(ada, renewed, fixture.Password).WantStatus(t, http.StatusForbidden), "account_locked")
-		login(renewed).WantStatus(t, http.StatusOK) // whoever guesses from within locks nobody out
+		login(renewed).WantStatus(t, http.StatusOK) // wrong guesses by a signed-in person do not lock the account
 	})
 }
 

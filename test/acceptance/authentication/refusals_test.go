@@ -14,7 +14,7 @@ import (
 // contract A-2.
 type row struct {
 	name, method, path string
-	as                 *fixture.Person // whose access token is sent; nil for none
+	as                 *fixture.Person // the person whose access token is sent; nil for no token
 	body               any             // sent as JSON, a string as it is
 	status             int
 	code               string
@@ -26,7 +26,7 @@ type cast struct {
 	fresh    *fixture.Person // UNVERIFIED: a first login
 	full     *fixture.Person // FULL_TRUST, on a device of the same person
 	high     *fixture.Person // HIGH_RISK
-	other    *fixture.Person // somebody else
+	other    *fixture.Person // another person
 	device   string          // a device of other
 	session  string          // the session of other
 	own      string          // a device of full
@@ -100,7 +100,7 @@ func newCast(t *testing.T, e *fixture.Environment, s *fixture.Service) *cast {
 	c.high.Login(t, s)
 	c.high.Login(t, s)
 	apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": c.high.Email, "password": "wrong", "deviceInfo": c.high.Device}).WantStatus(t, http.StatusUnauthorized)
-	c.high.Login(t, s) // two sessions within a minute and a failure on a device that nobody knows
+	c.high.Login(t, s) // two sessions within a minute and a failure on an unknown device
 	for p, want := range map[*fixture.Person]string{c.fresh: "UNVERIFIED", c.full: "FULL_TRUST", c.high: "HIGH_RISK"} {
 		if p.TrustLevel != want {
 			t.Fatalf("%s of %v is at %s, want %s", p.Email, p.Device, p.TrustLevel, want)
@@ -117,8 +117,8 @@ func startChallenge(t *testing.T, p *fixture.Person, s *fixture.Service) string 
 	return got.ChallengeID
 }
 
-// gates returns what every protected endpoint refuses: no token, one that is
-// none, and a session below its level.
+// gates returns the refusals of every protected endpoint: no token, a malformed token, and a
+// session below the required level.
 func (c *cast) gates() []row {
 	var rows []row
 	for _, at := range []struct{ method, path, level string }{

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRetention wants audit events to go when their time is over, which is
-// counted, and sessions to stay until theirs is.
+// TestRetention checks that audit events are deleted and counted after their retention, and that
+// sessions are not deleted before theirs.
 func TestRetention(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RETENTION_INTERVAL=1s", "AUDIT_RETENTION=1s")

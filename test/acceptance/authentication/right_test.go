@@ -38,8 +38,9 @@ func countFailures(t *testing.T, p *fixture.Person, s *fixture.Service) (n int) 
 	return n
 }
 
-// TestRightLoginsInParallel sends right passwords to all instances at once while one more wrong one would lock the account, and
-// wants every one of them accepted and none counted or logged as a failure.
+// TestRightLoginsInParallel sends correct passwords to all instances at once, when one more wrong
+// password would lock the account. All must be accepted, and the service must not count or log any
+// as a failure.
 func TestRightLoginsInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 4, append([]string{"AUTH_RATE_LIMIT=100000"}, fixture.RelaxedRiskSettings...)...)
@@ -82,7 +83,8 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 			}
 			p.Login(t, on[0]) // resets the count
 		}
-		// A right one resets the count, so nobody knows how many of nineteen are looked at; but never five without a lock.
+		// A correct password resets the count, so the number of checked guesses among nineteen is
+		// not fixed; but five in a row always lock.
 		if got := mixed(19); got["200"]+got["401 invalid_credentials"]+got["403 account_locked"] != 20 || got["200"] > 1 {
 			t.Errorf("19 wrong passwords of 20: %v", got)
 		}
@@ -91,12 +93,13 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(stranger, "wrong"))
 		}))
 		if got["401 invalid_credentials"] != 5 || got["403 account_locked"] != 35 {
-			t.Errorf("40 wrong passwords of nobody: %v", got)
+			t.Errorf("40 wrong passwords for an unknown address: %v", got)
 		}
 	})
 }
 
-// TestRightCodesInParallel sends right codes at once, to all instances, wherever codes are asked for.
+// TestRightCodesInParallel sends correct codes at once to all instances, at every endpoint that
+// takes a code.
 func TestRightCodesInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 2, append([]string{"AUTH_RATE_LIMIT=100000", "LOCKOUT_THRESHOLD=2"}, fixture.RelaxedRiskSettings...)...)
@@ -137,13 +140,14 @@ func TestRightCodesInParallel(t *testing.T) {
 		app = &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
 		wantOne("activate", all("/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}), "409 conflict")
 		if n := countFailures(t, p, on[0]); n != 0 {
-			t.Errorf("%d failed logins in the audit log, want none", n)
+			t.Errorf("%d failed logins in the audit log, want 0", n)
 		}
 	})
 }
 
-// TestPasswordChangesInParallel sends the right password at once to be changed: one change is made, and to the others the password
-// is no longer right. None is told that anything is locked.
+// TestPasswordChangesInParallel sends several password changes at once with the correct password.
+// One succeeds; for the others the password is wrong by then. No response says that the account is
+// locked.
 func TestPasswordChangesInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000")

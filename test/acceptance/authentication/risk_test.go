@@ -73,7 +73,7 @@ func loginFrom(t *testing.T, p *fixture.Person, s *fixture.Service, address stri
 	return got.TrustLevel, got.AccessToken
 }
 
-// evaluation is what a risk evaluation tells in the audit log.
+// evaluation is a risk evaluation in the audit log.
 type evaluation struct {
 	RiskScore  float64
 	TrustLevel string
@@ -154,7 +154,8 @@ func TestRiskOfPlaces(t *testing.T) {
 			}
 		}
 
-		// A list that is replaced counts; a wrong one does not, and is told with its line.
+		// The service applies a replaced list. It does not apply an invalid one, and logs the
+		// number of the invalid line.
 		fresh := listed + ".new"
 		fixture.WriteFile(t, fresh, "203.0.113.4\n")
 		if err := os.Rename(fresh, listed); err != nil {

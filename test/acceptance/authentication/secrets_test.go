@@ -24,7 +24,7 @@ import (
 // each is, and what the run's refusals said.
 type secrets struct {
 	values   map[string]string
-	codes    []string // short ones, which stand for themselves between other characters
+	codes    []string // short secrets, searched for as whole words
 	refusals bytes.Buffer
 }
 
@@ -76,7 +76,7 @@ func TestNoSecretIsKeptInClear(t *testing.T) {
 	})
 }
 
-// lookIn wants none of the secrets in what a place holds, in no form.
+// lookIn checks that a place does not contain any of the secrets in any encoding.
 func (k *secrets) lookIn(t *testing.T, place string, content []byte) {
 	t.Helper()
 	lower := bytes.ToLower(content)
@@ -110,7 +110,7 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// fullRun does all that somebody does who signs in, also what fails.
+// fullRun performs all actions of a person who signs in, including failures.
 func fullRun(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) *secrets {
 	t.Helper()
 	k := &secrets{values: map[string]string{}}

@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestStepUpCodes wants a resent code in the place of the one before, each
-// challenge to succeed once, and the limit of challenges to count resends, on
-// all instances together.
+// TestStepUpCodes checks that a resent code replaces the code before it, that each challenge
+// succeeds once, and that the limit of challenges counts resends, on all instances together.
 func TestStepUpCodes(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
@@ -56,8 +55,8 @@ func TestStepUpCodes(t *testing.T) {
 	})
 }
 
-// TestStepUpMethods wants codes by SMS for who has a number, and no method
-// without the plugin that delivers its codes.
+// TestStepUpMethods checks that codes by SMS need a phone number, and that a method without its
+// plugin is refused.
 func TestStepUpMethods(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		const number = "+4930123456"
@@ -78,8 +77,7 @@ func TestStepUpMethods(t *testing.T) {
 	})
 }
 
-// TestExpiry wants tokens, challenges, locks and logins that wait to end in
-// their time.
+// TestExpiry checks that tokens, challenges, locks and pending logins expire on time.
 func TestExpiry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{
@@ -128,8 +126,8 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestReuseGrace wants a repeated refresh to get the same successor within the
-// grace, and a replay of what came before to end all.
+// TestReuseGrace checks that a repeated refresh gets the same successor within the grace period,
+// and that a replay of an earlier token ends all sessions.
 func TestReuseGrace(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "REFRESH_REUSE_GRACE=1m")
@@ -189,8 +187,7 @@ func TestLimitsByAddress(t *testing.T) {
 	})
 }
 
-// wantWindow wants X-RateLimit-Reset, and Retry-After of a refusal, within the
-// window.
+// wantWindow checks that X-RateLimit-Reset, and Retry-After of a refusal, are within the window.
 func wantWindow(t *testing.T, a apiclient.Response, window time.Duration) {
 	t.Helper()
 	reset, err := strconv.ParseInt(a.Header.Get("X-RateLimit-Reset"), 10, 64)

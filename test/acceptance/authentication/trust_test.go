@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestLimitedTrustEnrolsNothing wants a session that took a password and the fields of a confirmed device, and no proof, to change
-// nothing that a person signs in with: not at once, and not later with what it enrolled.
+// TestLimitedTrustEnrolsNothing checks a session that had only the password and the fields of a
+// confirmed device. It must not change any credential of the person, neither at once nor later with
+// what it enrolled.
 func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000")
@@ -35,7 +36,7 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 			}
 		}
 
-		// The owner's own pending authenticator is of no use to anybody else.
+		// The owner's own pending authenticator must not help another person.
 		var enrolled struct{ Secret, OTPAuthURI string }
 		owner.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
 		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
@@ -78,8 +79,8 @@ func noticesIn(t *testing.T, file string) string {
 	return string(content)
 }
 
-// TestNoticesOfCredentialChanges wants a notice of each change of what a person signs in with, and the level of the session in the
-// audit log.
+// TestNoticesOfCredentialChanges checks that each change of a credential sends a notice, and that
+// the audit log has the level of the session.
 func TestNoticesOfCredentialChanges(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
@@ -116,8 +117,8 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 	})
 }
 
-// TestUntrustedDevice wants the mark UNTRUSTED to lower the sessions on the device, on every instance, and a refresh to keep that;
-// a code raises them again.
+// TestUntrustedDevice checks that the mark UNTRUSTED lowers the sessions on the device on every
+// instance, that a refresh does not raise them, and that a code does.
 func TestUntrustedDevice(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
@@ -157,14 +158,15 @@ func TestUntrustedDevice(t *testing.T) {
 	})
 }
 
-// TestNoticesOfLosses wants the owner to get a notice of what a session with no more than the password takes from them, of each kind
-// as often as the limit allows, and none of what a session at LIMITED_TRUST does.
+// TestNoticesOfLosses checks that the owner gets a notice when a session with only the password
+// takes something from them, for each kind as often as the limit allows, and no notice for the acts
+// of a session at LIMITED_TRUST.
 func TestNoticesOfLosses(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", "RISK_VELOCITY_SESSIONS=1000")
 		ada := e.NewPerson(t, "ada@example.com")
-		const revoked, untrusted, ended = "A device of yours was revoked", "A device of yours was marked as untrusted", "A session of yours was ended"
+		const revoked, untrusted, ended = "One of your devices was revoked", "One of your devices was marked as untrusted", "One of your sessions was ended"
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
 		for range 2 { // what the owner does at FULL_TRUST
@@ -206,8 +208,8 @@ func TestNoticesOfLosses(t *testing.T) {
 	})
 }
 
-// TestRoutesAndLevels wants every route that asks for a session to admit the levels that it admits, and to refuse the others before it
-// looks at anything else.
+// TestRoutesAndLevels checks that every route that needs a session accepts its trust levels, and
+// refuses the others before it checks anything else.
 func TestRoutesAndLevels(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "STEP_UP_LIMIT=100")

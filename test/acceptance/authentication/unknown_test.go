@@ -15,10 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestUnknownPersonLooksLikeAnother wants people without an account, and
-// disabled ones, refused as one with a wrong password is: by the same bytes,
-// with one hash, and with the same statements to the database. That the time is
-// the same too is measured by `go run ./test/load refusals`.
+// TestUnknownPersonLooksLikeAnother checks that the refusal of a person without an account, or with
+// a disabled one, is the same as for a wrong password: the same bytes, one password hash, and the
+// same database statements. `go run ./test/load refusals` measures that the time is the same too.
 func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		collector := otlptest.Start(t)
@@ -57,7 +56,7 @@ func refusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, em
 	apiclient.WantAuthError(t, a.WantStatus(t, status), code)
 	body := string(a.Body)
 	if status == http.StatusForbidden {
-		body = "" // it tells when the lock ends, which differs
+		body = "" // the body has the end of the lock, which differs
 	}
 	of := func(span otlptest.Span) bool { return hex.EncodeToString(span.GetTraceId()) == trace }
 	// The span of the request ends last, so those below it have arrived with it.

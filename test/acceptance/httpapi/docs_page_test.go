@@ -17,9 +17,8 @@ import (
 
 var commandOfDocs = regexp.MustCompile(`(?s)<article id="(\w+)".*?<pre class="command">(.*?)</pre>`)
 
-// TestCommandsOfDocs runs each call of curl of /docs as it stands there, in a
-// shell that is set up as the page says. The service must understand every one;
-// what the examples name need not be there.
+// TestCommandsOfDocs runs each curl command of /docs, in a shell that is prepared as the page says.
+// The service must accept each one; the objects in the examples need not exist.
 func TestCommandsOfDocs(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
@@ -70,6 +69,6 @@ var notUnderstood = []int{
 	http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }
 
-// understood are operations whose examples are answered 400 although they are
-// right: nobody has the challenge, and the status is set before.
+// understood holds operations whose examples are correct and return 400: the challenge does not
+// exist, and the version has the status already.
 var understood = []string{"verifyStepUp", "setServerStatus"}

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestBodiesOfEveryOperation sends each operation that says that it refuses
-// them a body that is too large, and one that is no JSON by its content type.
+// TestBodiesOfEveryOperation sends a body that is too large, and a body with another content type,
+// to each operation that describes such a refusal.
 func TestBodiesOfEveryOperation(t *testing.T) {
 	d, err := apiclient.ReadDescription()
 	if err != nil {
@@ -53,7 +53,7 @@ func withExamples(path string, item *openapi3.PathItem) string {
 	return path
 }
 
-// TestRefusalsOfOperations asks for what no other test does.
+// TestRefusalsOfOperations gets the responses that no other test gets.
 func TestRefusalsOfOperations(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)

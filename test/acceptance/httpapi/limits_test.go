@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestOwnLimits wants the API's own limits, with their headers, on answers and
-// errors.
+// TestOwnLimits checks the API's own limits and their headers, on successful responses and errors.
 func TestOwnLimits(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "AUTH_RATE_LIMIT=3", "REGISTRY_RATE_LIMIT=5")

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestOwnLimitsWithoutTheCounterStore wants people to sign in and to work while the counter store is
-// away, within the limits of the API, where the failure mode covers that, and 503 below /auth where it
-// does not.
+// TestOwnLimitsWithoutTheCounterStore stops the counter store. With failure modes that allow it,
+// people can sign in and work within the limits of the API; with the other modes, /auth returns
+// 503.
 func TestOwnLimitsWithoutTheCounterStore(t *testing.T) {
 	e := fixture.NewProduction(t)
 	p := e.NewPerson(t, "ada@example.com")
@@ -48,7 +48,7 @@ func TestOwnLimitsWithoutTheCounterStore(t *testing.T) {
 	}
 }
 
-// wantReadiness wants an answer of /ready that names the counter store as what is down.
+// wantReadiness checks that the response of /ready reports only the counter store as down.
 func wantReadiness(t *testing.T, a apiclient.Response, status int, state string) {
 	t.Helper()
 	var got struct {

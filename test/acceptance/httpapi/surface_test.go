@@ -118,8 +118,8 @@ func checkRefused(t *testing.T, l surface) {
 	}
 }
 
-// checkSmuggling sends requests with two ways to tell where they end. Whatever
-// is the answer, nothing in the body may be taken for a request of its own.
+// checkSmuggling sends requests with two contradicting lengths. The service must not treat any part
+// of the body as another request, whatever it responds.
 func checkSmuggling(t *testing.T, l surface) {
 	hidden := "GET " + l.path + "?hidden HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden)
@@ -152,7 +152,7 @@ func TestSmugglingOverTheLimit(t *testing.T) {
 	checkSmuggling(t, listSurfaces(s)[0])
 }
 
-// checkStrangeMethods wants methods refused that a proxy or a debugger uses.
+// checkStrangeMethods checks that the methods of proxies and debuggers are refused.
 func checkStrangeMethods(t *testing.T, l surface) {
 	for _, request := range []string{
 		"TRACE " + l.path, "TRACK " + l.path, "CONNECT example.com:443", "CONNECT " + l.path, "DEBUG " + l.path, "PRI *", "get " + l.path,
@@ -164,7 +164,7 @@ func checkStrangeMethods(t *testing.T, l surface) {
 	}
 }
 
-// checkStrangePaths wants nothing found outside what the listener has.
+// checkStrangePaths checks that no path reaches a file outside the listener's own pages.
 func checkStrangePaths(t *testing.T, l surface) {
 	for _, path := range []string{
 		"/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/docs/../../etc/passwd", "//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
@@ -202,8 +202,8 @@ func checkHeaders(t *testing.T, l surface) {
 	}
 }
 
-// TestAPIHeaders wants the pages of any origin kept to what is public, and no
-// answer of the API shown as an active page.
+// TestAPIHeaders checks that pages of other origins can read only what is public, and that a
+// browser never shows a response of the API as an active page.
 func TestAPIHeaders(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
 	for path, public := range map[string]bool{
@@ -230,7 +230,7 @@ func TestAPIHeaders(t *testing.T) {
 		a := apiclient.Call(t, "OPTIONS", s.API+path, nil, "Origin", "https://evil.example", "Access-Control-Request-Method", "POST")
 		for name := range a.Header {
 			if strings.HasPrefix(name, "Access-Control-") {
-				t.Errorf("%s: a page of another origin is told %s", path, name)
+				t.Errorf("%s: a page of another origin can read %s", path, name)
 			}
 		}
 		if a.Status/100 == 2 {
@@ -275,8 +275,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// trickle sends the beginning of a request and then one byte after the other,
-// until the test is over or nobody takes them.
+// trickle sends the beginning of a request and then one byte after the other, until the test ends
+// or the service closes the connection.
 func trickle(c io.Writer, begin string, ended <-chan struct{}) {
 	if _, err := io.WriteString(c, begin); err != nil || begin == "" {
 		return
@@ -295,8 +295,8 @@ func trickle(c io.Writer, begin string, ended <-chan struct{}) {
 	}
 }
 
-// TestByteOrderMark wants a body that an editor has put a mark before to be
-// refused with a sentence that names it, by every part that reads JSON.
+// TestByteOrderMark checks that every part that reads JSON refuses a body with a byte order mark,
+// with an error that names the mark.
 func TestByteOrderMark(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)

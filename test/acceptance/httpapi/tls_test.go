@@ -83,7 +83,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	files.Write(t, second)
-	fixture.Eventually(t, "the new certificate is served", func() bool {
+	fixture.Await(t, "the new certificate is served", func() bool {
 		r, err := caller(second).Get(api + "/health")
 		if err != nil {
 			return false
@@ -110,7 +110,7 @@ func wantSecureCookie(t *testing.T, e *fixture.Environment, client *http.Client,
 	}
 }
 
-// TestTLSRefusedAtStart wants one sentence that names the variable.
+// TestTLSRefusedAtStart checks that the start fails with one error that names the variable.
 func TestTLSRefusedAtStart(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	authority := testcert.NewAuthority(t)

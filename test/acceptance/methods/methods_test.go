@@ -42,8 +42,8 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// TestMethodChanges wants the next request to show what an operator changed
-// while the service runs.
+// TestMethodChanges checks that the next request shows the changes of an operator while the service
+// runs.
 func TestMethodChanges(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)

@@ -63,9 +63,9 @@ func allMetricsSettings(t *testing.T, e *fixture.Environment) []string {
 	}
 }
 
-// TestMetricsAreDocumented wants each metric of docs/metrics.md at /metrics of a
-// service that nobody has asked anything, with the type and labels of the page,
-// and on the page each metric of ours that is there.
+// TestMetricsAreDocumented compares /metrics of a service without traffic with docs/metrics.md:
+// each documented metric exists with its type and labels, and each metric of the service is
+// documented.
 func TestMetricsAreDocumented(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		live, documented := e.Start(t, allMetricsSettings(t, e)...).ReadMetrics(), documentedMetrics(t)
@@ -102,8 +102,8 @@ func labelNames(m *dto.Metric) []string {
 	return names
 }
 
-// TestLogIsCounted wants as many lines counted as the log has, also those from
-// before the first listener.
+// TestLogIsCounted checks that the metric counts as many lines as the log has, including lines from
+// before the first listener starts.
 func TestLogIsCounted(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
 	for _, level := range []string{"warning", "error"} { // what is said later is of another level
@@ -114,8 +114,8 @@ func TestLogIsCounted(t *testing.T) {
 	}
 }
 
-// TestRequestsMoveMetrics wants requests counted by route, refusals by limit, and
-// batches of hits where a store outside of the process counts them.
+// TestRequestsMoveMetrics checks that the service counts requests by route, refusals by limit, and
+// batches of hits of an external counter store.
 func TestRequestsMoveMetrics(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "REGISTRY_RATE_LIMIT=2")
@@ -145,8 +145,8 @@ func TestRequestsMoveMetrics(t *testing.T) {
 	})
 }
 
-// TestMetricsOfSomeParts wants the metrics of the parts that run, and of no
-// others, at the listener for Prometheus, whichever parts those are.
+// TestMetricsOfSomeParts checks that the listener for Prometheus has the metrics of the parts that
+// run, and no others.
 func TestMetricsOfSomeParts(t *testing.T) {
 	for _, c := range []struct{ args, there, absent string }{
 		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_ tollgate_logins_ tollgate_publications_ tollgate_plugin_ tollgate_session_checks_`},

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/monitoring"
 )
 
-// TestDashboardsAndAlerts wants every metric, label and value that dashboards
-// and alerts ask for to be there, in a service that speaks TLS and was asked for
-// little, and every label that they show to be in the answer.
+// TestDashboardsAndAlerts checks that every metric, label and value in the dashboards and alerts
+// exists in a service with TLS and little traffic, and that query results have every label that the
+// dashboards show.
 func TestDashboardsAndAlerts(t *testing.T) {
 	expressions := documentedExpressions(t)
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {

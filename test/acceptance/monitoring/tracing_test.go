@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// A caller's trace, as W3C and as B3 tell it.
+// The trace of a caller, in the formats of W3C and B3.
 const (
 	CallerTraceID = "4bf92f3577b34da6a3ce929d0e0e4736"
 	CallerSpanID  = "00f067aa0ba902b7"
@@ -22,8 +22,8 @@ const (
 	grpcSpan      = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 )
 
-// TestTracing asks each listener and looks at what a collector is told, over
-// both of the exporter's protocols.
+// TestTracing calls each listener and checks the spans that a collector gets, over both protocols
+// of the exporter.
 func TestTracing(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
 		fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -39,7 +39,7 @@ func TestTracing(t *testing.T) {
 				wantSpans(t, collector, e.Shared)
 				for _, span := range collector.Spans() {
 					if hex.EncodeToString(span.GetTraceId()) != CallerTraceID {
-						t.Errorf("%s is of a trace that nobody samples", span.GetName())
+						t.Errorf("%s belongs to a trace that is not sampled", span.GetName())
 					}
 				}
 			})
@@ -47,7 +47,7 @@ func TestTracing(t *testing.T) {
 	}
 }
 
-// askTraced asks for two decisions and for a list of servers.
+// askTraced requests two decisions and a list of servers.
 func askTraced(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "asked-by-grpc")
@@ -89,8 +89,8 @@ func wantSpans(t *testing.T, collector *otlptest.Collector, store bool) {
 	}
 }
 
-// wantChild looks for a span below another, with an attribute and with nothing
-// of what was asked.
+// wantChild looks for a span below another one, with an attribute and without any content of the
+// request.
 func wantChild(t *testing.T, collector *otlptest.Collector, parent otlptest.Span, attribute string, want bool) {
 	t.Helper()
 	if !want {
@@ -100,11 +100,11 @@ func wantChild(t *testing.T, collector *otlptest.Collector, parent otlptest.Span
 		return string(s.GetParentSpanId()) == string(parent.GetSpanId()) && s.Attributes[attribute] != ""
 	})
 	if strings.Contains(child.Span.String()+parent.Span.String(), "secret") {
-		t.Errorf("it tells what was asked: %v %v", child.Span, parent.Span)
+		t.Errorf("the spans contain the request: %v %v", child.Span, parent.Span)
 	}
 }
 
-// TestCollectorAway answers as ever where nobody takes the spans, and ends well.
+// TestCollectorAway checks that the service responds and stops normally without a collector.
 func TestCollectorAway(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=10")

@@ -127,7 +127,7 @@ func TestInstancesStartTogether(t *testing.T) {
 			applied += strings.Count(log, `"0001_registry"`)
 		}
 		if applied != 1 {
-			t.Errorf("%d logs tell of the first migration, want one", applied)
+			t.Errorf("%d logs report the first migration, want one", applied)
 		}
 		if status := e.RunCommand(t, "", "migrate", "status"); strings.Contains(status, "pending") || !strings.Contains(status, "0001_registry") {
 			t.Errorf("afterwards the migrations are\n%s", status)

@@ -49,9 +49,9 @@ var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 }
 
-// TestCommandExamples runs every line of every command's example as
-// docs/commands.md has it, each on data of its own. Services are started and
-// stopped; what names a server of somebody else's speaks to one of the test.
+// TestCommandExamples runs every line of every command's examples in docs/commands.md, each on its
+// own data. The test starts and stops services, and replaces the names of foreign servers with
+// servers of the test.
 func TestCommandExamples(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/commands.md")
 	if err != nil {
@@ -87,7 +87,7 @@ func commandExamples(document string) map[string][]string {
 // in, and files.
 type exampleData struct {
 	*fixture.Environment
-	replacements []string // what stands in the examples, and what in this data
+	replacements []string // texts of the examples, each with its replacement in this data
 }
 
 func newExampleData(t *testing.T) *exampleData {
@@ -103,7 +103,7 @@ func newExampleData(t *testing.T) *exampleData {
 	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
 	s.Stop()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client tells
+		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client reports a failure
 	}))
 	t.Cleanup(upstream.Close)
 	e.replacements = []string{
@@ -150,7 +150,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	}
 }
 
-// example is one line on its way, in a folder of its own.
+// example is one line that runs in its own folder.
 type example struct {
 	name    string // of the command
 	line    string
@@ -158,7 +158,7 @@ type example struct {
 	environ []string
 }
 
-// run runs one line in a folder of its own.
+// run runs one line in its own folder.
 func (e *exampleData) run(t *testing.T, name, line string) {
 	t.Parallel()
 	x := &example{name: name, line: strings.NewReplacer(e.replacements...).Replace(line), dir: t.TempDir()}

@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// TestPermissions wants what the service writes to be its owner's alone, whatever the umask is.
+// TestPermissions checks that only the owner can read the files that the service writes, with any
+// umask.
 func TestPermissions(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
@@ -38,7 +39,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestSecretsFromFiles starts on secrets that stand in files, and wants none of them shown.
+// TestSecretsFromFiles starts with secrets in files, and checks that the log and the settings do
+// not show them.
 func TestSecretsFromFiles(t *testing.T) {
 	e := fixture.NewProduction(t)
 	secret := "a-root-secret-of-more-than-32-characters"

@@ -27,8 +27,8 @@ func health(t *testing.T, i *instance.Instance, environ []string, args ...string
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// TestHealthCommand asks an instance over TLS by its settings and by its name,
-// while it serves, while it drains and when it is gone.
+// TestHealthCommand checks an instance over TLS, by its settings and by its URL, while it serves,
+// while it drains and after its end.
 func TestHealthCommand(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	files := fixture.NewTLSFiles(e.Dir)

@@ -71,8 +71,8 @@ func TestOperatorEndsSessions(t *testing.T) {
 	})
 }
 
-// wantOperatorsEvents wants the person to see what the operator did, and the
-// operator's search to show the same.
+// wantOperatorsEvents checks that the person's own log and the operator's search show the same
+// operator events.
 func wantOperatorsEvents(t *testing.T, p *fixture.Person, e *fixture.Environment, s *fixture.Service) {
 	t.Helper()
 	p.Login(t, s)
@@ -100,7 +100,7 @@ func wantOperatorsEvents(t *testing.T, p *fixture.Person, e *fixture.Environment
 	wantGivenByOperator(t, p, e)
 }
 
-// wantGivenByOperator wants the account and its grants to be in the operators' log alone.
+// wantGivenByOperator checks that the new account and its grants are in the operators' log only.
 func wantGivenByOperator(t *testing.T, p *fixture.Person, e *fixture.Environment) {
 	t.Helper()
 	var all []struct {
@@ -117,7 +117,7 @@ func wantGivenByOperator(t *testing.T, p *fixture.Person, e *fixture.Environment
 		}
 	}
 	if acts["add"] != 1 || acts["grant_add"] != 1 || acts["grant_remove"] != 1 || len(acts) != 3 {
-		t.Errorf("operators are told of %v", acts)
+		t.Errorf("the operators' log has %v", acts)
 	}
 }
 
@@ -156,8 +156,8 @@ func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 	})
 }
 
-// TestOperatorChangesMethods wants each change of the methods listing to be in the
-// operators' log, and in nobody's own.
+// TestOperatorChangesMethods checks that each change of the methods listing is in the operators'
+// log, and not in a person's log.
 func TestOperatorChangesMethods(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -177,12 +177,12 @@ func TestOperatorChangesMethods(t *testing.T) {
 		var acts []string
 		for _, entry := range slices.Backward(told) { // newest first
 			if entry.UserID != "" || entry.Details.Actor != "operator" || entry.Details.Path != "/parking/{lot}.{format}" {
-				t.Errorf("told is %+v", entry)
+				t.Errorf("entry is %+v", entry)
 			}
 			acts = append(acts, entry.Details.Action+" "+entry.Details.Service)
 		}
 		if want := []string{"add parking", "import cars", "remove cars"}; !slices.Equal(acts, want) {
-			t.Errorf("operators are told of %v, want %v", acts, want)
+			t.Errorf("the operators' log has %v, want %v", acts, want)
 		}
 		var own struct{ Total int }
 		apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=METHODS_CHANGE", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &own)

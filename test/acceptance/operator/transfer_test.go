@@ -102,8 +102,7 @@ func TestTransferRoundTrip(t *testing.T) {
 	}
 }
 
-// wantImportAudited wants an event of each of the versions that were taken, by
-// the operator.
+// wantImportAudited checks that there is an event by the operator for each imported version.
 func wantImportAudited(t *testing.T, e *fixture.Environment, versions int) {
 	t.Helper()
 	var events []struct {
@@ -124,7 +123,7 @@ func wantImportAudited(t *testing.T, e *fixture.Environment, versions int) {
 // wantMoved looks at what came in through the running service.
 func wantMoved(t *testing.T, s *fixture.Service) {
 	t.Helper()
-	var list fixture.ServerList
+	var list fixture.ServerPage
 	apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-3", "/versions?include_deleted=true"), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
 	var got []string
 	for _, r := range list.Servers {
@@ -177,7 +176,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 			"1.json, record 2", "2.json", "ends in the middle of its JSON", "total 4",
 		} {
 			if !strings.Contains(out, want) {
-				t.Errorf("the table does not tell %q:\n%s", want, out)
+				t.Errorf("the table does not contain %q:\n%s", want, out)
 			}
 		}
 		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/alone", "/versions/latest"), nil).WantStatus(t, http.StatusOK)
@@ -227,8 +226,8 @@ func TestTransferFromRegistry(t *testing.T) {
 	})
 }
 
-// TestTransferAtOnce: several imports of the same servers beside a service
-// that serves take each version once.
+// TestTransferAtOnce runs several imports of the same servers while a service runs. Each version is
+// imported once.
 func TestTransferAtOnce(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -252,7 +251,7 @@ func TestTransferAtOnce(t *testing.T) {
 				t.Errorf("import is %+v", m)
 			}
 		}
-		var list fixture.ServerList
+		var list fixture.ServerPage
 		apiclient.Call(t, "GET", s.API+"/v0.1/servers?version=latest&include_deleted=true&limit=100", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
 		if taken != 200 || len(list.Servers) != 80 {
 			t.Errorf("%d versions were taken and %d are latest, want 200 and 80", taken, len(list.Servers))

@@ -103,8 +103,8 @@ func TestStepUpByEmail(t *testing.T) {
 	})
 }
 
-// TestMailServerAway wants 503, and a service that lives on, where nobody
-// answers at SMTP_HOST.
+// TestMailServerAway checks that the service returns 503 and continues to run when no server
+// listens at SMTP_HOST.
 func TestMailServerAway(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, byEmail(&mailserver.Server{Port: "1"})...)

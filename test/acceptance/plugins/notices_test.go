@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
-// TestNotices wants people told of a new device, a lock and a replay, once
-// each, by a real mail server, and strangers of nothing.
+// TestNotices checks that a person gets one notice by mail of each event: a new device, a lock and
+// a replay. An unknown address gets no mail.
 func TestNotices(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
@@ -56,7 +56,7 @@ func TestNotices(t *testing.T) {
 			}
 		}
 		fixture.Await(t, "the notice of a lock", func() bool { return told(ben.Email, lock) == 1 })
-		// What comes last has nothing of earlier acts behind it: had there been more notices, they would be there by now.
+		// This is the last notice: a further notice of the earlier acts would have arrived by now.
 		cleo := fixture.NewPublisher(t, e.NewPerson(t, "cleo@example.com"))
 		cleo.Run(t, 0, fixture.Password, "login", "--url", s.API, "--email", cleo.Email, "--password-stdin")
 		fixture.Await(t, "the last notice", func() bool { return told(cleo.Email, device) == 1 })
@@ -74,8 +74,8 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestNoticesDoNotDelay wants a login not to wait for a mail server that
-// hangs, and the service to stop in time.
+// TestNoticesDoNotDelay checks that a login does not wait for a mail server that hangs, and that
+// the service stops in time.
 func TestNoticesDoNotDelay(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
@@ -91,8 +91,8 @@ func TestNoticesDoNotDelay(t *testing.T) {
 	<-reached // the notice is under way, and the login was answered before it could end
 }
 
-// TestNoticesOfTheDevelopmentCourier wants notices apart from codes, so that
-// who reads codes finds nothing else, and none where they are off.
+// TestNoticesOfTheDevelopmentCourier checks that notices and codes go to separate files, and that
+// there are no notices when they are off.
 func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
@@ -118,7 +118,7 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 		e.NewPerson(t, "ben@example.com").Login(t, quiet)
 		quiet.Stop()
 		if strings.Contains(read(), "ben@example.com") {
-			t.Errorf("NOTICES=off, and told all the same: %s", read())
+			t.Errorf("with NOTICES=off a notice was sent: %s", read())
 		}
 	})
 }

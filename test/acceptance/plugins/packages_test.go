@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestPackageChecks publishes documents with packages of a private npm
-// registry, which the real plugin asks.
+// TestPackageChecks publishes documents with packages of a private npm registry. The real plugin
+// calls this registry.
 func TestPackageChecks(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		npm := fixture.StartNPMRegistry(t)
@@ -56,7 +56,7 @@ func TestPackageChecks(t *testing.T) {
 			publish(lenient, "com.example/claimed", "npm", "none", "6.0.0").WantStatus(t, http.StatusOK)
 			a := apiclient.Call(t, "GET", lenient.API+"/audit-logs?eventType=REGISTRY_CHANGE&limit=1", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
 			if !strings.Contains(string(a.Body), "none") {
-				t.Errorf("the audit log does not tell of the package that is kept all the same: %s", a.Body)
+				t.Errorf("the audit log does not name the failed check of the accepted package: %s", a.Body)
 			}
 		}
 	})

@@ -46,7 +46,7 @@ func documentFile(t *testing.T, doc map[string]any) string {
 	return path
 }
 
-// TestPublisherPiped is a publisher's day in a pipeline, where nobody can be asked.
+// TestPublisherPiped runs the commands of a publisher in a pipeline, without a terminal.
 func TestPublisherPiped(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
@@ -118,7 +118,7 @@ func checkPublishing(t *testing.T, ada *fixture.Publisher, file string) {
 		t.Errorf("a broken document, checked: %s", out)
 	}
 	if _, stderr := ada.Run(t, 1, "", "publish", documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0"))); !strings.Contains(stderr, "org.example/weather") {
-		t.Errorf("somebody else's namespace: %s", stderr)
+		t.Errorf("publishing in another person's namespace: %s", stderr)
 	}
 }
 
@@ -150,7 +150,8 @@ func checkStatuses(t *testing.T, ada *fixture.Publisher) {
 	}
 }
 
-// checkRefreshes wants commands that find the token over, all at once, to renew it once and to stay signed in.
+// checkRefreshes checks that several commands with an expired token, run at once, renew it once and
+// remain signed in.
 func checkRefreshes(t *testing.T, ada *fixture.Publisher) {
 	t.Helper()
 	before := ada.Credentials(t)
@@ -185,7 +186,7 @@ func checkLogout(t *testing.T, s *fixture.Service, ada *fixture.Publisher) {
 	}
 }
 
-// terminal is a command that somebody types at.
+// terminal is a command that runs at a terminal.
 type terminal struct {
 	t     *testing.T
 	pty   *os.File
@@ -235,7 +236,8 @@ func openSized(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
 	return term
 }
 
-// TestTablesAtTheTerminal wants no line wider than the terminal, and everything in one line elsewhere.
+// TestTablesAtTheTerminal checks that no line is wider than the terminal, and that cells are not
+// wrapped without a terminal.
 func TestTablesAtTheTerminal(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	e.NewPerson(t, "ada@example.com", "publish com.example/a-rather-long-name-of-a-server-for-one-line-of-a-terminal")
@@ -248,7 +250,7 @@ func TestTablesAtTheTerminal(t *testing.T) {
 				t.Errorf("%v: a line has %d columns: %s", args, n, line)
 			}
 		}
-		if squeezed(wrapped) != squeezed(whole) && args[0] != "settings" { // where cells are wrapped beside each other
+		if squeezed(wrapped) != squeezed(whole) && args[0] != "settings" { // where wrapped cells are next to each other
 			t.Errorf("%v: the terminal shows\n%s\nand a file\n%s", args, wrapped, whole)
 		}
 	}
@@ -287,13 +289,13 @@ func (c *terminal) answer(prompt, line string) {
 	}
 }
 
-// end waits for the command's end, and wants its exit code.
+// end waits for the end of the command and checks its exit code.
 func (c *terminal) end(code int) string {
 	c.t.Helper()
 	for more := range c.lines {
 		c.shown.WriteString(more)
 	}
-	_ = c.cmd.Wait() // the code tells
+	_ = c.cmd.Wait() // the exit code shows it
 	if got := c.cmd.ProcessState.ExitCode(); got != code {
 		c.t.Fatalf("exit code %d, want %d:\n%s", got, code, c.shown.String())
 	}
@@ -396,7 +398,8 @@ func TestPublishingGuide(t *testing.T) {
 	c.end(0)
 }
 
-// TestOperatorAtTheTerminal wants a password that is asked for not to be shown, and questions that can be interrupted.
+// TestOperatorAtTheTerminal checks that a password prompt does not show the password, and that
+// prompts can be interrupted.
 func TestOperatorAtTheTerminal(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	open := func(args ...string) *terminal {

@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// runClient runs ratelimit-client against the instance and returns its exit
-// code and all that it printed.
+// runClient runs ratelimit-client against the instance and returns its exit code and its output.
 func runClient(t *testing.T, s *fixture.Service, args ...string) (int, string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.GRPC)
@@ -24,11 +23,11 @@ func runClient(t *testing.T, s *fixture.Service, args ...string) (int, string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "ratelimit-client"), append([]string{"-dial_string", "localhost:" + port}, args...)...)
-	out, _ := cmd.CombinedOutput() // the exit code is looked at
+	out, _ := cmd.CombinedOutput() // the caller checks the exit code
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// TestClient asks as a person would: the exit code tells the answer.
+// TestClient checks the exit codes and the output of the client.
 func TestClient(t *testing.T) {
 	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	for _, test := range []struct {
@@ -48,8 +47,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestClientWithMutualTLS: the client shows its certificate and checks that of
-// the service.
+// TestClientWithMutualTLS checks that the client sends its certificate and verifies the certificate
+// of the service.
 func TestClientWithMutualTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
@@ -81,8 +80,8 @@ func TestClientWithMutualTLS(t *testing.T) {
 	}
 }
 
-// TestClientWithTLS uses the flags of the Envoy rate limit service's client on a
-// service that checks no certificate of its clients.
+// TestClientWithTLS uses the flags of the Envoy rate limit service's client. The service does not
+// request client certificates.
 func TestClientWithTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
@@ -99,11 +98,11 @@ func TestClientWithTLS(t *testing.T) {
 	}
 }
 
-// TestClientSendsSpans sends a span of its call, and the service continues its trace.
+// TestClientSendsSpans checks that the client exports a span of its call.
 func TestClientSendsSpans(t *testing.T) {
 	collected := make(chan string, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // looked at below
+		body, _ := io.ReadAll(r.Body) // the test checks the content
 		collected <- r.URL.Path + " " + string(body)
 	}))
 	t.Cleanup(collector.Close)

@@ -10,8 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestFloodOpensNoOwnLimit fills the counters in the process through the rate limit service. The API's own limits, which guard
-// sign-in, must stay as they are, and the operator must see what happened.
+// TestFloodOpensNoOwnLimit fills the counters in the process through the rate limit service. The
+// API's own limits, which protect sign-in, must not lose their counts, and the operator must see
+// what happened.
 func TestFloodOpensNoOwnLimit(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), "domain: flood\ndescriptors:\n  - {key: value, rate_limit: {unit: day, requests_per_unit: 10}}\n")

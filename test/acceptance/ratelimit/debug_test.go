@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestDecisionsInTheLog reads in the log why calls were answered as they were: for each mistake of a
-// caller its own words, and for each call the id that its answer has. Each is made by gRPC and by
+// TestDecisionsInTheLog checks that the debug log explains each decision: it has a text for each
+// mistake of a caller, and the request id of each call. The test makes each call over gRPC and over
 // /json.
 func TestDecisionsInTheLog(t *testing.T) {
 	e := only(t, `domain: shop
@@ -80,7 +80,7 @@ descriptors:
 	}
 }
 
-// readDecisions returns the lines of decisions by the ids of their calls.
+// readDecisions returns the log lines of decisions by request id.
 func readDecisions(t *testing.T, s *fixture.Service) map[string]map[string]any {
 	t.Helper()
 	byID := map[string]map[string]any{}
@@ -94,7 +94,7 @@ func readDecisions(t *testing.T, s *fixture.Service) map[string]map[string]any {
 	return byID
 }
 
-// TestDecisionsAreNotLoggedAtInfo: the lines are for debugging alone.
+// TestDecisionsAreNotLoggedAtInfo checks that these lines are logged at the debug level only.
 func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 	s := only(t, limitOf(3)).Start(t)
 	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"), ratelimit.RateLimitResponse_OK)
@@ -104,8 +104,8 @@ func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 	}
 }
 
-// TestUnknownDomainsAreCounted: a caller with a misspelt domain shows in the statistics, and callers that make names up do not fill
-// them.
+// TestUnknownDomainsAreCounted checks that a misspelt domain appears in the statistics, and that
+// callers cannot fill the statistics with invented domains.
 func TestUnknownDomainsAreCounted(t *testing.T) {
 	s := only(t, limitOf(3)).Start(t)
 	const metric = "ratelimit_service_rate_limit_domain_not_found"

@@ -22,15 +22,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// foreignVariables mean nothing to the rate limit service. Deployments set them for
-// other programs, or for all containers alike.
+// foreignVariables do not belong to the rate limit service. Deployments set them for other
+// programs, or for all containers.
 var foreignVariables = []string{
 	"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db/app", "TRUSTED_PROXIES=*", "SMTP_PORT=tcp://10.0.0.1:25",
 	"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=many", "SECRET_KEY_FILE=/missing/key", "GEOIP_CITY_DB=/missing/city.mmdb",
 }
 
-// TestRateLimitBesideForeignVariables starts the rate limit service alone with
-// variables that are meant for others, and checks rules with them.
+// TestRateLimitBesideForeignVariables starts the rate limit service alone with variables of other
+// programs, and checks rules with the same variables.
 func TestRateLimitBesideForeignVariables(t *testing.T) {
 	e := only(t, limitOf(3))
 	environ := append(e.Environ, foreignVariables...)
@@ -52,9 +52,8 @@ func TestRateLimitBesideForeignVariables(t *testing.T) {
 	}
 }
 
-// TestAsEnvoyGatewayRunsIt starts the service by the name and with the environment
-// that Envoy Gateway gives it, on a management server that takes TLS 1.3 only and
-// wants a certificate of its clients.
+// TestAsEnvoyGatewayRunsIt starts the service with the program name and the environment of Envoy
+// Gateway. The management server accepts TLS 1.3 only and requires client certificates.
 func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	dir := t.TempDir()
 	authority := testcert.NewAuthority(t)
@@ -103,8 +102,8 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	}
 }
 
-// TestRuleDirectoryOfOtherNames wants the log and the check of rules to name files
-// that are not read because of their names.
+// TestRuleDirectoryOfOtherNames checks that the log and the command that checks rules list the
+// files that the service ignores because of their names.
 func TestRuleDirectoryOfOtherNames(t *testing.T) {
 	e := only(t, limitOf(3))
 	other := filepath.Join(e.RulesDir, "more.conf")
@@ -115,7 +114,7 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 	}
 	check := func() (int, string) {
 		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "ratelimit", "check", e.RulesDir)
-		out, _ := cmd.CombinedOutput() // the exit code is looked at
+		out, _ := cmd.CombinedOutput() // the test checks the exit code
 		return cmd.ProcessState.ExitCode(), string(out)
 	}
 	if code, out := check(); code != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, other) {
@@ -129,8 +128,8 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 	}
 }
 
-// TestRateLimitLargeMessages: gRPC takes messages of up to 4 MiB, as the Envoy rate
-// limit service does.
+// TestRateLimitLargeMessages checks that gRPC accepts messages of up to 4 MiB, like the Envoy rate
+// limit service.
 func TestRateLimitLargeMessages(t *testing.T) {
 	c := only(t, limitOf(3)).Start(t).NewRateLimitClient(t)
 	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)), ratelimit.RateLimitResponse_OK)

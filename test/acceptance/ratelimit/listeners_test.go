@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// dial returns a connection that lasts as long as the test.
+// dial returns a connection that is closed after the test.
 func dial(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
@@ -29,7 +29,7 @@ func dial(t *testing.T, target string, creds credentials.TransportCredentials) *
 	return conn
 }
 
-// tries makes one call.
+// tries makes one call and returns its error.
 func tries(t *testing.T, conn *grpc.ClientConn) error {
 	t.Helper()
 	_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "ten", "x"))
@@ -45,8 +45,8 @@ func TestRateLimitOnASocket(t *testing.T) {
 	}
 }
 
-// TestRateLimitConnectionAge: an old connection is told to go away, and the next
-// call makes another.
+// TestRateLimitConnectionAge checks that the service closes an old connection, and that the next
+// call opens another one.
 func TestRateLimitConnectionAge(t *testing.T) {
 	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
 	conn := dial(t, s.GRPC, insecure.NewCredentials())
@@ -54,13 +54,12 @@ func TestRateLimitConnectionAge(t *testing.T) {
 		if err := tries(t, conn); err != nil {
 			t.Fatal(err)
 		}
-		fixture.Eventually(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
+		fixture.Await(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
 	}
 }
 
-// TestRateLimitMutualTLS: only clients with a certificate of the authority and the
-// right name are served, and a new certificate of the server counts without a
-// restart.
+// TestRateLimitMutualTLS checks that the service accepts only clients with a certificate of the
+// authority and the right name, and that it uses a new server certificate without a restart.
 func TestRateLimitMutualTLS(t *testing.T) {
 	e := only(t, fmt.Sprintf(settingRules, "d"))
 	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
@@ -96,11 +95,11 @@ func TestRateLimitMutualTLS(t *testing.T) {
 		t.Error("served without TLS")
 	}
 	serve(second)
-	fixture.Eventually(t, "the new certificate is served", func() bool { return as(second, proxy) == nil })
+	fixture.Await(t, "the new certificate is served", func() bool { return as(second, proxy) == nil })
 }
 
-// TestRateLimitJitter reads the time to live of a counter in Valkey: an hour, the second that makes up for clocks that differ,
-// and the jitter.
+// TestRateLimitJitter reads the time to live of a counter in Valkey. It is an hour, plus one second
+// for differences between clocks, plus the jitter.
 func TestRateLimitJitter(t *testing.T) {
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))

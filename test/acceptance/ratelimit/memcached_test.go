@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// eachStore runs a test of rate limits on every store of counters: in every
-// environment, and by the rate limit service alone on memcached.
+// eachStore runs a test of rate limits with every store of counters: in every environment, and with
+// the rate limit service alone on memcached.
 func eachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
 	fixture.InEachEnvironment(t, test)
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
@@ -30,8 +30,8 @@ func eachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
 	}
 }
 
-// onMemcached returns an environment of the rate limit service alone, with the
-// variables that users of the Envoy rate limit service have.
+// onMemcached returns an environment of the rate limit service alone, with the variables that users
+// of the Envoy rate limit service set.
 func onMemcached(t *testing.T, address string) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewEnvironment(t, "memcached")
@@ -43,8 +43,8 @@ func onMemcached(t *testing.T, address string) *fixture.Environment {
 	return e
 }
 
-// TestRule10OnMemcached: when one descriptor is over, the others of the request
-// are not counted.
+// TestRule10OnMemcached checks that when one descriptor is over its limit, the other descriptors of
+// the request are not counted.
 func TestRule10OnMemcached(t *testing.T) {
 	address := os.Getenv("TEST_MEMCACHED_ADDR")
 	if address == "" {
@@ -65,9 +65,9 @@ func TestRule10OnMemcached(t *testing.T) {
 	}
 }
 
-// TestMemcachedAway kills memcached under services of all failure modes: each
-// answers by its mode, health tells, and decisions come back right by
-// themselves once memcached is connected again.
+// TestMemcachedAway kills memcached under services of all failure modes. Each service responds as
+// its mode says and health reports the failure. After memcached has started again, decisions are
+// correct without a restart of the service.
 func TestMemcachedAway(t *testing.T) {
 	m := newMemcached(t)
 	m.start()
@@ -98,11 +98,12 @@ func TestMemcachedAway(t *testing.T) {
 	}
 }
 
-// wantFailure asks a service whose store is away.
+// wantFailure calls a service whose store does not run.
 func wantFailure(t *testing.T, s *fixture.Service, mode, failure string) {
 	t.Helper()
 	c, ask := s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", failure, "path", "/pay")
-	// Far more than the store's deadline: who answers is the service, not the clock of the caller.
+	// This is much longer than the deadline of the store, so that the service responds before the
+	// client gives up.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var got []string
@@ -125,7 +126,7 @@ func wantFailure(t *testing.T, s *fixture.Service, mode, failure string) {
 	}
 }
 
-// wantCounting asks a service whose store is back.
+// wantCounting calls a service whose store runs again.
 func wantCounting(t *testing.T, s *fixture.Service, tenant string) {
 	t.Helper()
 	c := s.NewRateLimitClient(t)
@@ -146,12 +147,11 @@ func awaitHealth(t *testing.T, s *fixture.Service, want int) {
 	}
 }
 
-// TestMemcachedAwayAtStart: a store that is away does not keep the service
-// from starting.
+// TestMemcachedAwayAtStart checks that the service starts while the store does not run.
 func TestMemcachedAwayAtStart(t *testing.T) {
 	m := newMemcached(t)
 	s := onMemcached(t, m.address).StartWithoutRules(t)
-	awaitCode(t, s, codes.Unavailable) // and not that of a service without rules any more
+	awaitCode(t, s, codes.Unavailable) // and not the response of a service without rules
 	awaitHealth(t, s, http.StatusServiceUnavailable)
 	m.start()
 	awaitHealth(t, s, http.StatusOK)
@@ -173,7 +173,7 @@ func awaitCode(t *testing.T, s *fixture.Service, want codes.Code) {
 	}
 }
 
-// TestReadinessTellsOfMemcached runs the whole service beside memcached.
+// TestReadinessTellsOfMemcached checks that the whole service reports memcached in its readiness.
 func TestReadinessTellsOfMemcached(t *testing.T) {
 	m := newMemcached(t)
 	m.start()
@@ -192,15 +192,15 @@ func TestReadinessTellsOfMemcached(t *testing.T) {
 	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 }
 
-// memcachedServer is a memcached of a test's own.
+// memcachedServer is a memcached process that belongs to one test.
 type memcachedServer struct {
 	t       *testing.T
 	address string
 	process *exec.Cmd
 }
 
-// newMemcached prepares a memcached, which is not started yet; the test is
-// skipped where there is none to start.
+// newMemcached returns a memcached that is not started yet. It skips the test if memcached is not
+// installed.
 func newMemcached(t *testing.T) *memcachedServer {
 	t.Helper()
 	if _, err := exec.LookPath("memcached"); err != nil {
@@ -223,7 +223,7 @@ func (m *memcachedServer) start() {
 	host, port, _ := net.SplitHostPort(m.address)
 	args := []string{"-l", host, "-p", port, "-U", "0", "-m", "16", "-t", "1"}
 	if os.Geteuid() == 0 {
-		args = append(args, "-u", "nobody") // as root it insists on an account to change to
+		args = append(args, "-u", "nobody") // as root, memcached requires the name of an account to change to
 	}
 	m.process = exec.Command("memcached", args...)
 	if err := m.process.Start(); err != nil {
@@ -246,7 +246,7 @@ func (m *memcachedServer) answers() bool {
 	if _, err := io.WriteString(c, "version\r\n"); err != nil {
 		return false
 	}
-	said, _ := bufio.NewReader(c).ReadString('\n') // an error says nothing
+	said, _ := bufio.NewReader(c).ReadString('\n') // the result does not depend on an error
 	return strings.HasPrefix(said, "VERSION")
 }
 

@@ -16,7 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// peerRules use what the examples of the Envoy rate limit service use.
+// peerRules use the features that the examples of the Envoy rate limit service use.
 const peerRules = `---
 domain: %s
 descriptors:
@@ -61,7 +61,7 @@ descriptors:
     rate_limit: {unit: hour, requests_per_unit: 2}
 `
 
-// peerSteps do with them what its integration tests do.
+// peerSteps make the calls of that service's integration tests.
 func peerSteps() map[string][]step {
 	return map[string][]step{
 		"nested":     {asks("OK: OK 1/HOUR 0", "from=proxy,to=mock"), asks("OVER: OVER 1/HOUR 0", "from=proxy,to=mock")},
@@ -87,7 +87,7 @@ func peerSteps() map[string][]step {
 	}
 }
 
-// peerStores are the stores of the Envoy rate limit service, in its own words.
+// peerStores are the stores of the Envoy rate limit service, with its own variables.
 func peerStores() map[string][]string {
 	stores := map[string][]string{}
 	if address := os.Getenv("TEST_VALKEY_URL"); address != "" {
@@ -104,8 +104,8 @@ func peerStores() map[string][]string {
 	return stores
 }
 
-// peerEnvironment is that of the peer's examples: nothing in it is ours, but
-// for an end without delay.
+// peerEnvironment is the environment of that service's examples. The only variable of Tollgate in it
+// is SHUTDOWN_DRAIN, so that the test does not wait at the end.
 func peerEnvironment(dir, statsdPort string) []string {
 	return []string{
 		"USE_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT=" + statsdPort, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=",
@@ -121,9 +121,9 @@ func peerEnvironment(dir, statsdPort string) []string {
 	}
 }
 
-// TestInPlaceOfThePeer starts the service with the rules and the environment of
-// a user of the Envoy rate limit service, on each of its stores, and uses all
-// that such a user has: gRPC, /json, health, statsd over TCP, debug port, reload.
+// TestInPlaceOfThePeer starts the service with the rules and the environment of a user of the Envoy
+// rate limit service, on each of its stores. It uses everything that this user has: gRPC, /json,
+// health, statsd over TCP, the debug port and reloading.
 func TestInPlaceOfThePeer(t *testing.T) {
 	for store, environ := range peerStores() {
 		t.Run(store, func(t *testing.T) {
@@ -150,7 +150,8 @@ func TestInPlaceOfThePeer(t *testing.T) {
 	}
 }
 
-// looksLikeThePeer wants the peer's names wherever its users look.
+// looksLikeThePeer checks that the metrics, pages and logs have the names that the Envoy rate limit
+// service uses.
 func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	t.Helper()
 	for name, want := range map[string]int{
@@ -185,7 +186,7 @@ func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	}
 }
 
-// tellsWhatIsNotUsed wants the log to name the variables that mean nothing here.
+// tellsWhatIsNotUsed checks that the log names the variables that have no effect.
 func tellsWhatIsNotUsed(t *testing.T, s *fixture.Service, environ []string) {
 	t.Helper()
 	unused := []string{}
@@ -195,10 +196,10 @@ func tellsWhatIsNotUsed(t *testing.T, s *fixture.Service, environ []string) {
 	log := s.Process.Log()
 	for _, name := range unused {
 		if !strings.Contains(log, `"@message":"`+name+" is not used: ") {
-			t.Errorf("the log does not tell of %s", name)
+			t.Errorf("the log does not name %s", name)
 		}
 	}
 	if n := strings.Count(log, " is not used: "); n != len(unused) {
-		t.Errorf("the log tells of %d variables, want %d", n, len(unused))
+		t.Errorf("the log names %d variables, want %d", n, len(unused))
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestRateLimit asks over gRPC and /json for nested descriptors with and
-// without values.
+// TestRateLimit sends nested descriptors with and without values over gRPC and /json.
 func TestRateLimit(t *testing.T) {
 	eachStore(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -46,7 +45,7 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// overJSON asks the same of /json.
+// overJSON sends the same requests to /json.
 func overJSON(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	ask := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
@@ -76,8 +75,8 @@ func overJSON(t *testing.T, s *fixture.Service) {
 	apiclient.Call(t, "GET", s.RateLimitAPI+"/json", nil).WantStatus(t, http.StatusMethodNotAllowed)
 }
 
-// TestRateLimitTogether lets many callers press on one limit: exactly as many
-// as it allows get through.
+// TestRateLimitTogether sends calls of many clients to one limit. Exactly as many as the limit
+// allows must pass.
 func TestRateLimitTogether(t *testing.T) {
 	eachStore(t, func(t *testing.T, e *fixture.Environment) {
 		instances := []*fixture.Service{e.Start(t)}

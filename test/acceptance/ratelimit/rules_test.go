@@ -103,14 +103,14 @@ descriptors:
     rate_limit: {unit: year, requests_per_unit: 1000}
 `
 
-// step asks once for descriptors and has an answer in short.
+// step is one request and its expected response, in a short form.
 type step struct {
 	ask  []*common.RateLimitDescriptor
 	hits uint32
-	want string // overall code, and for each descriptor its code, limit and what remains
+	want string // the overall code, and for each descriptor its code, limit and remaining hits
 }
 
-// asking is a descriptor of "key=value,key=value".
+// asking is a descriptor, written as "key=value,key=value".
 func asking(path string) *common.RateLimitDescriptor {
 	d := &common.RateLimitDescriptor{}
 	for pair := range strings.SplitSeq(path, ",") {
@@ -128,7 +128,7 @@ func asks(want string, paths ...string) step {
 	return s
 }
 
-// adding gives all descriptors of a step hits of their own.
+// adding sets the hits of all descriptors of a step.
 func adding(hits uint64, s step) step {
 	for _, d := range s.ask {
 		d.HitsAddend = wrapperspb.UInt64(hits)
@@ -138,7 +138,7 @@ func adding(hits uint64, s step) step {
 
 func withHits(hits uint32, s step) step { s.hits = hits; return s }
 
-// overriding gives all descriptors of a step a limit of their own.
+// overriding sets the limit of all descriptors of a step.
 func overriding(limit uint32, unit types.RateLimitUnit, s step) step {
 	for _, d := range s.ask {
 		d.Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: limit, Unit: unit}
@@ -153,7 +153,7 @@ func givingBack(s step) step {
 	return s
 }
 
-// ruleSteps returns the rules of contract L-1 to L-20, each with calls in turn.
+// ruleSteps returns the rules of contract L-1 to L-20, each with a sequence of calls.
 func ruleSteps() map[string][]step {
 	return map[string][]step{
 		"exact value first":           {asks("OK: OK 11/HOUR 10", "order=exact")},
@@ -185,7 +185,7 @@ func ruleSteps() map[string][]step {
 	}
 }
 
-// TestRateLimitRules asks over gRPC and /json, each in a domain of its own.
+// TestRateLimitRules checks the rules over gRPC and /json, each in its own domain.
 func TestRateLimitRules(t *testing.T) {
 	eachStore(t, func(t *testing.T, e *fixture.Environment) {
 		for transport := range transports(nil) {
@@ -200,7 +200,7 @@ func TestRateLimitRules(t *testing.T) {
 	})
 }
 
-// follow asks one step after the other in a domain.
+// follow makes the calls of the steps in a domain, one after the other.
 func follow(t *testing.T, ask asker, domain string, steps []step) {
 	t.Helper()
 	for i, s := range steps {
@@ -216,10 +216,10 @@ func follow(t *testing.T, ask asker, domain string, steps []step) {
 	}
 }
 
-// asker asks for a decision over one transport.
+// asker requests a decision over one transport.
 type asker func(*testing.T, *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse
 
-// transports are the ways to ask a service.
+// transports returns the ways to call a service, by name.
 func transports(s *fixture.Service) map[string]asker {
 	return map[string]asker{
 		"grpc": func(t *testing.T, r *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse {
@@ -261,7 +261,7 @@ func postRateLimitJSON(t *testing.T, s *fixture.Service, r *ratelimit.RateLimitR
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
+	defer func() { _ = answer.Body.Close() }() // the body was read
 	got, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func postRateLimitJSON(t *testing.T, s *fixture.Service, r *ratelimit.RateLimitR
 	return answer.StatusCode, got
 }
 
-// inShort writes an answer as the steps do.
+// inShort formats a response in the short form of the steps.
 func inShort(r *ratelimit.RateLimitResponse) string {
 	short := func(c ratelimit.RateLimitResponse_Code) string { return strings.TrimSuffix(c.String(), "_LIMIT") }
 	statuses := make([]string, len(r.Statuses))

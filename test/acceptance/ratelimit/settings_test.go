@@ -25,7 +25,7 @@ func only(t *testing.T, rules string) *fixture.Environment {
 	return e
 }
 
-// settingRules are what most settings are tried on.
+// settingRules are the rules for most settings.
 const settingRules = `domain: %s
 descriptors:
   - {key: two, rate_limit: {unit: hour, requests_per_unit: 2}}
@@ -34,13 +34,13 @@ descriptors:
   - {key: told, metadata: {team: pay}, rate_limit: {unit: hour, requests_per_unit: 2}}
 `
 
-// TestRateLimitSettings tries each setting that changes answers or statistics,
-// over both transports.
+// TestRateLimitSettings tests each setting that changes responses or statistics, over both
+// transports.
 func TestRateLimitSettings(t *testing.T) {
 	tests := map[string]struct {
 		environ []string
 		steps   []step
-		stats   map[string]int // of the domain grpc; service-level ones by their whole name
+		stats   map[string]int // of the domain grpc; service-level statistics have their full name
 	}{
 		"SHADOW_MODE": {
 			[]string{"SHADOW_MODE=true"},
@@ -102,7 +102,7 @@ func TestRateLimitSettings(t *testing.T) {
 	}
 }
 
-// readStats returns the statistics of the debug listener by their names.
+// readStats returns the statistics of the debug listener by name.
 func readStats(t *testing.T, s *fixture.Service) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -149,8 +149,7 @@ func TestRateLimitDynamicMetadata(t *testing.T) {
 	}
 }
 
-// TestRateLimitPrefix: instances with different prefixes share a store and no
-// counter.
+// TestRateLimitPrefix checks that instances with different prefixes share a store but no counters.
 func TestRateLimitPrefix(t *testing.T) {
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
@@ -202,8 +201,8 @@ func TestRateLimitMergedDomains(t *testing.T) {
 	}
 }
 
-// TestRateLimitBeforeConfiguration: a wrong first configuration, with and without
-// the setting that starts all the same.
+// TestRateLimitBeforeConfiguration starts with an invalid configuration, with and without the
+// setting that allows this.
 func TestRateLimitBeforeConfiguration(t *testing.T) {
 	e := only(t, "domain: d\nunknown: key\n")
 	for force, health := range map[string]int{"true": http.StatusOK, "false": http.StatusServiceUnavailable} {
@@ -217,7 +216,7 @@ func TestRateLimitBeforeConfiguration(t *testing.T) {
 	}
 }
 
-// TestRateLimitHealthNeedsADomain: an empty directory is a configuration, but not
+// TestRateLimitHealthNeedsADomain checks that an empty directory is a valid configuration, but not
 // with HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED.
 func TestRateLimitHealthNeedsADomain(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
@@ -233,13 +232,13 @@ func TestRateLimitHealthNeedsADomain(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	fixture.Eventually(t, "unhealthy once the rules are gone", func() bool {
+	fixture.Await(t, "unhealthy once the rules are gone", func() bool {
 		return apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status == http.StatusServiceUnavailable
 	})
 }
 
-// TestRateLimitFollowsTheRoot swaps the link that RUNTIME_ROOT is, and changes a
-// file behind it: RUNTIME_WATCH_ROOT, on by default, follows both.
+// TestRateLimitFollowsTheRoot replaces the symbolic link at RUNTIME_ROOT, and changes a file in its
+// target. RUNTIME_WATCH_ROOT, which is on by default, detects both.
 func TestRateLimitFollowsTheRoot(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	link := filepath.Join(e.Dir, "current")
@@ -275,13 +274,13 @@ func limitOf(n int) string {
 func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
 	t.Helper()
 	c := s.NewRateLimitClient(t)
-	fixture.Eventually(t, fmt.Sprint("a limit of ", want), func() bool {
+	fixture.Await(t, fmt.Sprint("a limit of ", want), func() bool {
 		r, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", "x"))
 		return err == nil && r.Statuses[0].GetCurrentLimit().GetRequestsPerUnit() == want
 	})
 }
 
-// TestRateLimitRefuses: what is malformed, over both transports.
+// TestRateLimitRefuses sends malformed requests over both transports.
 func TestRateLimitRefuses(t *testing.T) {
 	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	override := fixture.NewRateLimitRequest("d", "two", "x")

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// metricsDaemon keeps the packets that are sent to it.
+// metricsDaemon stores the packets that it receives.
 type metricsDaemon struct {
 	port    string
 	packets chan string
@@ -44,7 +44,7 @@ func newMetricsDaemon(t *testing.T) *metricsDaemon {
 	return d
 }
 
-// newStreamDaemon returns a metrics daemon on a TCP port, which keeps each line as a packet.
+// newStreamDaemon returns a metrics daemon on a TCP port, which stores each line as a packet.
 func newStreamDaemon(t *testing.T) *metricsDaemon {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,8 +70,8 @@ func newStreamDaemon(t *testing.T) *metricsDaemon {
 	return d
 }
 
-// await takes packets until the counter, written with all that stands around
-// its value, comes to what is wanted. It returns all lines.
+// await reads packets until the sum of a counter reaches the expected value, and returns all lines.
+// The counter is given with the text before and after its value.
 func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) string {
 	t.Helper()
 	var all strings.Builder
@@ -90,7 +90,7 @@ func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) strin
 	return all.String()
 }
 
-// sumOf adds up the values of the lines of a counter.
+// sumOf returns the sum of the values in the lines of a counter.
 func sumOf(text, name, suffix string) int {
 	sum := 0
 	for line := range strings.Lines(text) {
@@ -103,7 +103,7 @@ func sumOf(text, name, suffix string) int {
 	return sum
 }
 
-// callPaid asks three times for what is allowed twice.
+// callPaid makes three calls under a limit of two.
 func callPaid(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	c := s.NewRateLimitClient(t)
@@ -114,17 +114,16 @@ func callPaid(t *testing.T, s *fixture.Service) {
 	}
 }
 
-// callPaidAgain asks once more.
+// callPaidAgain makes one more call.
 func callPaidAgain(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
 }
 
-// payPath is where the statistics of pay are.
+// payPath is the path of the statistics of callPaid.
 const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
 
-// TestStatsd: what was counted arrives while the service runs, and the rest
-// when it ends.
+// TestStatsd checks that the service sends counts while it runs, and the rest when it stops.
 func TestStatsd(t *testing.T) {
 	d := newMetricsDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
@@ -155,7 +154,7 @@ func TestStatsd(t *testing.T) {
 	}
 }
 
-// TestStatsdOverTCP: everything arrives over TCP, where that is asked for.
+// TestStatsdOverTCP checks that all statistics arrive over TCP when TCP is configured.
 func TestStatsdOverTCP(t *testing.T) {
 	d := newStreamDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
@@ -167,8 +166,8 @@ func TestStatsdOverTCP(t *testing.T) {
 	d.await(t, payPath+"total_hits", "|c", 1)
 }
 
-// TestStatsdOfThePeer runs in place of the Envoy rate limit service, with the
-// variables and mogrifiers of its users.
+// TestStatsdOfThePeer uses the variables and mogrifiers that users of the Envoy rate limit service
+// set.
 func TestStatsdOfThePeer(t *testing.T) {
 	d := newMetricsDaemon(t)
 	e := fixture.NewEnvironment(t, "embedded")
@@ -193,7 +192,7 @@ func TestStatsdOfThePeer(t *testing.T) {
 	apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/metrics", nil).WantStatus(t, http.StatusNotFound)
 }
 
-// mapping names statistics as users of the Envoy rate limit service write it.
+// mapping maps names of statistics in the syntax that users of the Envoy rate limit service know.
 const mapping = `mappings:
   - match: "ratelimit.service.rate_limit.*.*.*.over_limit"
     name: "limits_over"
@@ -218,7 +217,8 @@ const mapping = `mappings:
     name: "dropped"
 `
 
-// TestNamesForPrometheus has statistics named by a mapping, on both listeners, beside the metrics of the process.
+// TestNamesForPrometheus checks the mapped names of statistics on both listeners, which also have
+// the metrics of the process.
 func TestNamesForPrometheus(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Command = "ratelimit"
@@ -243,7 +243,8 @@ func TestNamesForPrometheus(t *testing.T) {
 	}
 }
 
-// TestMalformedNamesForPrometheus: a mapping that cannot be used stops the start, with the name of the setting.
+// TestMalformedNamesForPrometheus checks that an invalid mapping stops the start, with an error
+// that names the setting.
 func TestMalformedNamesForPrometheus(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	file := filepath.Join(e.Dir, "mapping.yaml")
@@ -256,7 +257,7 @@ func TestMalformedNamesForPrometheus(t *testing.T) {
 	}
 }
 
-// TestResponseTimesInMilliseconds: the first bound is 50 µs.
+// TestResponseTimesInMilliseconds checks that the first bound is 50 µs.
 func TestResponseTimesInMilliseconds(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
 	callPaid(t, s)
@@ -267,7 +268,7 @@ func TestResponseTimesInMilliseconds(t *testing.T) {
 	}
 }
 
-// TestStatisticsOnStandardOutput: one line for each counter that grew.
+// TestStatisticsOnStandardOutput checks that there is one line for each counter that grew.
 func TestStatisticsOnStandardOutput(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m", "EXTRA_TAGS=zone:eu")
 	callPaid(t, s)
@@ -283,7 +284,8 @@ func TestStatisticsOnStandardOutput(t *testing.T) {
 	}
 }
 
-// TestStatisticsDisabled: no sink, and no statistics of rules anywhere.
+// TestStatisticsDisabled checks that no statistics are sent, and that no page has statistics of
+// rules.
 func TestStatisticsDisabled(t *testing.T) {
 	d := newMetricsDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,

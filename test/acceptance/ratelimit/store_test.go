@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// TestTwoStores counts per-second limits in a store of their own, reached over a Unix socket as a user with a password,
-// and all others in the first; with gathered pipelines in both.
+// TestTwoStores counts per-second limits in a second store and all others in the first. The service
+// reaches the second store over a Unix socket, with a user and a password. Pipelines are on in both
+// stores.
 func TestTwoStores(t *testing.T) {
 	if !instance.ValkeyInstalled() {
 		t.Skip("valkey-server is not installed")

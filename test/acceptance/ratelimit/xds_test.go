@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestManagementServer runs the rate limit service alone on a management server
-// that comes late, changes the rules, sends wrong ones, and goes away.
+// TestManagementServer runs the rate limit service alone with a management server that starts late,
+// changes the rules, sends invalid rules, and stops.
 func TestManagementServer(t *testing.T) {
 	address := freeAddress(t)
 	s := startOnServer(t, fixture.NewEnvironment(t, "embedded"), address, "ratelimit")
@@ -66,8 +66,8 @@ func TestManagementServer(t *testing.T) {
 	wantRule(t, c, ask, 13)
 }
 
-// TestManagementServerSwapsUnderLoad swaps 200 sets while callers ask: no call
-// fails, and each is answered from a set that was offered.
+// TestManagementServerSwapsUnderLoad replaces 200 sets of rules while callers make calls. No call
+// fails, and each decision comes from an offered set.
 func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	address := freeAddress(t)
 	m := newManagementServer(t, address)
@@ -102,8 +102,8 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	wantRule(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "last"), 1_000_200)
 }
 
-// TestManagementServerSettings wants a start with a malformed header to fail by
-// the variable's name.
+// TestManagementServerSettings checks that a malformed header stops the start with an error that
+// names the variable.
 func TestManagementServerSettings(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Environ = append(e.Environ, "CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a:b,secret")
@@ -136,18 +136,18 @@ func shop(count uint32, unit configpb.RateLimitUnit) *configpb.RateLimitConfig {
 	}}
 }
 
-// freeAddress returns an address on which nothing listens.
+// freeAddress returns an address on which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // only its number is wanted
+	defer func() { _ = l.Close() }() // only the port number is used
 	return l.Addr().String()
 }
 
-// managementServer is go-control-plane's own, over gRPC.
+// managementServer is a management server of go-control-plane, over gRPC.
 type managementServer struct {
 	cache    cache.SnapshotCache
 	requests chan *discoverypb.DiscoveryRequest
@@ -175,7 +175,7 @@ func newManagementServer(t *testing.T, address string, options ...grpc.ServerOpt
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = g.Serve(l) // ends when it is stopped
+		_ = g.Serve(l) // Serve returns when the server is stopped
 	}()
 	m.stop = sync.OnceFunc(func() { g.Stop(); cancel(); <-ended })
 	t.Cleanup(m.stop)
@@ -187,7 +187,7 @@ func (m *managementServer) offer(t *testing.T, version string, set ...types.Reso
 	m.offerTo(t, "default", version, set...)
 }
 
-// offerTo offers a set to the node of an id.
+// offerTo offers a set of rules to the node with an id.
 func (m *managementServer) offerTo(t *testing.T, node, version string, set ...types.Resource) {
 	t.Helper()
 	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{resource.RateLimitConfigType: set})
@@ -199,7 +199,7 @@ func (m *managementServer) offerTo(t *testing.T, node, version string, set ...ty
 	}
 }
 
-// await returns the next request that is wanted.
+// await returns the next request that matches.
 func (m *managementServer) await(t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -215,7 +215,7 @@ func (m *managementServer) await(t *testing.T, wanted func(*discoverypb.Discover
 	}
 }
 
-// awaitVersion waits until a version is acknowledged.
+// awaitVersion waits until the client acknowledges a version.
 func (m *managementServer) awaitVersion(t *testing.T, version string) {
 	t.Helper()
 	m.await(t, func(r *discoverypb.DiscoveryRequest) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// checkOrderOfChecks sends writes with several things wrong at once: the first
-// in the decided order is told.
+// checkOrderOfChecks sends writes with several errors each. The response must report the error that
+// comes first in the documented order.
 func checkOrderOfChecks(t *testing.T, r *registry) {
 	name := "com.example.checks/server"
 	r.publish(t, name, "1.0.0")
@@ -83,8 +83,8 @@ func checkOrderOfChecks(t *testing.T, r *registry) {
 	apiclient.WantRegistryError(t, typed.WantStatus(t, http.StatusUnsupportedMediaType))
 }
 
-// checkGrants gives and takes grants: each counts from the next request on,
-// for what its action allows.
+// checkGrants gives and takes grants. Each change must apply from the next request on, to the
+// actions of the grant only.
 func checkGrants(t *testing.T, r *registry) {
 	name := "com.example.grants/server"
 	r.publish(t, name, "1.0.0", "2.0.0")
@@ -136,13 +136,13 @@ func checkGrants(t *testing.T, r *registry) {
 	}
 }
 
-// checkPatterns wants a pattern to select what it says.
+// checkPatterns checks that a pattern selects the right servers.
 func checkPatterns(t *testing.T, r *registry) {
 	p := r.NewWriter(t, r.s, "pattern@example.com")
 	pattern := []string{"--email", p.Email, "--action", "publish", "--resource"}
 	for i, c := range []struct {
 		pattern string
-		allowed map[string]bool // server names; each gets a version of its own
+		allowed map[string]bool // server names; each gets its own version
 	}{
 		{"*", map[string]bool{"com.example.patterns/a": true, "org.example.patterns/b": true}},
 		{"com.example.patterns/*", map[string]bool{"com.example.patterns/a": true, "com.example.patternsx/a": false, "Com.example.patterns/a": false}},
@@ -168,7 +168,7 @@ func checkPatterns(t *testing.T, r *registry) {
 	}
 }
 
-// checkTrust follows one session through the levels of trust.
+// checkTrust takes one session through the trust levels.
 func checkTrust(t *testing.T, r *registry) {
 	p := r.NewPerson(t, "trust@example.com", "publish com.example.trust/*", "edit com.example.trust/*")
 	p.Login(t, r.s)
@@ -193,19 +193,19 @@ func checkTrust(t *testing.T, r *registry) {
 			}
 		}
 	}
-	// The grant is asked for first: who has none is not sent to step up.
+	// The service checks the grant first: a person without a grant is not asked to step up.
 	other := try("POST", "/publish", fixture.NewServerDocument("com.example.elsewhere/server", "1.0.0")).WantStatus(t, http.StatusForbidden)
 	if got := other.Header.Get("WWW-Authenticate"); got != "" {
 		t.Errorf("without a grant the challenge is %q", got)
 	}
 	p.StepUp(t, r.Environment, r.s)
-	one(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0"))) // the same token passes from then on
+	one(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0"))) // the same token is accepted from now on
 	session, _ := fixture.SessionOf(t, r.s, p)
 	apiclient.Call(t, "POST", r.s.API+"/auth/logout", map[string]string{"sessionId": session}, p.Bearer()...).WantStatus(t, http.StatusOK)
 	apiclient.WantRegistryError(t, try("POST", "/publish", fixture.NewServerDocument(name, "3.0.0")).WantStatus(t, http.StatusUnauthorized))
 }
 
-// TestWriteTrust wants writes at the level that the operator names.
+// TestWriteTrust checks that writes need the trust level that the operator sets.
 func TestWriteTrust(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_WRITE_TRUST=UNVERIFIED")...)
@@ -218,8 +218,8 @@ func TestWriteTrust(t *testing.T) {
 	})
 }
 
-// checkAudit wants an event for each write, done or refused, with who, what
-// and why.
+// checkAudit checks that each write, successful or refused, has an audit event that names the
+// person, the change and the reason.
 func checkAudit(t *testing.T, r *registry) {
 	p := r.NewPerson(t, "audited@example.com", "publish com.example.audit/*", "edit com.example.audit/*")
 	p.Login(t, r.s)
@@ -235,7 +235,7 @@ func checkAudit(t *testing.T, r *registry) {
 		action       string
 		server       string
 		version      any
-		reason       string // a word of it
+		reason       string // a word of the reason
 	}{
 		{"POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), 403, "publish", name, "1.0.0", "step up"},
 		{"POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), 200, "publish", name, "1.0.0", ""},

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// sendIf is send with more headers.
+// sendIf does what send does, with more headers.
 func (r *registry) sendIf(t *testing.T, method, path string, body any, header ...string) apiclient.Response {
 	t.Helper()
 	return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, append(r.writer.Bearer(), header...)...)
 }
 
-// tag returns the ETag of a read in a content coding, which must be strong.
+// tag returns the ETag of a read in a content coding. The tag must be strong.
 func (r *registry) tag(t *testing.T, path, coding string) string {
 	t.Helper()
 	tag := apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil, "Accept-Encoding", coding).WantStatus(t, http.StatusOK).Header.Get("ETag")
@@ -28,8 +28,9 @@ func (r *registry) tag(t *testing.T, path, coding string) string {
 	return tag
 }
 
-// checkPreconditions wants a write to change nothing where If-Match or If-None-Match does not hold
-// (RFC 9110, 13.1.1 and 13.1.2), and every answer to carry the tag of the next read.
+// checkPreconditions checks that a write changes nothing when its If-Match or If-None-Match
+// condition is false (RFC 9110, 13.1.1 and 13.1.2), and that every response has the tag of the next
+// read.
 func checkPreconditions(t *testing.T, r *registry) {
 	const name = "com.example.if/server"
 	path := fixture.ServerPath(name, "1.0.0")
@@ -37,7 +38,8 @@ func checkPreconditions(t *testing.T, r *registry) {
 		doc := fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", title)
 		return fixture.WithProperty(doc, "_meta", map[string]any{"com.example/text": strings.Repeat("text ", 1000)}) // long enough to be compressed
 	}
-	// wantTag wants the tag of a write to be that of the next read, in each form of it.
+	// wantTag checks that the tag of a write equals the tag of the next read, in each content
+	// coding.
 	wantTag := func(a apiclient.Response, status string) string {
 		t.Helper()
 		got := a.WantStatus(t, http.StatusOK).Header.Get("ETag")
@@ -78,7 +80,8 @@ func checkPreconditions(t *testing.T, r *registry) {
 	if got := one(t, r.get(t, path)); got.Server["title"] != "Second" || got.Official().Status != "active" {
 		t.Errorf("a refused write left %+v", got)
 	}
-	// What is missing is 404, and a malformed body 400, before the condition; rules come behind it.
+	// A missing version (404) and a malformed body (400) come before the condition; the rules for
+	// documents come after it.
 	wantFault(t, r.sendIf(t, "PUT", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), "If-Match", "*"), http.StatusNotFound)
 	wantFault(t, r.sendIf(t, "DELETE", fixture.ServerPath(name, "9.0.0"), nil, "If-Match", first), http.StatusNotFound)
 	wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath("com.example.if/none")+"/status", map[string]string{"status": "deleted"}, "If-Match", "*"), http.StatusNotFound)
@@ -99,7 +102,7 @@ func checkPreconditions(t *testing.T, r *registry) {
 	wantFault(t, r.sendIf(t, "DELETE", path, nil, "If-Match", latest), http.StatusNotFound)
 	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"), http.StatusPreconditionFailed)
 
-	// All versions: the tag of their list.
+	// For all versions, the tag is the tag of their list.
 	r.publish(t, name, "2.0.0")
 	for _, list := range []string{fixture.ServerPath(name) + "/versions", fixture.ServerPath(name) + "/versions?include_deleted=true"} {
 		stale := r.tag(t, list, "identity")
@@ -112,7 +115,8 @@ func checkPreconditions(t *testing.T, r *registry) {
 	r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deleted"}, "If-Match", "*").WantStatus(t, http.StatusOK)
 }
 
-// checkPreconditionsAtOnce wants one of many callers to win who all read the same state.
+// checkPreconditionsAtOnce checks that exactly one of many callers that read the same state
+// succeeds.
 func checkPreconditionsAtOnce(t *testing.T, r *registry) {
 	const name, callers, rounds = "com.example.if.once/server", 8, 3
 	wantOneWinner := func(what string, write func(i int) apiclient.Response) {

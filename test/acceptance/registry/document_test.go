@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// fullDocument returns a document with every property of every table.
+// fullDocument returns a document with every documented property.
 func fullDocument(t *testing.T, name string) map[string]any {
 	t.Helper()
 	var doc map[string]any
@@ -46,10 +46,10 @@ const full = `{
   "_meta": {"com.example/publisher-provided": {"build": 7, "deep": [{"a": null}]}, "org.example/other": "kept"}
 }`
 
-// gone as a value takes the property out.
+// gone is the value that removes a property.
 type gone struct{}
 
-// change sets what stands at a path such as packages.0.version.
+// change sets the value at a path, for example packages.0.version.
 func change(doc map[string]any, path string, value any) {
 	parts := strings.Split(path, ".")
 	var at any = doc
@@ -74,18 +74,17 @@ func change(doc map[string]any, path string, value any) {
 	}
 }
 
-// variant is a full document with one thing changed. The path may be quoted
-// where a key holds dots.
+// variant is a full document with one change. Keys with dots are quoted in the path.
 type variant struct {
 	path  string
 	value any
-	wrong string // JSON path of what is then wrong; empty where nothing is
+	wrong string // JSON path of the error; empty for a valid document
 }
 
 type object = map[string]any
 
-// variants returns for each row of each table what it forbids and what it just
-// allows, without the name, which other tests vary.
+// variants returns, for each documented property except the name, the values just inside and just
+// outside its rules. Other tests cover the name.
 func variants() []variant {
 	x := strings.Repeat
 	const pkg, rt, arg, port, level, env, tr, icon, repo, remote = "packages.0.", "packages[0].", "packages.0.packageArguments.0.",
@@ -176,8 +175,8 @@ func variants() []variant {
 
 func (v variant) String() string { return fmt.Sprintf("%s = %.60v", v.path, v.value) }
 
-// checkBadDocuments wants 422 with the field for everything that a row
-// forbids, from publish and from validate.
+// checkBadDocuments checks that publish returns 422 with the field for every value outside the
+// rules, and that validate reports the same field.
 func checkBadDocuments(t *testing.T, r *registry) {
 	const name = "com.example.bad/server"
 	for _, v := range variants() {
@@ -217,8 +216,8 @@ func checkBadDocuments(t *testing.T, r *registry) {
 	wantFault(t, r.send(t, "POST", "/publish", twice), http.StatusUnprocessableEntity, "name")
 }
 
-// checkGoodDocuments wants what a row just allows taken and given back as it
-// was sent, and taken again.
+// checkGoodDocuments checks that every value just inside the rules is accepted, returned as it was
+// sent, and accepted again.
 func checkGoodDocuments(t *testing.T, r *registry) {
 	for i, v := range variants() {
 		if v.wrong != "" {
@@ -239,7 +238,7 @@ func checkGoodDocuments(t *testing.T, r *registry) {
 			r.write(t, "PUT", fixture.ServerPath(name, doc["version"].(string)), read.Server)
 		})
 	}
-	// Numbers and the order of properties stay as they were sent.
+	// Numbers and the order of properties do not change.
 	exact := `{"version":"1.0.0","name":"com.example.good/exact","description":"\u0041 \"b\"","_meta":{"a.b/c":[1.0,12345678901234567890,1e3]}}`
 	a := r.send(t, "POST", "/publish", exact).WantStatus(t, http.StatusOK)
 	if !strings.Contains(string(a.Body), exact) {
@@ -247,7 +246,7 @@ func checkGoodDocuments(t *testing.T, r *registry) {
 	}
 }
 
-// verdict is the answer of validate.
+// verdict is the response of validate.
 type verdict struct {
 	Valid  bool `json:"valid"`
 	Issues []struct {
@@ -255,7 +254,7 @@ type verdict struct {
 	} `json:"issues"`
 }
 
-// names reports whether an issue of a severity stands at a path.
+// names reports whether there is an issue of a severity at a path.
 func (v verdict) names(path, severity string) bool {
 	for _, i := range v.Issues {
 		if i.Path == path && i.Severity == severity && i.Message != "" && i.Reference != "" {
@@ -265,7 +264,7 @@ func (v verdict) names(path, severity string) bool {
 	return false
 }
 
-// validate asks without a token.
+// validate sends a document to validate without a token.
 func (r *registry) validate(t *testing.T, doc any) verdict {
 	t.Helper()
 	var v verdict
@@ -283,8 +282,8 @@ func (r *registry) validate(t *testing.T, doc any) verdict {
 	return v
 }
 
-// checkInvisible stores a version that a reader takes for another one, as a registry did before
-// such versions were refused: it is read, replaced by nothing, and deleted.
+// checkInvisible stores a version that looks like another one, as registries did before such
+// versions were refused. It can be read and deleted, but not replaced.
 func checkInvisible(t *testing.T, r *registry) {
 	const name, version = "com.example.invisible/server", "1.0.0\u200b"
 	text, err := json.Marshal(map[string]any{"server": fixture.NewServerDocument(name, version)})
@@ -308,7 +307,7 @@ func checkInvisible(t *testing.T, r *registry) {
 	}
 }
 
-// checkValidate wants warnings that refuse nothing.
+// checkValidate checks that warnings do not make a document invalid.
 func checkValidate(t *testing.T, r *registry) {
 	const name = "com.example.validate/server"
 	if got := r.validate(t, fullDocument(t, name)); !got.Valid || len(got.Issues) != 0 {

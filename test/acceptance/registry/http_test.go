@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// checkPublication publishes and reads back, by every way of reading, under
-// both prefixes.
+// checkPublication publishes a version and reads it in every way, under both prefixes.
 func checkPublication(t *testing.T, r *registry) {
 	name := "com.example.publication/server"
 	doc := fixture.NewServerDocument(name, "1.0.0")
@@ -47,7 +46,7 @@ func checkPublication(t *testing.T, r *registry) {
 	apiclient.Call(t, "POST", r.s.API+"/v0/validate", doc).WantStatus(t, http.StatusOK)
 }
 
-// checkPaths sends names and versions as paths carry them.
+// checkPaths sends names and versions with escaped characters in paths.
 func checkPaths(t *testing.T, r *registry) {
 	name := "com.Example.paths/A_b-c.D"
 	versions := []string{"1.0.0+build.5", "v2.0.0", "2021-03-15", "1.0.0-rc.1", "Release 7/a%b?#", "ü"}
@@ -74,7 +73,7 @@ func checkPaths(t *testing.T, r *registry) {
 	}
 }
 
-// checkHTTP looks at methods, headers, types and sizes.
+// checkHTTP checks methods, headers, content types and sizes.
 func checkHTTP(t *testing.T, r *registry) {
 	name := "com.example.http/server"
 	r.publish(t, name, "1.0.0")
@@ -92,7 +91,7 @@ func checkHTTP(t *testing.T, r *registry) {
 		if options.Status/100 != 2 || len(options.Body) != 0 {
 			t.Errorf("OPTIONS %s is %d %s", path, options.Status, options.Body)
 		}
-		// Clients send parameters of their own.
+		// Clients may send unknown parameters.
 		if extra := r.get(t, path+map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]+"foo=bar&search2=%00"); string(extra.Body) != string(get.Body) {
 			t.Errorf("an unknown parameter changes %s: %s", path, extra.Body)
 		}
@@ -125,7 +124,7 @@ func wantCORS(t *testing.T, path string, a apiclient.Response) {
 	}
 }
 
-// checkMethods wants 405 with what there is instead.
+// checkMethods checks that an unsupported method returns 405 with the supported methods.
 func checkMethods(t *testing.T, r *registry, name string) {
 	for _, c := range []struct {
 		method, path string
@@ -151,11 +150,11 @@ func checkMethods(t *testing.T, r *registry, name string) {
 	}
 }
 
-// checkBodies sends bodies that cannot be read, to every endpoint with one.
+// checkBodies sends malformed bodies to every endpoint that has a body.
 func checkBodies(t *testing.T, r *registry, name string) {
 	for _, end := range []struct {
 		method, path string
-		largest      int // the status of a body as large as may be
+		largest      int // the status for a body of the largest allowed size
 	}{
 		{"POST", "/publish", http.StatusUnprocessableEntity},
 		{"POST", "/validate", http.StatusOK},
@@ -186,8 +185,8 @@ func checkBodies(t *testing.T, r *registry, name string) {
 	}
 }
 
-// TestWritesOff wants 501 before anything else, reads and changes of status as
-// ever.
+// TestWritesOff checks that writes return 501 before any other error, while reads and changes of
+// status still work.
 func TestWritesOff(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := openRegistry(t, e)
@@ -215,8 +214,8 @@ func TestWritesOff(t *testing.T) {
 	})
 }
 
-// TestCursorOutlivesTheProcess wants a cursor good on another instance, after
-// a restart, and on no other deployment.
+// TestCursorOutlivesTheProcess checks that a cursor is valid on another instance and after a
+// restart, but not on another deployment.
 func TestCursorOutlivesTheProcess(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		r := openRegistry(t, e)

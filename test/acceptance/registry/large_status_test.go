@@ -37,7 +37,8 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	if n < versions*size || changed != versions {
 		t.Errorf("the answer has %d bytes and %d versions, want %d of %d bytes each", n, changed, versions, size)
 	}
-	// A bound on never, not on speed: the answer takes much longer to be sent than the rows to be changed.
+	// The bound only ends a test that hangs: sending the response takes much longer than changing
+	// the rows.
 	if *logins > time.Minute {
 		t.Errorf("a login waited %v", *logins)
 	}
@@ -46,7 +47,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	}
 	wantFault(t, r.send(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}), http.StatusBadRequest, "no changes")
 
-	// A version that stays as it is splits the ones that change.
+	// A version that does not change separates the others into two ranges.
 	r.setStatus(t, name, "1.0.7", "deleted")
 	if n, changed := r.setStatusAllSlowly(t, name, "deleted"); changed != versions-1 || n < (versions-1)*size {
 		t.Errorf("%d versions changed in %d bytes, want all but one", changed, n)
@@ -58,7 +59,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	}
 }
 
-// readResidentMemory returns the memory in bytes that the service's process holds.
+// readResidentMemory returns the resident memory of the service's process in bytes.
 func readResidentMemory(t *testing.T, s *fixture.Service) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Process.PID()))
@@ -104,8 +105,8 @@ func seedLarge(t *testing.T, r *registry, name string, versions, size int) {
 	r.RunCommand(t, "", "registry", "import", file.Name())
 }
 
-// setStatusAllSlowly sends PATCH for all versions and reads the answer piece by piece, and returns how
-// many bytes it has and the count that it begins with.
+// setStatusAllSlowly sends PATCH for all versions and reads the response slowly. It returns the
+// size of the response and the count at its beginning.
 func (r *registry) setStatusAllSlowly(t *testing.T, name, status string) (size, changed int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, r.s.API+"/v0.1"+fixture.ServerPath(name)+"/status", strings.NewReader(`{"status":"`+status+`"}`))
@@ -136,8 +137,8 @@ func (r *registry) setStatusAllSlowly(t *testing.T, name, status string) (size, 
 	return len(begin) + int(n), changed
 }
 
-// loginsMeanwhile signs a person in again and again until stop is called; longest is then the longest
-// time that one took.
+// loginsMeanwhile signs a person in repeatedly until stop is called; longest is then the duration
+// of the slowest login.
 func (r *registry) loginsMeanwhile(t *testing.T) (longest *time.Duration, stop func()) {
 	t.Helper()
 	longest = new(time.Duration)

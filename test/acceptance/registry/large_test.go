@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// checkLarge reads a server whose versions together are more than an answer
-// holds at once.
+// checkLarge reads a server whose versions together are larger than the service keeps in memory for
+// a response.
 func checkLarge(t *testing.T, r *registry) {
 	const name, versions = "com.example.large/server", 24
 	large := func(version int, filler string) map[string]any {
@@ -46,7 +46,7 @@ func checkLarge(t *testing.T, r *registry) {
 	replaced := r.largeTags(t, all, nil)
 	r.setStatus(t, name, "1.0.3", "deprecated")
 	if deprecated := r.largeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] || replaced[0] == deprecated[0] {
-		t.Errorf("the tags %q, %q and %q do not tell of changes", tags, replaced, deprecated)
+		t.Errorf("the tags %q, %q and %q do not differ after each change", tags, replaced, deprecated)
 	}
 	r.setStatus(t, name, "1.0.5", "deleted")
 	if without, with := r.list(t, all), r.list(t, all+"?include_deleted=true"); len(without.Servers) != versions-1 || len(with.Servers) != versions {
@@ -73,8 +73,8 @@ func checkLargePages(t *testing.T, r *registry, name string, versions int) {
 	}
 }
 
-// largeTags returns the tags of both forms of an answer, which HEAD and GET
-// agree on. Callers that have the known ones get 304.
+// largeTags returns the tags of a response in both content codings. HEAD and GET must return the
+// same tags, and a request with a known tag gets 304.
 func (r *registry) largeTags(t *testing.T, path string, known []string) []string {
 	t.Helper()
 	var tags []string
@@ -82,7 +82,7 @@ func (r *registry) largeTags(t *testing.T, path string, known []string) []string
 		for _, method := range []string{"HEAD", "GET"} {
 			header, status := []string{"Accept-Encoding", coding}, http.StatusOK
 			if method == http.MethodGet && coding == "gzip" {
-				header = nil // the client asks for it by itself, and then unpacks it too
+				header = nil // the client requests gzip by default, and decompresses the response
 			}
 			if known != nil {
 				header, status = append(header, "If-None-Match", known[i]), http.StatusNotModified

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestMetricsOfTheRegistry wants each change of the registry, done or refused,
-// to move its counters and no others, and checked tokens to be counted.
+// TestMetricsOfTheRegistry checks that each change of the registry, successful or refused, counts
+// in its metrics and in no others, and that checked tokens are counted.
 func TestMetricsOfTheRegistry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		npm := fixture.StartNPMRegistry(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// statuses counts answers by their status.
+// statuses returns the number of responses by status.
 func statuses(answers []apiclient.Response) map[int]int {
 	counts := map[int]int{}
 	for _, a := range answers {
@@ -20,8 +20,8 @@ func statuses(answers []apiclient.Response) map[int]int {
 	return counts
 }
 
-// TestParallelWrites lets many write to the same server at once, to two
-// instances where there may be two.
+// TestParallelWrites writes to the same server in parallel, on two instances where the environment
+// allows two.
 func TestParallelWrites(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		r := openRegistry(t, e)
@@ -81,7 +81,7 @@ func parallelStatusAll(t *testing.T, r *registry, send sender) {
 			t.Errorf("two changes of all to %s answer %v", status, got)
 		}
 	}
-	fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) { // to different ends: one of them whole
+	fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) { // with different targets: the result must be one of them
 		return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": []string{"deprecated", "deleted"}[i]})
 	})
 	found := map[string]bool{}
@@ -104,8 +104,8 @@ func parallelDelete(t *testing.T, r *registry, send sender) {
 	}
 }
 
-// parallelLatest publishes 100 versions and changes their status, while
-// readers look: one version is latest at every moment, never none or two.
+// parallelLatest publishes 100 versions and changes their status during reads. Exactly one version
+// is the latest at every moment.
 func parallelLatest(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/latest"
 	r.publish(t, name, "0.0.1")
@@ -166,8 +166,8 @@ func parallelLatest(t *testing.T, r *registry, send sender) {
 	wantLatest(t, r, name, greatest(t, r, name), []string{"100 publications"})
 }
 
-// seesLatest wants one latest version among those that a query shows, and no
-// other when only latest ones are asked for.
+// seesLatest checks that a query shows one latest version, and no other version if it selects the
+// latest only.
 func seesLatest(send sender, path string, alone bool) error {
 	a, err := send(1, "GET", path, nil)
 	if err != nil {
@@ -189,8 +189,7 @@ func seesLatest(send sender, path string, alone bool) error {
 	return nil
 }
 
-// greatest returns the greatest version a.b.0 that is not deleted; the numbers
-// have one digit.
+// greatest returns the greatest version a.b.0 that is not deleted; the numbers have one digit.
 func greatest(t *testing.T, r *registry, name string) string {
 	t.Helper()
 	var versions []string
@@ -203,8 +202,8 @@ func greatest(t *testing.T, r *registry, name string) string {
 	return slices.Max(versions)
 }
 
-// parallelGrant takes a grant while its holder writes: of what is asked for
-// afterwards nothing is done.
+// parallelGrant takes a grant away while its holder writes. Requests that start after that must
+// change nothing.
 func parallelGrant(t *testing.T, r *registry, instances []*fixture.Service) {
 	p := r.NewWriter(t, r.s, "taken@example.com", "publish com.example.taken/*")
 	var group sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// checkParameters sends each parameter of the listing, right and wrong.
+// checkParameters sends each parameter of the listing with valid and invalid values.
 func checkParameters(t *testing.T, r *registry) {
 	var names []string
 	for i := range 35 {
@@ -47,7 +47,7 @@ func checkParameters(t *testing.T, r *registry) {
 	}
 }
 
-// checkFilters wants the rows that each filter selects.
+// checkFilters checks that each filter selects the right versions.
 func checkFilters(t *testing.T, r *registry) {
 	const space = "com.example.filters/"
 	r.publish(t, space+"a_b", "1.0.0", "2.0.0", "1.5.0")
@@ -94,7 +94,7 @@ func checkFilters(t *testing.T, r *registry) {
 	checkSince(t, r, space+"a_b")
 }
 
-// checkSince wants strictly later rows, to the microsecond.
+// checkSince checks that updated_since selects strictly later versions, to the microsecond.
 func checkSince(t *testing.T, r *registry, name string) {
 	updated := one(t, r.get(t, fixture.ServerPath(name, "1.5.0"))).Official().UpdatedAt
 	since := func(when string) []string {
@@ -116,7 +116,7 @@ func checkSince(t *testing.T, r *registry, name string) {
 	}
 }
 
-// checkCursors wants cursors opaque, tied to their filters and sealed.
+// checkCursors checks that cursors are opaque, bound to their filters and sealed.
 func checkCursors(t *testing.T, r *registry) {
 	const space = "com.example.cursors/"
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -172,8 +172,8 @@ func checkCursors(t *testing.T, r *registry) {
 	}
 }
 
-// checkPaging pages through rows that stay, while others come, change and go:
-// each is met once, in order.
+// checkPaging reads all pages while other versions are added, changed and deleted. The pages must
+// have each unchanged version once, in order.
 func checkPaging(t *testing.T, r *registry) {
 	const space = "com.example.paging/"
 	stay := map[string]bool{}
@@ -193,7 +193,7 @@ func checkPaging(t *testing.T, r *registry) {
 			break
 		}
 		before := fmt.Sprintf("%ss%02d", space, (7*page)%60)
-		r.publish(t, before+"-new", "1.0.0") // before and behind the place
+		r.publish(t, before+"-new", "1.0.0") // before and after the position of the cursor
 		if _, old := stay[before+"@1.0.0"]; old {
 			r.write(t, "PUT", fixture.ServerPath(before, "1.0.0"), fixture.NewServerDocument(before, "1.0.0"))
 			r.setStatus(t, before, "1.9.0", "deprecated")
@@ -224,7 +224,7 @@ func checkPaging(t *testing.T, r *registry) {
 	}
 }
 
-// checkOrder wants all versions, newest publication first.
+// checkOrder checks that the list of all versions starts with the newest publication.
 func checkOrder(t *testing.T, r *registry) {
 	name := "com.example.order/server"
 	var versions, want []string
@@ -239,7 +239,7 @@ func checkOrder(t *testing.T, r *registry) {
 	}
 	for i := 1; i < len(l.Servers); i++ {
 		if a, b := l.Servers[i-1].Official().PublishedAt, l.Servers[i].Official().PublishedAt; a <= b {
-			t.Errorf("%s stands before %s", a, b)
+			t.Errorf("%s comes before %s", a, b)
 		}
 	}
 	r.setStatus(t, name, versions[5], "deleted")
@@ -261,10 +261,9 @@ func checkOrder(t *testing.T, r *registry) {
 	}
 }
 
-// checkLatest wants the flag on the version that each step leaves as latest,
-// and on no other.
+// checkLatest checks that each step marks the right version as the latest, and no other.
 func checkLatest(t *testing.T, r *registry) {
-	for i, steps := range [][]string{ // what is done, and which is latest then
+	for i, steps := range [][]string{ // the step, and the version that is then the latest
 		{"1.0.0", "1.0.0", "0.9.0", "1.0.0", "1.1.0-rc.1", "1.1.0-rc.1", "1.1.0", "1.1.0", "1.1.0-rc.2", "1.1.0"},
 		{"1.9.0", "1.9.0", "1.10.0", "1.10.0", "1.9.1", "1.10.0"},
 		{"zulu", "zulu", "alpha", "alpha", "0.0.1-0", "0.0.1-0", "mike", "0.0.1-0", "2021.01.01", "0.0.1-0", "1.2", "0.0.1-0"},

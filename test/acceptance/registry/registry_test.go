@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRegistry looks at every endpoint and rule of the registry. All checks of
-// an environment share one service; each writes below a namespace of its own.
+// TestRegistry tests every endpoint and rule of the registry. All checks of an environment share
+// one service; each writes below its own namespace.
 func TestRegistry(t *testing.T) {
 	checks := []struct {
 		name  string
@@ -56,7 +56,7 @@ func TestRegistry(t *testing.T) {
 	})
 }
 
-// registry is a running service with somebody who may write everything.
+// registry is a running service with a person who may write everything.
 type registry struct {
 	*fixture.Environment
 	s      *fixture.Service
@@ -75,7 +75,7 @@ func (r *registry) get(t *testing.T, path string) apiclient.Response {
 	return apiclient.Call(t, http.MethodGet, r.s.API+"/v0.1"+path, nil)
 }
 
-// list reads a listing, which must be one.
+// list reads a listing. It fails the test when the response is not a listing.
 func (r *registry) list(t *testing.T, path string) fixture.ServerPage {
 	t.Helper()
 	var l fixture.ServerPage
@@ -93,7 +93,7 @@ func (r *registry) send(t *testing.T, method, path string, body any) apiclient.R
 	return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, r.writer.Bearer()...)
 }
 
-// write is send for what must succeed with a version.
+// write does what send does, and fails the test unless the response is a version.
 func (r *registry) write(t *testing.T, method, path string, body any) fixture.ServerRecord {
 	t.Helper()
 	return one(t, r.send(t, method, path, body))
@@ -113,7 +113,7 @@ func (r *registry) setStatus(t *testing.T, name, version, status string) fixture
 	return r.write(t, "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": status})
 }
 
-// wantFault wants a status and a sentence that holds some words.
+// wantFault checks the status and that the error message contains the words.
 func wantFault(t *testing.T, a apiclient.Response, status int, words ...string) {
 	t.Helper()
 	sentence := apiclient.WantRegistryError(t, a.WantStatus(t, status))
@@ -124,7 +124,7 @@ func wantFault(t *testing.T, a apiclient.Response, status int, words ...string) 
 	}
 }
 
-// wantCommandFailure runs an operator command that must fail, and returns what it says.
+// wantCommandFailure runs an operator command that must fail, and returns its output.
 func wantCommandFailure(t *testing.T, e *fixture.Environment, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
@@ -138,7 +138,7 @@ func wantCommandFailure(t *testing.T, e *fixture.Environment, args ...string) st
 
 var sixDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
 
-// one reads a ServerResponse, which must be one.
+// one decodes a ServerResponse. It fails the test when the response has another form.
 func one(t *testing.T, a apiclient.Response) fixture.ServerRecord {
 	t.Helper()
 	var r fixture.ServerRecord

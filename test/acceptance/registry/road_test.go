@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRoad walks from a new account to a published server that everybody can
-// read, and looks at every gate on the way.
+// TestRoad goes from a new account to a published server that every person can read, and checks
+// each condition on the way.
 func TestRoad(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -44,7 +44,7 @@ func TestRoad(t *testing.T) {
 		apiclient.WantRegistryError(t, a)
 
 		published := apiclient.Call(t, "POST", s.API+"/v0.1/publish", doc, ada.Bearer()...).WantStatus(t, http.StatusOK)
-		var response fixture.ServerResponse
+		var response fixture.ServerRecord
 		published.Decode(t, &response)
 		wantDocument(t, response, doc, true)
 		for name, value := range map[string]string{
@@ -61,21 +61,21 @@ func TestRoad(t *testing.T) {
 	})
 }
 
-// readBack reads what TestRoad published, by every way of reading.
+// readBack reads the versions of TestRoad in every way.
 func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 	t.Helper()
-	var list fixture.ServerList
+	var list fixture.ServerPage
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers?search=WEATHER", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
-	if len(list.Servers) != 2 || list.Metadata.Count == nil || *list.Metadata.Count != 2 || list.Metadata.NextCursor != "" {
+	if len(list.Servers) != 2 || list.Metadata.Count == nil || *list.Metadata.Count != 2 || list.Next() != "" {
 		t.Fatalf("list is %+v", list)
 	}
 	wantDocument(t, list.Servers[0], doc, false)
 
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers?limit=1", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
-	if list.Metadata.NextCursor == "" {
+	if list.Next() == "" {
 		t.Fatal("a page of one of two has no cursor")
 	}
-	apiclient.Call(t, "GET", s.API+"/v0.1/servers?limit=1&cursor="+list.Metadata.NextCursor, nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers?limit=1&cursor="+list.Next(), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
 	if len(list.Servers) != 1 || list.Servers[0].Server["version"] != "1.1.0" {
 		t.Fatalf("second page is %+v", list)
 	}
@@ -84,7 +84,7 @@ func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 	if len(list.Servers) != 2 || list.Servers[0].Server["version"] != "1.1.0" {
 		t.Fatalf("versions are %+v", list)
 	}
-	var one fixture.ServerResponse
+	var one fixture.ServerRecord
 	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/1.0.0"), nil).WantStatus(t, http.StatusOK).Decode(t, &one)
 	wantDocument(t, one, doc, false)
 	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/latest"), nil).WantStatus(t, http.StatusOK).Decode(t, &one)
@@ -95,7 +95,7 @@ func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 	apiclient.WantRegistryError(t, apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/none", "/versions"), nil).WantStatus(t, http.StatusNotFound))
 }
 
-// TestBrokenDocument wants a refusal that names the field.
+// TestBrokenDocument checks that the error names the invalid field.
 func TestBrokenDocument(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -120,8 +120,8 @@ func TestBrokenDocument(t *testing.T) {
 	})
 }
 
-// wantDocument wants a response that holds the document as it was sent.
-func wantDocument(t *testing.T, r fixture.ServerResponse, doc map[string]any, latest bool) {
+// wantDocument checks that a response holds the document that was sent.
+func wantDocument(t *testing.T, r fixture.ServerRecord, doc map[string]any, latest bool) {
 	t.Helper()
 	sent, err := json.Marshal(doc)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// checkReplace puts documents in the place of others.
+// checkReplace replaces documents.
 func checkReplace(t *testing.T, r *registry) {
 	name := "com.example.replace/server"
 	before := r.write(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0")).Official()
@@ -95,7 +95,7 @@ func checkDelete(t *testing.T, r *registry) {
 	}
 }
 
-// checkStatus makes every transition, and every one that changes nothing.
+// checkStatus makes every transition, and every change that has no effect.
 func checkStatus(t *testing.T, r *registry) {
 	name := "com.example.status/server"
 	r.publish(t, name, "1.0.0")
@@ -134,7 +134,7 @@ func badStatusBodies() []string {
 	}
 }
 
-// checkMessages follows the message and the times of a version's status.
+// checkMessages checks the message and the times of a version's status.
 func checkMessages(t *testing.T, r *registry, name string) {
 	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`)
 	last := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
@@ -174,13 +174,13 @@ func checkMessages(t *testing.T, r *registry, name string) {
 	}
 }
 
-// changes is an AllVersionsStatusResponse.
+// changes is the schema AllVersionsStatusResponse.
 type changes struct {
 	UpdatedCount *int                   `json:"updatedCount"`
 	Servers      []fixture.ServerRecord `json:"servers"`
 }
 
-// checkStatusAll changes all versions of a server at once.
+// checkStatusAll changes the status of all versions of a server in one call.
 func checkStatusAll(t *testing.T, r *registry) {
 	name := "com.example.all/server"
 	r.publish(t, name, "1.0.0", "2.0.0", "3.0.0")
@@ -221,7 +221,7 @@ func checkStatusAll(t *testing.T, r *registry) {
 	}
 }
 
-// checkRemotes wants the address of a remote to belong to one server.
+// checkRemotes checks that only one server can have the URL of a remote.
 func checkRemotes(t *testing.T, r *registry) {
 	taken := func(name, version, address string) apiclient.Response {
 		doc := fixture.NewServerDocument("com.example.remotes/"+name, version)
@@ -230,7 +230,7 @@ func checkRemotes(t *testing.T, r *registry) {
 	}
 	const address = "https://mcp.example.com/Path?q=A"
 	taken("owner", "1.0.0", address).WantStatus(t, http.StatusOK)
-	taken("owner", "1.1.0", address).WantStatus(t, http.StatusOK) // its own
+	taken("owner", "1.1.0", address).WantStatus(t, http.StatusOK) // its own version
 	for i, other := range []string{
 		address, "HTTPS://mcp.example.com/Path?q=A", "https://MCP.Example.COM/Path?q=A", "https://mcp.example.com:443/Path?q=A", "hTTps://mcp.EXAMPLE.com:443/Path?q=A",
 	} {
@@ -251,8 +251,8 @@ func checkRemotes(t *testing.T, r *registry) {
 	late["remotes"] = []any{map[string]any{"type": "sse", "url": address}}
 	wantFault(t, r.send(t, "PUT", fixture.ServerPath("com.example.remotes/late", "1.0.0"), late), http.StatusConflict, "remote URL", address)
 
-	// A deleted version holds its address no longer, and does not get it back
-	// while another server has it.
+	// A deleted version does not reserve its URL, and cannot be restored while another server has
+	// the URL.
 	r.setStatus(t, "com.example.remotes/owner", "1.0.0", "deprecated")
 	r.write(t, "DELETE", fixture.ServerPath("com.example.remotes/owner", "1.1.0"), nil)
 	taken("heir", "1.0.0", address).WantStatus(t, http.StatusConflict)
@@ -274,7 +274,7 @@ func checkRemotes(t *testing.T, r *registry) {
 	taken("thief", "1.0.0", address).WantStatus(t, http.StatusConflict)
 }
 
-// TestRemotesShared wants no such conflict where an operator allows it.
+// TestRemotesShared checks that two servers can have the same URL when the operator allows it.
 func TestRemotesShared(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REMOTE_URL_UNIQUE=false")...)

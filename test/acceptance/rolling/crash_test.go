@@ -73,10 +73,10 @@ func TestTwoInstances(t *testing.T) {
 	if got := a.Header.Get("X-RateLimit-Remaining"); got != "48" {
 		t.Errorf("the second request of both has %s remaining, want 48", got)
 	}
-	var page fixture.ServerList
+	var page fixture.ServerPage
 	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "2.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
 	apiclient.Call(t, "GET", first.API+"/v0.1/servers?limit=1", nil).WantStatus(t, http.StatusOK).Decode(t, &page)
-	apiclient.Call(t, "GET", second.API+"/v0.1/servers?limit=1&cursor="+page.Metadata.NextCursor, nil).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "GET", second.API+"/v0.1/servers?limit=1&cursor="+page.Next(), nil).WantStatus(t, http.StatusOK)
 	apiclient.Call(t, "POST", second.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusOK)
 	apiclient.Call(t, "POST", first.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusForbidden)
 	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "3.0.0"), ada.Bearer()...).

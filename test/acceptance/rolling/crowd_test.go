@@ -59,7 +59,7 @@ func newCrowd(t *testing.T, e *fixture.Environment, r *rotation) *crowd {
 	return c
 }
 
-// kinds returns what there is to do, each by a client of its own.
+// kinds returns the kinds of work, each with its own client.
 func (c *crowd) kinds(t *testing.T, e *fixture.Environment, w way) map[string]func() error {
 	t.Helper()
 	first := c.rotation.members[0].service(t)
@@ -101,8 +101,9 @@ func (c *crowd) note(kind string, err error) {
 	}
 }
 
-// works waits until every kind of work was done often, and instances have taken their part of it: whoever keeps channels to
-// all of them comes back to one that was away only after a while. An operator waits for that too before the next one goes.
+// works waits until every kind of work was done often and each given instance has taken part in it.
+// A client that keeps channels to all instances returns to a restarted one only after a while. An
+// operator waits for that too before the next restart.
 func (c *crowd) works(t *testing.T, members ...*member) {
 	t.Helper()
 	before := c.sofar()
@@ -125,7 +126,8 @@ func (c *crowd) sofar() map[string]int {
 	return maps.Clone(c.done)
 }
 
-// check wants no failure, and what was answered to stand, on every instance that serves. It is for after stop.
+// check checks that no work failed, and that the confirmed results exist on every instance that
+// serves. Call it after stop.
 func (c *crowd) check(t *testing.T) {
 	t.Helper()
 	t.Logf("%d failures among %v", len(c.failures), c.done)

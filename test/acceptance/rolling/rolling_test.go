@@ -30,8 +30,8 @@ const (
 	often = 10
 )
 
-// TestRollingRestart restarts two instances in turn, each as on a new machine, under a load of all that the service does:
-// no request fails, and what was answered stands.
+// TestRollingRestart restarts two instances in turn, each as on a new machine, under a load of
+// everything that the service does. No request fails, and all confirmed results exist afterwards.
 func TestRollingRestart(t *testing.T) {
 	e := rollingEnvironment(t)
 	r := newRotation(t, e, 2)
@@ -100,7 +100,7 @@ func nextVersion(t *testing.T) (program string) {
 	return filepath.Join(dir, "tollgate")
 }
 
-// rollingEnvironment returns an environment in which nobody is too fast.
+// rollingEnvironment returns an environment without limits on the speed of a person.
 func rollingEnvironment(t *testing.T) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewProduction(t)
@@ -112,7 +112,7 @@ func rollingEnvironment(t *testing.T) *fixture.Environment {
 	return e
 }
 
-// The listeners of an instance that a balancer stands before.
+// The listeners of an instance that a load balancer serves.
 const (
 	apiListener    = "api"
 	limitsListener = "limits"
@@ -128,7 +128,7 @@ type rotation struct {
 	last []*member // in rotation
 }
 
-// member is an instance at addresses of its own, which stay the same when it is started again.
+// member is an instance with its own addresses, which do not change when it starts again.
 type member struct {
 	program   string
 	environ   []string
@@ -137,8 +137,8 @@ type member struct {
 	serves    atomic.Bool // it is in rotation
 }
 
-// newRotation returns n instances of an environment, none of which is started, and looks until the test ends which are
-// ready.
+// newRotation returns n instances of an environment, which are not started, and checks until the
+// test ends which ones are ready.
 func newRotation(t *testing.T, e *fixture.Environment, n int) *rotation {
 	t.Helper()
 	r := &rotation{}
@@ -187,14 +187,14 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 	}
 }
 
-// next returns the address of a listener of an instance in rotation, of another one for the next turn. When all of them are
-// slow to say that they are ready, they are better than none.
+// next returns the address of a listener of an instance in rotation. The turn selects the instance.
+// When no instance is ready, it uses the instances that were in rotation last.
 func (r *rotation) next(listener string, turn int64) string {
 	serving := r.serving()
 	return serving[turn%int64(len(serving))].addresses[listener]
 }
 
-// serving returns the instances in rotation, and those that were the last time when there are none.
+// serving returns the instances in rotation, or the last ones that were when there are none now.
 func (r *rotation) serving() []*member {
 	var serving []*member
 	for _, m := range r.members {
@@ -210,7 +210,8 @@ func (r *rotation) serving() []*member {
 	return r.last
 }
 
-// watch asks the instance whether it is ready, as a balancer does, until the context ends.
+// watch checks the readiness of the instance repeatedly, as a load balancer does, until the context
+// ends.
 func (m *member) watch(ctx context.Context) {
 	client := &http.Client{Timeout: drain / 2, Transport: &http.Transport{DisableKeepAlives: true}}
 	ticker := time.NewTicker(lookEvery)
@@ -234,7 +235,7 @@ func (m *member) stop(t *testing.T) {
 	}
 }
 
-// tell ends the instance after the test, and shows what it logged where that is of interest.
+// tell stops the instance after the test, and prints its log when the test failed.
 func (m *member) tell(t *testing.T) {
 	if m.process == nil {
 		return
@@ -265,7 +266,8 @@ func (m *member) service(t *testing.T) *fixture.Service {
 	}
 }
 
-// TestReadyWithRules wants an instance to be ready only once its rate limit rules are in force, where there are any.
+// TestReadyWithRules checks that an instance is ready only after its rate limit rules are in force,
+// if it has any.
 func TestReadyWithRules(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.RulesDir, "rules.yaml")

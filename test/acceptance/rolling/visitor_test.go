@@ -30,7 +30,8 @@ const (
 	byConnection way = "by-connection" // each new connection does, as a Service of Kubernetes does it
 )
 
-// visitor is a client of a listener behind the balancer. It keeps its connections and sends nothing twice.
+// visitor is a client of a listener that calls through the load balancer. It reuses its connections
+// and never repeats a call.
 type visitor struct {
 	rotation *rotation
 	listener string
@@ -85,7 +86,7 @@ func (v *visitor) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return &kept{c, &v.rotation.cut}, nil
 }
 
-// place is dial for connections that tell in another way that they end.
+// place does what dial does, for protocols that announce the end of a connection.
 func (v *visitor) place(ctx context.Context, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", v.next())
 }
@@ -93,8 +94,9 @@ func (v *visitor) place(ctx context.Context, _ string) (net.Conn, error) {
 // next returns the address of the instance whose turn it is.
 func (v *visitor) next() string { return v.rotation.next(v.listener, v.turn.Add(1)) }
 
-// kept is a connection that counts if the server ends it without having told so: its client does not read any more when it
-// was told, and else may be sending its next request at that moment.
+// kept is a connection that counts the times when the server closes it without an announcement. A
+// client that was warned does not read any more; a client that was not may be sending its next
+// request at that moment.
 type kept struct {
 	net.Conn
 	cut *atomic.Int64

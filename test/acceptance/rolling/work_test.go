@@ -83,12 +83,12 @@ func (s *signIn) tokens(path string, body any) error {
 	return s.visitor.get(&session, "GET", "/auth/session", nil, s.person.Bearer()...)
 }
 
-// check wants the last session alive, and every sign-in in the audit log.
+// check checks that the last session is valid, and that the audit log has every login.
 func (s *signIn) check(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	apiclient.Call(t, "GET", on.API+"/auth/session", nil, s.person.Bearer()...).WantStatus(t, http.StatusOK)
 	if told := s.person.ReadAuditLog(t, on, "eventType=LOGIN_ATTEMPT&limit=1").Total; told != s.times {
-		t.Errorf("the audit log tells of %d sign-ins of %s, there were %d", told, s.person.Email, s.times)
+		t.Errorf("the audit log has %d logins of %s, want %d", told, s.person.Email, s.times)
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *publications) step() error {
 	return nil
 }
 
-// check wants the accepted versions to be there, and no others.
+// check checks that the registry has the accepted versions, and no others.
 func (p *publications) check(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	found, err := fixture.ParseServerPage(apiclient.Call(t, "GET", on.API+"/v0.1"+fixture.ServerPath(p.name)+"/versions", nil))
@@ -145,7 +145,7 @@ descriptors:
   - {key: few, rate_limit: {unit: year, requests_per_unit: %d}}
 `, manyLimit, fewLimit)
 
-// bothLimits asks under both limits.
+// bothLimits returns a request that counts under both limits.
 func bothLimits() *ratelimit.RateLimitRequest {
 	both := fixture.NewRateLimitRequest("rolling", "many", "")
 	both.Descriptors = append(both.Descriptors, fixture.NewRateLimitRequest("rolling", "few", "").Descriptors...)
@@ -158,7 +158,7 @@ type limits struct {
 	many, few int // calls within the limits
 }
 
-// note takes what an answer says of both.
+// note records the remaining hits of both limits in a response.
 func (l *limits) note(many, few string) error {
 	if many != "OK" || few != "OK" && few != "OVER_LIMIT" {
 		return fmt.Errorf("the answer is %q and %q", many, few)
@@ -172,7 +172,7 @@ func (l *limits) note(many, few string) error {
 	return nil
 }
 
-// check wants every call counted once, and the limit kept.
+// check checks that every call was counted once, and that the limit was not exceeded.
 func (l *limits) check(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	if l.few != min(fewLimit, l.many) {
@@ -186,7 +186,7 @@ func (l *limits) check(t *testing.T, on *fixture.Service) {
 	}
 }
 
-// limitByJSON asks over HTTP.
+// limitByJSON makes calls over HTTP.
 type limitByJSON struct {
 	visitor *visitor
 	limits  *limits
@@ -204,7 +204,7 @@ func (l limitByJSON) step() error {
 	return l.limits.note(got.Statuses[0].Code, got.Statuses[1].Code)
 }
 
-// limitByGRPC asks over gRPC.
+// limitByGRPC makes calls over gRPC.
 type limitByGRPC struct {
 	client ratelimit.RateLimitServiceClient
 	limits *limits

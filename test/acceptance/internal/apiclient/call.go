@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// Response is what an HTTP call got.
+// Response is the response to an HTTP call, with its whole body.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the answer's body, which must be JSON.
+// Decode decodes the body into a value. It fails the test when the body is not JSON.
 func (a Response) Decode(t *testing.T, into any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, into); err != nil {
@@ -27,7 +27,7 @@ func (a Response) Decode(t *testing.T, into any) {
 	}
 }
 
-// WantStatus fails the test unless the answer has the status.
+// WantStatus fails the test unless the response has the status, and returns the response.
 func (a Response) WantStatus(t *testing.T, status int) Response {
 	t.Helper()
 	if a.Status != status {
@@ -36,7 +36,8 @@ func (a Response) WantStatus(t *testing.T, status int) Response {
 	return a
 }
 
-// Call sends one request. A body that is not a string or bytes is sent as JSON.
+// Call sends one request and returns the response. It fails the test when the call fails. A body
+// that is not a string or bytes is sent as JSON.
 func Call(t *testing.T, method, address string, body any, header ...string) Response {
 	t.Helper()
 	a, err := TryCall(method, address, body, header...)
@@ -46,13 +47,13 @@ func Call(t *testing.T, method, address string, body any, header ...string) Resp
 	return a
 }
 
-// TryCall is call for where a connection may fail. header holds names and values
-// in turn. Every answer of the API is checked against its description.
+// TryCall does what Call does, and returns an error instead of failing the test. header holds names
+// and values in turn. TryCall checks every response of the API against the OpenAPI description.
 func TryCall(method, address string, body any, header ...string) (Response, error) {
 	return TryCallWith(http.DefaultClient, method, address, body, header...)
 }
 
-// TryCallWith is try by a client of one's own.
+// TryCallWith does what TryCall does, with the given client.
 func TryCallWith(client *http.Client, method, address string, body any, header ...string) (Response, error) {
 	var content io.Reader
 	switch b := body.(type) {

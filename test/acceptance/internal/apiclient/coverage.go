@@ -30,7 +30,7 @@ var uncheckedStatuses = map[int]string{
 }
 
 // CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test got. The tests of one run
-// are spread over packages, each a process of its own. Each process writes down what it got; the last one to end checks.
+// are spread over packages, and each package runs in its own process. Each process stores what it got; the last one to end checks.
 // Where only some packages run, no process checks.
 func CheckCoverage() error {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("tollgate-responses-%d-%s", os.Getuid(), instance.ParentID()))

@@ -17,11 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 )
 
-// OtherListeners are the addresses of listeners that are not the API's.
+// OtherListeners holds the addresses of the listeners that openapi.yaml does not describe.
 var OtherListeners sync.Map
 
-// CheckDescribed tells what an answer of the API listener has that openapi.yaml
-// does not.
+// CheckDescribed returns an error when a response of the API listener does not match openapi.yaml.
 func CheckDescribed(r *http.Request, a Response) error {
 	d, err := ReadDescription()
 	if err != nil {
@@ -33,7 +32,7 @@ func CheckDescribed(r *http.Request, a Response) error {
 	return nil
 }
 
-// Description is the OpenAPI document, ready to check answers in parallel.
+// Description is the OpenAPI document. Its methods are safe for concurrent use.
 type Description struct {
 	Document *openapi3.T
 	paths    []describedPath
@@ -51,7 +50,7 @@ type describedPath struct {
 
 const descriptionURL = "https://tollgate.example/openapi.json"
 
-// ReadDescription reads the document once.
+// ReadDescription reads the document on the first call and returns the same one on each call.
 var ReadDescription = sync.OnceValues(func() (*Description, error) {
 	document, err := openapi3.NewLoader().LoadFromData(apidocs.Document())
 	if err != nil {
@@ -78,15 +77,15 @@ var ReadDescription = sync.OnceValues(func() (*Description, error) {
 		}
 		d.paths = append(d.paths, describedPath{pattern, "#/paths/" + escapePointer(path), item})
 	}
-	// What stands for any path comes last.
+	// Paths that match any request come last.
 	slices.SortStableFunc(d.paths, func(a, b describedPath) int {
 		return strings.Count(a.pattern.String(), ".*") - strings.Count(b.pattern.String(), ".*")
 	})
 	return d, nil
 })
 
-// pathPattern returns what matches the paths of a template. A parameter is one
-// segment; one that is called path is any number of them.
+// pathPattern returns an expression that matches the paths of a template. A parameter is one
+// segment; a parameter with the name path is any number of segments.
 func pathPattern(path string, item *openapi3.PathItem) (*regexp.Regexp, error) {
 	pattern := regexp.QuoteMeta(path)
 	for _, ref := range item.Parameters {
@@ -113,7 +112,7 @@ func escapePointer(s string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(s)
 }
 
-// check finds the response that an answer is described by, and compares them.
+// check compares a response with the response that the document describes for its request.
 func (d *Description) check(r *http.Request, a Response) error {
 	pointer, response, err := d.response(r, a.Status)
 	if err != nil {
@@ -136,9 +135,9 @@ func (d *Description) check(r *http.Request, a Response) error {
 	return d.checkBody(pointer, response.Value, a)
 }
 
-// response returns what describes an answer, and notes that it was seen. Paths
-// and methods that are not described are refused in the form of the part they
-// would belong to.
+// response returns the described response for a request and a status, and records that a test got
+// it. For a path or method that the document does not describe, it returns the refusal that the
+// part of the API describes.
 func (d *Description) response(r *http.Request, status int) (string, *openapi3.ResponseRef, error) {
 	p := d.path(r.URL.EscapedPath())
 	if p == nil {
@@ -160,8 +159,7 @@ func (d *Description) response(r *http.Request, status int) (string, *openapi3.R
 	return "", nil, errors.New("the status is not among the operation's")
 }
 
-// path returns the path of the document that a path is one of; nil when there
-// is none.
+// path returns the entry of the document for a path, or nil.
 func (d *Description) path(path string) *describedPath {
 	for i := range d.paths {
 		if d.paths[i].pattern.MatchString(path) {
@@ -171,8 +169,7 @@ func (d *Description) path(path string) *describedPath {
 	return nil
 }
 
-// operation returns what describes a request, with what describes its path;
-// nil when nothing does.
+// operation returns the operation and the path item that describe a request, or nil.
 func (d *Description) operation(r *http.Request) (*openapi3.Operation, *openapi3.PathItem) {
 	p := d.path(r.URL.EscapedPath())
 	if p == nil {
@@ -181,8 +178,7 @@ func (d *Description) operation(r *http.Request) (*openapi3.Operation, *openapi3
 	return p.item.GetOperation(described(r.Method)), p.item
 }
 
-// described returns the method that a request is described by: HEAD answers as
-// GET does.
+// described returns the method that describes a request: GET for HEAD.
 func described(method string) string {
 	if method == http.MethodHead {
 		return http.MethodGet
@@ -190,15 +186,14 @@ func described(method string) string {
 	return method
 }
 
-// protocol are the statuses of what HTTP itself refuses, whatever the
-// operation.
+// protocol holds the statuses with which HTTP itself refuses a request to any operation.
 var protocol = []int{
 	http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// refusal returns what describes the refusal of something that is not
-// described, with the status that it must have where nothing else is wrong.
+// refusal returns the description of the refusal of an undescribed request. must is the status of
+// that refusal when nothing else is wrong with the request.
 func (d *Description) refusal(r *http.Request, status, must int) (string, *openapi3.ResponseRef, error) {
 	other := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, protocol...)
 	if status != must && !slices.Contains(other, status) {
@@ -211,9 +206,9 @@ func (d *Description) refusal(r *http.Request, status, must int) (string, *opena
 	return "", operation.Responses.Default(), nil
 }
 
-// alike returns an operation of the part that a request would belong to, of its
-// method where there is one: reads of a part may be answered otherwise than
-// writes.
+// alike returns an operation of the part of the API that a request belongs to. It prefers an
+// operation with the same method, because reads and writes of a part may have different error
+// responses.
 func (d *Description) alike(r *http.Request) *openapi3.Operation {
 	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, method := range []string{described(r.Method), http.MethodPost, http.MethodGet} {
@@ -262,7 +257,7 @@ func (d *Description) checkBody(pointer string, response *openapi3.Response, a R
 	}
 }
 
-// valid checks a value against the schema that a JSON pointer leads to.
+// valid checks a value against the schema at a JSON pointer.
 func (d *Description) valid(pointer string, value any) error {
 	schema, err := d.schema(pointer)
 	if err != nil {
@@ -279,7 +274,7 @@ func (d *Description) valid(pointer string, value any) error {
 	return nil
 }
 
-// schema returns a schema, compiled once.
+// schema returns the schema at a JSON pointer, and compiles each schema once.
 func (d *Description) schema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryAnswerIsChecked wants answers refused that the description does not
-// have, and answers to requests that it does not allow.
+// TestEveryAnswerIsChecked checks that CheckDescribed refuses responses that the description does
+// not have, and responses to requests that it does not allow.
 func TestEveryAnswerIsChecked(t *testing.T) {
 	const (
 		every  = "X-Request-Id: r-1\nX-Content-Type-Options: nosniff\nReferrer-Policy: no-referrer\nContent-Security-Policy: default-src 'none'; x\n"
@@ -89,8 +89,8 @@ func envelopeXML(status string) string {
 		`</status><message>m</message><version>2.07</version><method></method></meta><data></data></response>`
 }
 
-// TestSentBodiesAreChecked wants an answer of 200 refused where the request's
-// body is not as the description has it.
+// TestSentBodiesAreChecked checks that a response with 200 is refused when the body of the request
+// does not match the description.
 func TestSentBodiesAreChecked(t *testing.T) {
 	d, err := ReadDescription()
 	if err != nil {

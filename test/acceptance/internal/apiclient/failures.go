@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// WantRegistryError wants the registry's form of an error and returns its sentence.
+// WantRegistryError fails the test unless the response has the registry's form of an error, and
+// returns the message.
 func WantRegistryError(t *testing.T, a Response) string {
 	t.Helper()
 	var body map[string]string
@@ -16,8 +17,8 @@ func WantRegistryError(t *testing.T, a Response) string {
 	return body["error"]
 }
 
-// WantAuthError wants the authentication API's form of an error and returns its
-// details.
+// WantAuthError fails the test unless the response has the authentication API's form of an error
+// with the given code, and returns the details.
 func WantAuthError(t *testing.T, a Response, code string) map[string]any {
 	t.Helper()
 	var body struct {

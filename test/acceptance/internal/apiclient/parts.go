@@ -19,19 +19,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// everywhere are the headers of every answer, which the document tells once, in
-// its description.
+// everywhere holds the headers of every response. The document describes them once, in its
+// introduction.
 var everywhere = map[string]*regexp.Regexp{
 	"X-Content-Type-Options":  regexp.MustCompile(`^nosniff$`),
 	"Content-Security-Policy": regexp.MustCompile(`^default-src 'none'; `),
 	"Referrer-Policy":         regexp.MustCompile(`^no-referrer$`),
 }
 
-// ofHTTP are the headers of the protocol and of TLS, which are not described.
+// ofHTTP holds the headers of HTTP and TLS that the document does not describe.
 var ofHTTP = []string{"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security"}
 
-// checkHeaders wants the headers that an answer is said to have, and no other.
-// Those of a limit come together.
+// checkHeaders checks that a response has all described headers and no others. The headers of a
+// limit must be all present or all absent.
 func (d *Description) checkHeaders(pointer string, said openapi3.Headers, got http.Header) error {
 	for _, name := range slices.Sorted(maps.Keys(said)) {
 		if err := d.checkHeader(pointer+"/headers/"+name, name, said[name], got); err != nil {
@@ -72,8 +72,8 @@ func (d *Description) checkHeader(pointer, name string, h *openapi3.HeaderRef, g
 	return nil
 }
 
-// written returns the value that a text of a header, a query or an XML element
-// stands for.
+// written returns the value of a text in a header, a query or an XML element, in the type of its
+// schema.
 func written(s *openapi3.Schema, text string) any {
 	switch {
 	case s.Type.Includes("integer"), s.Type.Includes("number"):
@@ -88,8 +88,8 @@ func written(s *openapi3.Schema, text string) any {
 	}
 }
 
-// checkRequest wants a request that was taken to be one that the document lets
-// a client make, so that the document asks for nothing that is not needed.
+// checkRequest checks an accepted request against the document, so that the document does not
+// require anything that the service does not need.
 func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathItem, r *http.Request) error {
 	if o.Security != nil && len(*o.Security) > 0 && r.Header.Get("Authorization") == "" {
 		return errors.New("it bears no token, and was taken")
@@ -105,8 +105,7 @@ func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathIte
 	return d.checkSent(o.RequestBody, r)
 }
 
-// checkParameter looks at a parameter of the query. An empty one counts as
-// absent.
+// checkParameter checks a query parameter. An empty parameter counts as absent.
 func (d *Description) checkParameter(p *openapi3.ParameterRef, query url.Values) error {
 	text := query.Get(p.Value.Name)
 	if p.Value.In != openapi3.ParameterInQuery || text == "" || p.Ref == "" {
@@ -122,7 +121,7 @@ func (d *Description) checkParameter(p *openapi3.ParameterRef, query url.Values)
 	return nil
 }
 
-// checkSent looks at the body of a request.
+// checkSent checks the body of a request.
 func (d *Description) checkSent(body *openapi3.RequestBodyRef, r *http.Request) error {
 	schema := body.Value.Content.Get("application/json").Schema
 	pointer := body.Ref + "/content/application~1json/schema"
@@ -150,15 +149,14 @@ func (d *Description) checkSent(body *openapi3.RequestBodyRef, r *http.Request) 
 	return nil
 }
 
-// element is an XML element of any name.
+// element is an XML element with any name.
 type element struct {
 	XMLName  xml.Name
 	Text     string    `xml:",chardata"`
 	Elements []element `xml:",any"`
 }
 
-// fromXML returns the value that an XML document stands for by the names and
-// wrappings of a schema.
+// fromXML returns the JSON value of an XML document, by the element names and wrappers of a schema.
 func fromXML(s *openapi3.Schema, document []byte) (any, error) {
 	var root element
 	if err := xml.Unmarshal(document, &root); err != nil {
@@ -192,8 +190,7 @@ func valueOf(s *openapi3.Schema, e element) (any, error) {
 	}
 }
 
-// objectOf reads elements as properties. A value that may be null is null where
-// it was left out.
+// objectOf converts elements to properties. A nullable property without an element is null.
 func objectOf(s *openapi3.Schema, e element) (any, error) {
 	object := map[string]any{}
 	for name, property := range s.Properties {
