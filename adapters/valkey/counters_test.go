@@ -61,7 +61,7 @@ func TestCountersContractOnCluster(t *testing.T) {
 	cfg := settings(nodes)
 	cfg.Type = valkey.Cluster
 	eventually(t, "a cluster that takes writes on both nodes", func() bool {
-		return strings.HasPrefix(a.Ask("SET b 1"), "+OK") && strings.HasPrefix(b.Ask("SET a 1"), "+OK")
+		return strings.HasPrefix(a.SendLine("SET b 1"), "+OK") && strings.HasPrefix(b.SendLine("SET a 1"), "+OK")
 	})
 	subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(direct(t, a.Address)), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
@@ -268,7 +268,7 @@ func TestBrokenConnectionIsMadeAnew(t *testing.T) {
 		if _, err := add(t, c, minutely("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
-		s.Ask("CLIENT KILL TYPE normal")
+		s.SendLine("CLIENT KILL TYPE normal")
 	}
 }
 
@@ -288,11 +288,11 @@ func TestSentinelFailover(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "a replica that the sentinel knows", func() bool {
-		return strings.HasPrefix(watch.Ask("SENTINEL FAILOVER main"), "+OK")
+		return strings.HasPrefix(watch.SendLine("SENTINEL FAILOVER main"), "+OK")
 	})
 	eventually(t, "counting on the second master", func() bool {
 		_, err := add(t, c, minutely("after"))
-		return err == nil && strings.HasPrefix(replica.Ask("EXISTS after"), ":1")
+		return err == nil && strings.HasPrefix(replica.SendLine("EXISTS after"), ":1")
 	})
 }
 

@@ -90,7 +90,7 @@ func (s *server) start() *server {
 // must asks and fails unless the server says OK.
 func (s *server) must(line string) {
 	s.t.Helper()
-	if err := s.Must(line); err != nil {
+	if err := s.MustSend(line); err != nil {
 		s.t.Fatal(err)
 	}
 }

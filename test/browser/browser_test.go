@@ -29,8 +29,8 @@ const (
 // browsers are the usual names.
 var browsers = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
-// chromium returns the browser's path, or skips.
-func chromium(t *testing.T) string {
+// findChromium returns the browser's path, or skips.
+func findChromium(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("TEST_CHROMIUM"); path != "" {
 		return path
@@ -47,8 +47,8 @@ func chromium(t *testing.T) string {
 // tab is the window of a browser, by the context that chromedp finds it with.
 type tab struct{ ctx context.Context }
 
-// open starts a browser until the test ends.
-func open(t *testing.T) tab {
+// openBrowser starts a browser until the test ends.
+func openBrowser(t *testing.T) tab {
 	t.Helper()
 	// Its last child processes may write while the folder is being removed, so
 	// that is no failure.
@@ -58,7 +58,7 @@ func open(t *testing.T) tab {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(chromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
+		chromedp.ExecPath(findChromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
 	if os.Geteuid() == 0 { // its sandbox is not for root
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -69,12 +69,12 @@ func open(t *testing.T) tab {
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
 	window := tab{ctx}
-	window.do(t)
+	window.runSteps(t)
 	return window
 }
 
-// do runs steps one after the other.
-func (w tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+// runSteps runs steps one after the other.
+func (w tab) runSteps(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(w.ctx, steps...); err != nil {
 		t.Fatal(err)
@@ -91,9 +91,9 @@ func evaluate[T any](t *testing.T, w tab, expression string) T {
 	return value
 }
 
-// serve runs the service until the test ends, and returns the address of its
+// startService runs the service until the test ends, and returns the address of its
 // API.
-func serve(t *testing.T) string {
+func startService(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := instance.Build(root, dir, false, "cmd/tollgate"); err != nil {
@@ -121,14 +121,14 @@ type view struct {
 	scheme string // light or dark
 }
 
-// set sets the window up.
-func (w tab) set(t *testing.T, v view) {
+// setView sets the window up.
+func (w tab) setView(t *testing.T, v view) {
 	t.Helper()
 	options := []chromedp.EmulateViewportOption{}
 	if v.width < 800 {
 		options = append(options, chromedp.EmulateMobile)
 	}
-	w.do(t, chromedp.EmulateViewport(v.width, 900, options...))
+	w.runSteps(t, chromedp.EmulateViewport(v.width, 900, options...))
 	_, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
 	})
@@ -145,43 +145,43 @@ type complaints struct {
 	all  []string
 }
 
-// listen gathers from now on.
-func listen(t *testing.T, w tab, address string) *complaints {
+// collectComplaints gathers from now on.
+func collectComplaints(t *testing.T, w tab, address string) *complaints {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &complaints{host: u.Host}
-	if err := chromedp.Listen(w.ctx, c.hear); err != nil {
+	if err := chromedp.Listen(w.ctx, c.receiveEvent); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func (c *complaints) hear(event any) {
+func (c *complaints) receiveEvent(event any) {
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		c.add("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		c.addComplaint("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	case *runtime.EventConsoleAPICalled:
-		c.add("console: %s", e.Type)
+		c.addComplaint("console: %s", e.Type)
 	case *runtime.EventExceptionThrown:
-		c.add("exception: %s", e.ExceptionDetails.Text)
+		c.addComplaint("exception: %s", e.ExceptionDetails.Text)
 	case *network.EventRequestWillBeSent:
 		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != c.host {
-			c.add("it asks for %s", e.Request.URL)
+			c.addComplaint("it asks for %s", e.Request.URL)
 		}
 	}
 }
 
-func (c *complaints) add(format string, args ...any) {
+func (c *complaints) addComplaint(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
-// take returns what was gathered, and forgets it.
-func (c *complaints) take() []string {
+// takeAll returns what was gathered, and forgets it.
+func (c *complaints) takeAll() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.all
@@ -189,8 +189,8 @@ func (c *complaints) take() []string {
 	return all
 }
 
-// picture saves a screenshot when the user sets the folder for it.
-func picture(t *testing.T, w tab, name string) {
+// saveScreenshot saves a screenshot when the user sets the folder for it.
+func saveScreenshot(t *testing.T, w tab, name string) {
 	t.Helper()
 	dir := os.Getenv("TEST_PICTURES")
 	if dir == "" {

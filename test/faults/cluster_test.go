@@ -31,22 +31,22 @@ func startCluster(t *testing.T) []*node {
 		bus := instance.FreePort()
 		v := startValkey(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no")
-		must(t, v.Must(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
-		must(t, v.Must(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
+		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
+		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
 		c, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{v.Address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true})
-		must(t, err)
+		failOnError(t, err)
 		t.Cleanup(c.Close)
 		n := &node{Valkey: v, client: c}
-		n.id = n.do(t, "CLUSTER", "MYID")
+		n.id = n.runCommand(t, "CLUSTER", "MYID")
 		nodes, buses = append(nodes, n), append(buses, bus)
 	}
 	for i, n := range nodes[1:] {
 		host, port := n.HostPort()
-		must(t, nodes[0].Must("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
+		failOnError(t, nodes[0].MustSend("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
 	}
-	eventually(t, "a cluster of which every node knows all slots", func() bool {
+	awaitTrue(t, "a cluster of which every node knows all slots", func() bool {
 		for _, n := range nodes {
-			info := n.do(t, "CLUSTER", "INFO")
+			info := n.runCommand(t, "CLUSTER", "INFO")
 			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_slots_ok:16384") {
 				return false
 			}
@@ -56,8 +56,8 @@ func startCluster(t *testing.T) []*node {
 	return nodes
 }
 
-// do sends a command to the node and returns the response.
-func (n *node) do(t *testing.T, words ...string) string {
+// runCommand sends a command to the node and returns the response.
+func (n *node) runCommand(t *testing.T, words ...string) string {
 	t.Helper()
 	answer, err := n.client.Do(t.Context(), n.client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).ToAny()
 	if err != nil {
@@ -66,19 +66,19 @@ func (n *node) do(t *testing.T, words ...string) string {
 	return fmt.Sprint(answer)
 }
 
-// keys returns the node's keys of a pattern.
-func (n *node) keys(t *testing.T, pattern string) []string {
+// listKeys returns the node's keys of a pattern.
+func (n *node) listKeys(t *testing.T, pattern string) []string {
 	t.Helper()
 	keys, err := n.client.Do(t.Context(), n.client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
-	must(t, err)
+	failOnError(t, err)
 	return keys
 }
 
-// holder returns the node that has a counter whose key has a part, and the key.
-func holder(t *testing.T, nodes []*node, part string) (*node, string) {
+// findHolder returns the node that has a counter whose key has a part, and the key.
+func findHolder(t *testing.T, nodes []*node, part string) (*node, string) {
 	t.Helper()
 	for _, n := range nodes {
-		if keys := n.keys(t, "*"+part+"*"); len(keys) == 1 {
+		if keys := n.listKeys(t, "*"+part+"*"); len(keys) == 1 {
 			return n, keys[0]
 		}
 	}
@@ -86,7 +86,7 @@ func holder(t *testing.T, nodes []*node, part string) (*node, string) {
 	return nil, ""
 }
 
-func urls(nodes []*node) string {
+func nodeURLs(nodes []*node) string {
 	var list []string
 	for _, n := range nodes {
 		list = append(list, n.Address)
@@ -94,25 +94,25 @@ func urls(nodes []*node) string {
 	return strings.Join(list, ",")
 }
 
-// move moves a slot from one node to another, in the steps in which operators' tools do.
-func move(t *testing.T, nodes []*node, slot string, from, to *node) {
+// moveSlot moves a slot from one node to another, in the steps in which operators' tools do.
+func moveSlot(t *testing.T, nodes []*node, slot string, from, to *node) {
 	t.Helper()
-	to.do(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
-	from.do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+	to.runCommand(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
+	from.runCommand(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
 	host, port := to.HostPort()
 	for {
 		keys, err := from.client.Do(t.Context(), from.client.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "10").Build()).AsStrSlice()
-		must(t, err)
+		failOnError(t, err)
 		if len(keys) == 0 {
 			break
 		}
-		from.do(t, append([]string{"MIGRATE", host, port, "", "0", "5000", "KEYS"}, keys...)...)
+		from.runCommand(t, append([]string{"MIGRATE", host, port, "", "0", "5000", "KEYS"}, keys...)...)
 	}
-	to.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
-	from.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+	to.runCommand(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+	from.runCommand(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
 	for _, n := range nodes {
 		if n != from && n != to {
-			n.do(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
+			n.runCommand(t, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
 		}
 	}
 }
@@ -121,19 +121,19 @@ func move(t *testing.T, nodes []*node, slot string, from, to *node) {
 // once.
 func TestSlotsMove(t *testing.T) {
 	nodes := startCluster(t)
-	s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes))
-	conns := dial(t, callers, s.GRPC)
-	l := press(t, conns, func(caller int) *ratelimit.RateLimitRequest {
-		return asking("steady", fmt.Sprint(caller), fmt.Sprint(caller, "b"), fmt.Sprint(caller, "c"), fmt.Sprint(caller, "d"))
+	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes))
+	conns := dialService(t, callers, s.GRPC)
+	l := startLoad(t, conns, func(caller int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", fmt.Sprint(caller), fmt.Sprint(caller, "b"), fmt.Sprint(caller, "c"), fmt.Sprint(caller, "d"))
 	})
-	l.settles(enough, counted)
-	l.reset()
-	first := asking("exact", "moving")
-	if got := outcome(limiter(t, s).ShouldRateLimit(t.Context(), first)); got != counted {
+	l.awaitOutcomes(enough, counted)
+	l.resetTally()
+	first := newRequest("exact", "moving")
+	if got := formatOutcome(newRateLimitClient(t, s).ShouldRateLimit(t.Context(), first)); got != counted {
 		t.Fatal(got)
 	}
-	from, key := holder(t, nodes, "moving")
-	slot := from.do(t, "CLUSTER", "KEYSLOT", key)
+	from, key := findHolder(t, nodes, "moving")
+	slot := from.runCommand(t, "CLUSTER", "KEYSLOT", key)
 	var allowed, asked atomic.Int64
 	allowed.Store(1)
 	answered := make([]atomic.Int64, len(conns)) // by caller
@@ -142,7 +142,7 @@ func TestSlotsMove(t *testing.T) {
 		c := ratelimit.NewRateLimitServiceClient(conn)
 		all.Go(func() {
 			for ; asked.Add(1) <= 3500; answered[caller].Add(1) {
-				switch got := outcome(c.ShouldRateLimit(t.Context(), first)); got {
+				switch got := formatOutcome(c.ShouldRateLimit(t.Context(), first)); got {
 				case counted:
 					allowed.Add(1)
 				case over:
@@ -160,7 +160,7 @@ func TestSlotsMove(t *testing.T) {
 				to = nodes[(i+1)%len(nodes)]
 			}
 		}
-		move(t, nodes, slot, from, to)
+		moveSlot(t, nodes, slot, from, to)
 		from = to
 		// A redirected call must not reach the node while the slot moves back to it: the node would
 		// treat the call as part of the new move and count it separately. Operators leave hours
@@ -176,11 +176,11 @@ func TestSlotsMove(t *testing.T) {
 		t.Errorf("%d calls got through a limit of 3000 within %d moves", allowed.Load(), moves)
 	}
 	l.stop()
-	if got := l.sofar(); !got.only(counted) {
+	if got := l.presentTally(); !got.hasOnly(counted) {
 		t.Errorf("calls of other counters: %v", got)
 	}
 	t.Logf("%d moves", moves)
-	s.wantQuick()
+	s.wantQuickCalls()
 }
 
 // TestDescriptorsOnAllNodes counts descriptors of one request on all nodes, each exactly, with and
@@ -188,15 +188,15 @@ func TestSlotsMove(t *testing.T) {
 func TestDescriptorsOnAllNodes(t *testing.T) {
 	nodes := startCluster(t)
 	for _, stop := range []string{"false", "true"} {
-		s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes), "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="+stop)
+		s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes), "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="+stop)
 		var values []string
 		for i := range 30 {
 			values = append(values, "spread"+stop+strconv.Itoa(i))
 		}
-		c := limiter(t, s)
+		c := newRateLimitClient(t, s)
 		for n := uint32(1); n <= 6; n++ {
-			r, err := c.ShouldRateLimit(t.Context(), asking("few", values...))
-			must(t, err)
+			r, err := c.ShouldRateLimit(t.Context(), newRequest("few", values...))
+			failOnError(t, err)
 			for _, status := range r.GetStatuses() {
 				if remaining := status.GetLimitRemaining(); remaining != 5-min(n, 5) || (status.GetCode() == ratelimit.RateLimitResponse_OVER_LIMIT) != (n > 5) {
 					t.Fatalf("call %d of a limit of 5: %v", n, status)
@@ -204,7 +204,7 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 			}
 		}
 		for i, n := range nodes {
-			if len(n.keys(t, "*spread"+stop+"*")) == 0 {
+			if len(n.listKeys(t, "*spread"+stop+"*")) == 0 {
 				t.Errorf("node %d has no counter", i)
 			}
 		}
@@ -214,51 +214,51 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 // TestNodeFails takes one node away: only calls that need it fail.
 func TestNodeFails(t *testing.T) {
 	nodes := startCluster(t)
-	s := start(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+urls(nodes), "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true")
-	conns := dial(t, callers, s.GRPC)
+	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes), "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true")
+	conns := dialService(t, callers, s.GRPC)
 	c := ratelimit.NewRateLimitServiceClient(conns[0])
 	lost, others := nodes[2], []string(nil)
 	var own []string
 	for i := 0; len(own) < 3 || len(others) < 6; i++ {
 		value := fmt.Sprintf("value-%d-", i)
-		if got := outcome(c.ShouldRateLimit(t.Context(), asking("steady", value))); got != counted {
+		if got := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("steady", value))); got != counted {
 			t.Fatal(got)
 		}
-		if n, _ := holder(t, nodes, value); n == lost {
+		if n, _ := findHolder(t, nodes, value); n == lost {
 			own = append(own, value)
 		} else {
 			others = append(others, value)
 		}
 	}
-	near := press(t, conns[:6], func(caller int) *ratelimit.RateLimitRequest { return asking("steady", others[caller]) })
-	far := press(t, conns[6:], func(caller int) *ratelimit.RateLimitRequest { return asking("steady", own[caller%len(own)]) })
+	near := startLoad(t, conns[:6], func(caller int) *ratelimit.RateLimitRequest { return newRequest("steady", others[caller]) })
+	far := startLoad(t, conns[6:], func(caller int) *ratelimit.RateLimitRequest { return newRequest("steady", own[caller%len(own)]) })
 	for name, fault := range map[string]struct{ begin, end func() error }{
 		"frozen": {lost.Freeze, lost.Thaw},
 		"killed": {func() error { lost.Kill(); return nil }, lost.Start},
 	} {
-		far.settles(enough, counted)
-		near.reset()
-		must(t, fault.begin())
-		far.settles(3*enough, "Unavailable")
-		if healthy, body := get(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != 200 {
+		far.awaitOutcomes(enough, counted)
+		near.resetTally()
+		failOnError(t, fault.begin())
+		far.awaitOutcomes(3*enough, "Unavailable")
+		if healthy, body := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != 200 {
 			t.Errorf("%s: /healthcheck: %d %s", name, healthy, body)
 		}
-		if ready, body := get(t, "http://"+s.API+"/ready"); ready != 200 {
+		if ready, body := getPage(t, "http://"+s.API+"/ready"); ready != 200 {
 			t.Errorf("%s: /ready: %d %s", name, ready, body)
 		}
-		if both := outcome(c.ShouldRateLimit(t.Context(), asking("steady", own[0], others[0]))); both != "Unavailable" {
+		if both := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("steady", own[0], others[0]))); both != "Unavailable" {
 			t.Errorf("%s: a call of both nodes: %s", name, both)
 		}
-		got := near.reset()
-		if !got.only(counted) {
+		got := near.resetTally()
+		if !got.hasOnly(counted) {
 			t.Errorf("%s: calls of the other nodes: %v", name, got)
 		}
 		t.Logf("%s: calls of the other nodes: %v", name, got)
-		must(t, fault.end())
-		far.settles(enough, counted)
-		if got := near.reset(); !got.only(counted) {
+		failOnError(t, fault.end())
+		far.awaitOutcomes(enough, counted)
+		if got := near.resetTally(); !got.hasOnly(counted) {
 			t.Errorf("%s and back: calls of the other nodes: %v", name, got)
 		}
 	}
-	s.wantQuick()
+	s.wantQuickCalls()
 }

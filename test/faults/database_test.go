@@ -34,25 +34,25 @@ func startPostgres(t *testing.T) *instance.Postgres {
 		t.Skip("PostgreSQL is not installed")
 	}
 	p, err := instance.NewPostgres()
-	must(t, err)
+	failOnError(t, err)
 	t.Cleanup(p.Remove)
-	must(t, p.Start())
+	failOnError(t, p.Start())
 	return p
 }
 
-// onPostgres starts a service whose records are at an address.
-func onPostgres(t *testing.T, p *instance.Postgres, address string) *service {
+// startOnPostgres starts a service whose records are at an address.
+func startOnPostgres(t *testing.T, p *instance.Postgres, address string) *service {
 	t.Helper()
-	return start(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
+	return startService(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
 		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0")
 }
 
 // answers are how many answers of each status a crowd got.
 type answers map[int]int
 
-// ask sends concurrent requests for a path and returns the statuses. A 503 without Retry-After
+// callInParallel sends concurrent requests for a path and returns the statuses. A 503 without Retry-After
 // counts as 0.
-func (s *service) ask(path string, callers int) answers {
+func (s *service) callInParallel(path string, callers int) answers {
 	s.t.Helper()
 	got := answers{}
 	var mu sync.Mutex
@@ -80,12 +80,12 @@ func (s *service) ask(path string, callers int) answers {
 
 func (s *service) wantAll(what string, got answers, status int) {
 	s.t.Helper()
-	if !maps.Equal(got, answers{status: sum(got)}) {
+	if !maps.Equal(got, answers{status: sumAnswers(got)}) {
 		s.t.Errorf("%s: %v, want only %d", what, got, status)
 	}
 }
 
-func sum(a answers) int {
+func sumAnswers(a answers) int {
 	n := 0
 	for _, count := range a {
 		n += count
@@ -93,8 +93,8 @@ func sum(a answers) int {
 	return n
 }
 
-// within fails if do takes longer than a bound.
-func within(t *testing.T, what string, bound time.Duration, do func()) {
+// doWithin fails if do takes longer than a bound.
+func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
 	t.Helper()
 	began := time.Now()
 	do()
@@ -110,32 +110,32 @@ func within(t *testing.T, what string, bound time.Duration, do func()) {
 func TestDatabaseAway(t *testing.T) {
 	type server struct {
 		*instance.Postgres
-		wire *wire
+		wire *breakableProxy
 	}
 	for name, c := range map[string]struct{ away, back func(server) error }{
 		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
 		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {func(s server) error { s.wire.cut(); return nil }, func(s server) error { s.wire.mend(); return nil }},
+		"cut off": {func(s server) error { s.wire.cutConnections(); return nil }, func(s server) error { s.wire.acceptAgain(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startPostgres(t)
-			on := server{p, newWire(t, p.Address)}
-			s := onPostgres(t, p, on.wire.address())
-			s.wantAll("before", s.ask(serversPath, crowd), http.StatusOK)
-			must(t, c.away(on))
-			within(t, "a crowd", soon, func() { s.wantAll("away", s.ask(serversPath, crowd), http.StatusServiceUnavailable) })
-			eventually(t, "the metric of a database that is away", func() bool { return s.metric("tollgate_database_available") == 0 })
-			within(t, "one after the other", soon, func() {
+			on := server{p, newBreakableProxy(t, p.Address)}
+			s := startOnPostgres(t, p, on.wire.address())
+			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
+			failOnError(t, c.away(on))
+			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
+			awaitTrue(t, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			doWithin(t, "one after the other", soon, func() {
 				for range crowd {
-					s.wantAll("away", s.ask(serversPath, 1), http.StatusServiceUnavailable)
+					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
 				}
 			})
-			if status, body := get(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
+			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
-			must(t, c.back(on))
-			eventually(t, "the metric of a database that is there", func() bool { return s.metric("tollgate_database_available") == 1 })
-			within(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.ask(serversPath, crowd), http.StatusOK) })
+			failOnError(t, c.back(on))
+			awaitTrue(t, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
+			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
 			for _, line := range []string{"the database does not answer", "the database answers again"} {
 				if n := strings.Count(s.Log(), line); n == 0 {
 					t.Errorf("the log does not say that %s", line)
@@ -145,9 +145,9 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// wire carries connections to a server until it is cut: then it swallows what is sent, and what was connected stays so, as
+// breakableProxy carries connections to a server until it is cut: then it swallows what is sent, and what was connected stays so, as
 // where a firewall forgets connections. Those that are made after it is mended work.
-type wire struct {
+type breakableProxy struct {
 	listener net.Listener
 	target   string
 
@@ -156,39 +156,39 @@ type wire struct {
 	cuts int // how often it was cut
 }
 
-func newWire(t *testing.T, target string) *wire {
+func newBreakableProxy(t *testing.T, target string) *breakableProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	w := &wire{listener: l, target: target}
+	failOnError(t, err)
+	w := &breakableProxy{listener: l, target: target}
 	t.Cleanup(func() { _ = l.Close() }) // all clients are disconnected by now
-	go w.accept()
+	go w.acceptConnections()
 	return w
 }
 
-func (w *wire) address() string { return w.listener.Addr().String() }
+func (w *breakableProxy) address() string { return w.listener.Addr().String() }
 
-func (w *wire) cut() {
+func (w *breakableProxy) cutConnections() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
 	w.cuts++
 }
 
-func (w *wire) mend() {
+func (w *breakableProxy) acceptAgain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = false
 }
 
-// carries reports whether a connection still works that was made after some cuts.
-func (w *wire) carries(cuts int) bool {
+// isConnected reports whether a connection still works that was made after some cuts.
+func (w *breakableProxy) isConnected(cuts int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.dead && w.cuts == cuts
 }
 
-func (w *wire) accept() {
+func (w *breakableProxy) acceptConnections() {
 	for {
 		near, err := w.listener.Accept()
 		if err != nil {
@@ -197,7 +197,7 @@ func (w *wire) accept() {
 		w.mu.Lock()
 		cuts := w.cuts
 		w.mu.Unlock()
-		if !w.carries(cuts) {
+		if !w.isConnected(cuts) {
 			go func() { _, _ = io.Copy(io.Discard, near) }() // until its end
 			continue
 		}
@@ -206,16 +206,16 @@ func (w *wire) accept() {
 			_ = near.Close() // as the server itself would refuse it
 			continue
 		}
-		go w.carry(near, far, cuts)
-		go w.carry(far, near, cuts)
+		go w.copyData(near, far, cuts)
+		go w.copyData(far, near, cuts)
 	}
 }
 
-func (w *wire) carry(from, to net.Conn, cuts int) {
+func (w *breakableProxy) copyData(from, to net.Conn, cuts int) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !w.carries(cuts) {
+		if !w.isConnected(cuts) {
 			if err != nil {
 				return
 			}
@@ -237,17 +237,17 @@ func (w *wire) carry(from, to net.Conn, cuts int) {
 // TestSlowStatement keeps readers of one table waiting: they are answered 503, and the database does not count as away.
 func TestSlowStatement(t *testing.T) {
 	p := startPostgres(t)
-	s := onPostgres(t, p, p.Address)
+	s := startOnPostgres(t, p, p.Address)
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	tx, err := other.BeginTx(t.Context(), nil)
-	must(t, err)
+	failOnError(t, err)
 	_, err = tx.ExecContext(t.Context(), "LOCK TABLE versions IN ACCESS EXCLUSIVE MODE")
-	must(t, err)
-	within(t, "a crowd", soon, func() { s.wantAll("locked", s.ask(serversPath, crowd), http.StatusServiceUnavailable) })
-	within(t, "others", soon, func() { s.wantAll("what is not locked", s.ask(methodsPath, crowd), http.StatusOK) })
-	must(t, tx.Rollback())
-	s.wantAll("afterwards", s.ask(serversPath, crowd), http.StatusOK)
+	failOnError(t, err)
+	doWithin(t, "a crowd", soon, func() { s.wantAll("locked", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
+	doWithin(t, "others", soon, func() { s.wantAll("what is not locked", s.callInParallel(methodsPath, crowd), http.StatusOK) })
+	failOnError(t, tx.Rollback())
+	s.wantAll("afterwards", s.callInParallel(serversPath, crowd), http.StatusOK)
 	if strings.Contains(s.Log(), "the database does not answer") {
 		t.Error("a slow statement counts as a database that is away")
 	}
@@ -257,7 +257,7 @@ func TestSlowStatement(t *testing.T) {
 // error.
 func TestConnectionsLost(t *testing.T) {
 	p := startPostgres(t)
-	s := onPostgres(t, p, p.Address)
+	s := startOnPostgres(t, p, p.Address)
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	other.SetMaxOpenConns(1)
@@ -265,11 +265,11 @@ func TestConnectionsLost(t *testing.T) {
 	for range 20 {
 		// Each crowd meets the end of all connections once.
 		crowd := make(chan answers)
-		go func() { crowd <- s.ask(serversPath, 4*poolSize) }()
+		go func() { crowd <- s.callInParallel(serversPath, 4*poolSize) }()
 		var n int
 		row := other.QueryRowContext(t.Context(),
 			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'tollgate'")
-		must(t, row.Scan(&n))
+		failOnError(t, row.Scan(&n))
 		ended += n
 		for status, n := range <-crowd {
 			got[status] += n
@@ -287,8 +287,8 @@ func loginBody(n int) string {
 	return fmt.Sprintf(`{"email":"nobody%d@example.com","password":"wrong","deviceInfo":{}}`, n)
 }
 
-// logins makes failing logins at once and returns the responses.
-func (s *service) logins(callers int) answers {
+// failLogins makes failing logins at once and returns the responses.
+func (s *service) failLogins(callers int) answers {
 	s.t.Helper()
 	statuses := make([]int, callers)
 	var all sync.WaitGroup

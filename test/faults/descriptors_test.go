@@ -39,23 +39,23 @@ func TestDescriptorsUsedUp(t *testing.T) {
 		"socket":         {[]string{"GRPC_UDS=" + socket}, func(s *service) string { s.GRPC = "unix:" + socket; return s.GRPC }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, append(listener.environ, "ENVIRONMENT=embedded")...)
+			s := startService(t, append(listener.environ, "ENVIRONMENT=embedded")...)
 			target := listener.address(s)
-			s.answers(t)
+			s.wantResponses(t)
 			s.useUpDescriptors()
-			free := s.flood(target)
-			s.write("rules.yaml", fmt.Sprintf(changedRules, 77))
-			eventually(t, "rules that cannot be read", func() bool {
+			free := s.openConnections(target)
+			s.writeRules("rules.yaml", fmt.Sprintf(changedRules, 77))
+			awaitTrue(t, "rules that cannot be read", func() bool {
 				return strings.Contains(s.Log(), "cannot be accepted") && strings.Contains(s.Log(), "cannot be read: too many open files")
 			})
 			free()
-			s.answers(t)
-			eventually(t, "the changed rules", func() bool {
-				r, err := limiter(t, s).ShouldRateLimit(t.Context(), asking("few", name))
+			s.wantResponses(t)
+			awaitTrue(t, "the changed rules", func() bool {
+				r, err := newRateLimitClient(t, s).ShouldRateLimit(t.Context(), newRequest("few", name))
 				return err == nil && r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit() == 77
 			})
 			label := strings.Replace(name, "socket", "grpc", 1)
-			if s.metric(`tollgate_listener_accept_errors_total{listener="`+label+`"}`) == 0 {
+			if s.readMetric(`tollgate_listener_accept_errors_total{listener="`+label+`"}`) == 0 {
 				t.Error("no failed accept is counted")
 			}
 			if n := strings.Count(s.Log(), "cannot be accepted"); n > 5 {
@@ -65,11 +65,11 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	}
 }
 
-// answers expects an answer from every listener.
-func (s *service) answers(t *testing.T) {
+// wantResponses expects an answer from every listener.
+func (s *service) wantResponses(t *testing.T) {
 	t.Helper()
 	for _, url := range []string{"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats"} {
-		eventually(t, url, func() bool {
+		awaitTrue(t, url, func() bool {
 			r, err := http.Get(url) //nolint:gosec // the instance's own
 			if err != nil {
 				return false
@@ -78,8 +78,8 @@ func (s *service) answers(t *testing.T) {
 			return r.StatusCode == http.StatusOK
 		})
 	}
-	eventually(t, "a gRPC answer", func() bool {
-		_, err := limiter(t, s).ShouldRateLimit(t.Context(), asking("steady", "descriptors"))
+	awaitTrue(t, "a gRPC answer", func() bool {
+		_, err := newRateLimitClient(t, s).ShouldRateLimit(t.Context(), newRequest("steady", "descriptors"))
 		return err == nil
 	})
 }
@@ -93,11 +93,11 @@ func (s *service) useUpDescriptors() {
 		s.t.Skip("the descriptors of a process cannot be counted here")
 	}
 	limit := uint64(len(open) + spareDescriptors)
-	must(s.t, unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}, nil))
+	failOnError(s.t, unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}, nil))
 }
 
-// flood opens idle connections and returns what closes them.
-func (s *service) flood(target string) (free func()) {
+// openConnections opens idle connections and returns what closes them.
+func (s *service) openConnections(target string) (free func()) {
 	s.t.Helper()
 	network := "tcp"
 	if path, isSocket := strings.CutPrefix(target, "unix:"); isSocket {
@@ -106,7 +106,7 @@ func (s *service) flood(target string) (free func()) {
 	conns := make([]net.Conn, idleConnections)
 	for i := range conns {
 		c, err := net.Dial(network, target)
-		must(s.t, err)
+		failOnError(s.t, err)
 		conns[i] = c
 	}
 	return func() {

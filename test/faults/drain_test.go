@@ -16,21 +16,21 @@ const watchful = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig
 // TestStopsWithoutAFailedCall stops one of two instances under load of clients that mind health: no call fails.
 func TestStopsWithoutAFailedCall(t *testing.T) {
 	v := startValkey(t)
-	going := start(t, "KVSTORE_URL="+v.Address, "SHUTDOWN_DRAIN=1500ms")
-	staying := start(t, "KVSTORE_URL="+v.Address)
+	going := startService(t, "KVSTORE_URL="+v.Address, "SHUTDOWN_DRAIN=1500ms")
+	staying := startService(t, "KVSTORE_URL="+v.Address)
 	servers := manual.NewBuilderWithScheme("faults")
 	servers.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: going.GRPC}, {Addr: staying.GRPC}}})
-	conns := dial(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
-	l := press(t, conns, func(int) *ratelimit.RateLimitRequest { return asking("steady", "one") })
-	eventually(t, "calls on both instances", func() bool {
+	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
+	l := startLoad(t, conns, func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
+	awaitTrue(t, "calls on both instances", func() bool {
 		const calls = "ratelimit_server.ShouldRateLimit.total_requests"
-		return going.stat(calls) > enough && staying.stat(calls) > enough
+		return going.readStat(calls) > enough && staying.readStat(calls) > enough
 	})
-	l.reset()
-	must(t, going.Stop())
-	l.more(enough)
+	l.resetTally()
+	failOnError(t, going.Stop())
+	l.awaitCalls(enough)
 	l.stop()
-	if got := l.sofar(); !got.only(counted) {
+	if got := l.presentTally(); !got.hasOnly(counted) {
 		t.Errorf("calls while an instance stopped: %v", got)
 	}
 }
@@ -38,19 +38,19 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 // TestStopsWithOneInstance checks that a client that ignores the drain gets responses until the
 // listeners close.
 func TestStopsWithOneInstance(t *testing.T) {
-	s := start(t, "ENVIRONMENT=embedded", "SHUTDOWN_DRAIN=1s")
-	l := press(t, dial(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return asking("steady", "one") })
-	l.settles(enough, counted)
-	l.reset()
+	s := startService(t, "ENVIRONMENT=embedded", "SHUTDOWN_DRAIN=1s")
+	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
+	l.awaitOutcomes(enough, counted)
+	l.resetTally()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Stop() }()
-	eventually(t, "health reports the drain", func() bool {
-		healthy, _ := get(t, "http://"+s.RateLimitHTTP+"/healthcheck")
+	awaitTrue(t, "health reports the drain", func() bool {
+		healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == 503
 	})
-	l.more(enough / 2)
-	if got := l.sofar(); !got.only(counted) {
+	l.awaitCalls(enough / 2)
+	if got := l.presentTally(); !got.hasOnly(counted) {
 		t.Errorf("calls of a service that drains: %v", got)
 	}
-	must(t, <-ended)
+	failOnError(t, <-ended)
 }

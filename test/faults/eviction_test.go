@@ -12,11 +12,11 @@ import (
 // limit stays over it.
 func TestFloodKeepsLimitsInForce(t *testing.T) {
 	const limited, floods, each = 50, 8, 2000
-	s := start(t, "ENVIRONMENT=embedded", "COUNTERS_IN_PROCESS_MAX=1000")
+	s := startService(t, "ENVIRONMENT=embedded", "COUNTERS_IN_PROCESS_MAX=1000")
 	spend := func() (wrong int) {
-		c := limiter(t, s)
+		c := newRateLimitClient(t, s)
 		for n := range limited {
-			if got := outcome(c.ShouldRateLimit(t.Context(), asking("few", fmt.Sprint("limited-", n)))); got != over {
+			if got := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("few", fmt.Sprint("limited-", n)))); got != over {
 				wrong++
 			}
 		}
@@ -29,11 +29,11 @@ func TestFloodKeepsLimitsInForce(t *testing.T) {
 		t.Fatalf("%d of %d callers are not over their limit of 5 at the start", wrong, limited)
 	}
 	var all sync.WaitGroup
-	for flood, conn := range dial(t, floods, s.GRPC) {
+	for flood, conn := range dialService(t, floods, s.GRPC) {
 		all.Go(func() {
 			c := ratelimit.NewRateLimitServiceClient(conn)
 			for n := range each {
-				if got := outcome(c.ShouldRateLimit(t.Context(), asking("few", fmt.Sprint("flood-", flood, "-", n)))); got != counted {
+				if got := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("few", fmt.Sprint("flood-", flood, "-", n)))); got != counted {
 					t.Errorf("a new caller: %s", got)
 					return
 				}
@@ -52,7 +52,7 @@ func TestFloodKeepsLimitsInForce(t *testing.T) {
 	if wrong := spend(); wrong != 0 {
 		t.Errorf("%d of %d callers are let through again", wrong, limited)
 	}
-	if evicted := s.metric(`tollgate_counters_evicted_total{store="ratelimit"}`); evicted < floods*each-1000 {
+	if evicted := s.readMetric(`tollgate_counters_evicted_total{store="ratelimit"}`); evicted < floods*each-1000 {
 		t.Errorf("%d counters were evicted of %d", evicted, floods*each)
 	}
 }

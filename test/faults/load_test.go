@@ -30,8 +30,8 @@ const pace = 5 * time.Millisecond
 // callers are connections over which one call after the other is made.
 const callers = 12
 
-// outcome names what a call came to.
-func outcome(r *ratelimit.RateLimitResponse, err error) string {
+// formatOutcome names what a call came to.
+func formatOutcome(r *ratelimit.RateLimitResponse, err error) string {
 	switch {
 	case err != nil:
 		return status.Code(err).String()
@@ -51,7 +51,7 @@ type tally struct {
 	failure  error // one of them
 }
 
-func (t tally) total() int {
+func (t tally) sumOutcomes() int {
 	n := 0
 	for _, count := range t.outcomes {
 		n += count
@@ -59,8 +59,8 @@ func (t tally) total() int {
 	return n
 }
 
-// only reports whether all calls, and there were some, came to one of the given outcomes.
-func (t tally) only(outcomes ...string) bool {
+// hasOnly reports whether all calls, and there were some, came to one of the given outcomes.
+func (t tally) hasOnly(outcomes ...string) bool {
 	for o := range t.outcomes {
 		if !slices.Contains(outcomes, o) {
 			return false
@@ -86,13 +86,13 @@ type load struct {
 	now tally
 }
 
-// press begins calls over their own connections, until stop is called or the test ends. ask returns
+// startLoad begins calls over their own connections, until stop is called or the test ends. ask returns
 // the request of a caller.
-func press(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelimit.RateLimitRequest) *load {
+func startLoad(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelimit.RateLimitRequest) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &load{t: t}
-	l.reset()
+	l.resetTally()
 	var all sync.WaitGroup
 	for caller, conn := range conns {
 		c, request := ratelimit.NewRateLimitServiceClient(conn), ask(caller)
@@ -102,7 +102,7 @@ func press(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelim
 			for ctx.Err() == nil {
 				began := time.Now()
 				r, err := c.ShouldRateLimit(context.Background(), request)
-				l.note(outcome(r, err), time.Since(began), err)
+				l.recordCall(formatOutcome(r, err), time.Since(began), err)
 				<-ticker.C
 			}
 		})
@@ -115,7 +115,7 @@ func press(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelim
 	return l
 }
 
-func (l *load) note(outcome string, took time.Duration, err error) {
+func (l *load) recordCall(outcome string, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.outcomes[outcome]++
@@ -125,8 +125,8 @@ func (l *load) note(outcome string, took time.Duration, err error) {
 	}
 }
 
-// reset begins a new tally and returns the one before.
-func (l *load) reset() tally {
+// resetTally begins a new tally and returns the one before.
+func (l *load) resetTally() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now
@@ -134,8 +134,8 @@ func (l *load) reset() tally {
 	return before
 }
 
-// sofar returns the present tally.
-func (l *load) sofar() tally {
+// presentTally returns the present tally.
+func (l *load) presentTally() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	copied := l.now
@@ -143,28 +143,28 @@ func (l *load) sofar() tally {
 	return copied
 }
 
-// settles waits until a time of at least n calls has only the given outcomes.
-func (l *load) settles(n int, outcomes ...string) {
+// awaitOutcomes waits until a time of at least n calls has only the given outcomes.
+func (l *load) awaitOutcomes(n int, outcomes ...string) {
 	l.t.Helper()
-	l.reset()
-	eventually(l.t, "answers that are only "+strings.Join(outcomes, " or "), func() bool {
-		now := l.sofar()
-		if !now.only(outcomes...) {
-			l.reset()
+	l.resetTally()
+	awaitTrue(l.t, "answers that are only "+strings.Join(outcomes, " or "), func() bool {
+		now := l.presentTally()
+		if !now.hasOnly(outcomes...) {
+			l.resetTally()
 		}
-		return now.only(outcomes...) && now.total() >= n
+		return now.hasOnly(outcomes...) && now.sumOutcomes() >= n
 	})
 }
 
-// more waits for further calls, whatever they come to.
-func (l *load) more(n int) {
+// awaitCalls waits for further calls, whatever they come to.
+func (l *load) awaitCalls(n int) {
 	l.t.Helper()
-	before := l.sofar().total()
-	eventually(l.t, "further calls", func() bool { return l.sofar().total() >= before+n })
+	before := l.presentTally().sumOutcomes()
+	awaitTrue(l.t, "further calls", func() bool { return l.presentTally().sumOutcomes() >= before+n })
 }
 
-// dial returns connections to an instance.
-func dial(t *testing.T, n int, target string, options ...grpc.DialOption) []*grpc.ClientConn {
+// dialService returns connections to an instance.
+func dialService(t *testing.T, n int, target string, options ...grpc.DialOption) []*grpc.ClientConn {
 	t.Helper()
 	conns := make([]*grpc.ClientConn, n)
 	for i := range conns {
@@ -178,14 +178,14 @@ func dial(t *testing.T, n int, target string, options ...grpc.DialOption) []*grp
 	return conns
 }
 
-// limiter returns a client of an instance.
-func limiter(t *testing.T, s *service) ratelimit.RateLimitServiceClient {
+// newRateLimitClient returns a client of an instance.
+func newRateLimitClient(t *testing.T, s *service) ratelimit.RateLimitServiceClient {
 	t.Helper()
-	return ratelimit.NewRateLimitServiceClient(dial(t, 1, s.GRPC)[0])
+	return ratelimit.NewRateLimitServiceClient(dialService(t, 1, s.GRPC)[0])
 }
 
-// asking returns a request with a descriptor of one entry for each value.
-func asking(key string, values ...string) *ratelimit.RateLimitRequest {
+// newRequest returns a request with a descriptor of one entry for each value.
+func newRequest(key string, values ...string) *ratelimit.RateLimitRequest {
 	r := &ratelimit.RateLimitRequest{Domain: "faults"}
 	for _, value := range values {
 		r.Descriptors = append(r.Descriptors, &common.RateLimitDescriptor{

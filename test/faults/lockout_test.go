@@ -41,10 +41,10 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	}
 	name := fmt.Sprintf("faults_login_%d_%d", os.Getpid(), time.Now().UnixNano())
 	address, err := instance.NewDatabase(t.Context(), name)
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.DropDatabase(context.Background(), name)) })
+	failOnError(t, err)
+	t.Cleanup(func() { failOnError(t, instance.DropDatabase(context.Background(), name)) })
 	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_STATEMENT_TIMEOUT=1m"}
-	left := start(t, environ...)
+	left := startService(t, environ...)
 	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
 	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
 	add.Stdin = strings.NewReader(rightPassword)
@@ -52,18 +52,18 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 		t.Fatalf("add a person: %v\n%s", err, out)
 	}
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
-	t.Cleanup(func() { must(t, db.Close()) })
+	t.Cleanup(func() { failOnError(t, db.Close()) })
 	for range 3 {
-		dies := start(t, environ...)
+		dies := startService(t, environ...)
 		holder, err := db.BeginTx(t.Context(), nil)
-		must(t, err)
+		failOnError(t, err)
 		_, err = holder.ExecContext(t.Context(), "SELECT 1 FROM accounts FOR UPDATE")
-		must(t, err)
+		failOnError(t, err)
 		answered := make(chan int, 1)
 		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
-		eventually(t, "a login that waits for its account", func() bool {
+		awaitTrue(t, "a login that waits for its account", func() bool {
 			var waiting int
-			must(t, db.QueryRowContext(t.Context(),
+			failOnError(t, db.QueryRowContext(t.Context(),
 				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
 			return waiting > 0
 		})
@@ -71,10 +71,10 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 		if status := <-answered; status != 0 {
 			t.Errorf("an instance that was killed answered %d", status)
 		}
-		must(t, holder.Rollback())
+		failOnError(t, holder.Rollback())
 	}
 	var failed int
-	must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
+	failOnError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
 	if failed != 0 {
 		t.Errorf("%d failures in the audit log, want 0", failed)
 	}

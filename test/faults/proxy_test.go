@@ -23,19 +23,19 @@ func TestStoreBehindProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := startValkey(t)
 			proxy, err := instance.NewRedisProxy(v.Address, refusal)
-			must(t, err)
+			failOnError(t, err)
 			t.Cleanup(proxy.Close)
-			s := start(t, "KVSTORE_URL="+proxy.Address)
-			l := press(t, dial(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return asking("steady", "one") })
+			s := startService(t, "KVSTORE_URL="+proxy.Address)
+			l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
 			outage := outage{service: s, load: l, store: v}
-			l.settles(enough, counted)
-			outage.inStore("before")
+			l.awaitOutcomes(enough, counted)
+			outage.wantStored("before")
 			v.Kill()
-			l.settles(enough, "Unavailable")
-			must(t, v.Start())
-			l.settles(enough, counted)
-			outage.inStore("after")
-			if status, state := get(t, "http://"+s.API+"/ready"); status != http.StatusOK || !strings.Contains(state, `"counters":"ok"`) {
+			l.awaitOutcomes(enough, "Unavailable")
+			failOnError(t, v.Start())
+			l.awaitOutcomes(enough, counted)
+			outage.wantStored("after")
+			if status, state := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK || !strings.Contains(state, `"counters":"ok"`) {
 				t.Errorf("/ready: %d %s", status, state)
 			}
 		})

@@ -28,8 +28,8 @@ const (
 // grownAtMost is how much larger the heap may be after the reloads, in bytes.
 const grownAtMost = 4 << 20
 
-// whole reports whether two limits are of one configuration.
-func whole(a, b uint32) bool {
+// isWhole reports whether two limits are of one configuration.
+func isWhole(a, b uint32) bool {
 	return (a == firstLimit || a == secondLimit) && b == a+1
 }
 
@@ -38,9 +38,9 @@ type silent struct{}
 func (silent) Loaded(_, _ int) {}
 func (silent) Refused(error)   {}
 
-// configuration returns two rules with limits, and further rules that make the set large enough to
+// newConfiguration returns two rules with limits, and further rules that make the set large enough to
 // measure.
-func configuration(limit uint32) []ruleset.Source {
+func newConfiguration(limit uint32) []ruleset.Source {
 	at := ruleset.Position{File: "rules.yaml", Line: 1, Column: 1}
 	descriptor := func(key, value string, count uint32) ruleset.Descriptor {
 		return ruleset.Descriptor{
@@ -62,9 +62,9 @@ func TestThousandReloads(t *testing.T) {
 	decider, err := decide.New(decide.Config{NearLimitRatio: 0.8, MaxSeries: 10}, decide.Ports{
 		Rules: rules, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}), Clock: system.Clock{},
 	})
-	must(t, err)
-	must(t, rules.Apply(configuration(firstLimit)))
-	before := heap()
+	failOnError(t, err)
+	failOnError(t, rules.Apply(newConfiguration(firstLimit)))
+	before := heapSize()
 	var stop atomic.Bool
 	var calls atomic.Int64
 	var all sync.WaitGroup
@@ -78,11 +78,11 @@ func TestThousandReloads(t *testing.T) {
 		})
 	}
 	for n := range 1000 {
-		must(t, rules.Apply(configuration([]uint32{secondLimit, firstLimit}[n%2])))
+		failOnError(t, rules.Apply(newConfiguration([]uint32{secondLimit, firstLimit}[n%2])))
 	}
 	stop.Store(true)
 	all.Wait()
-	after := heap()
+	after := heapSize()
 	t.Logf("%d calls, heap %d KiB before and %d KiB after", calls.Load(), before>>10, after>>10)
 	if after > before+grownAtMost {
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
@@ -101,13 +101,13 @@ func decideOnce(t *testing.T, d *decide.Decider) {
 		t.Error(err)
 		return
 	}
-	if a, b := decision.Statuses[0].Limit.RequestsPerUnit, decision.Statuses[1].Limit.RequestsPerUnit; decision.Code != ratelimit.OK || !whole(a, b) {
+	if a, b := decision.Statuses[0].Limit.RequestsPerUnit, decision.Statuses[1].Limit.RequestsPerUnit; decision.Code != ratelimit.OK || !isWhole(a, b) {
 		t.Errorf("%v with limits %d and %d", decision.Code, a, b)
 	}
 }
 
-// heap returns the size of what is alive.
-func heap() uint64 {
+// heapSize returns the size of what is alive.
+func heapSize() uint64 {
 	runtime.GC()
 	runtime.GC() // the first one only hands pools' memory over
 	var stats runtime.MemStats
@@ -117,25 +117,25 @@ func heap() uint64 {
 
 // TestFilesReloadUnderLoad replaces the rule file of a running service, as often as its debounce allows.
 func TestFilesReloadUnderLoad(t *testing.T) {
-	s := start(t, "ENVIRONMENT=embedded")
+	s := startService(t, "ENVIRONMENT=embedded")
 	file := func(limit int) string {
 		return fmt.Sprintf("domain: faults\ndescriptors:\n"+
 			"  - {key: a, rate_limit: {unit: day, requests_per_unit: %d}}\n"+
 			"  - {key: b, rate_limit: {unit: day, requests_per_unit: %d}}\n", limit, limit+1)
 	}
-	loads := func() uint64 { return s.stat("ratelimit.service.config_load_success") }
+	loads := func() uint64 { return s.readStat("ratelimit.service.config_load_success") }
 	replace := func(limit int) {
 		before := loads()
-		s.write("rules.yaml", file(limit))
-		eventually(t, "a reload", func() bool { return loads() > before })
+		s.writeRules("rules.yaml", file(limit))
+		awaitTrue(t, "a reload", func() bool { return loads() > before })
 	}
 	replace(firstLimit)
 	before := s.liveHeap()
 	var stop atomic.Bool
 	var all sync.WaitGroup
 	var calls atomic.Int64
-	for _, conn := range dial(t, callers, s.GRPC) {
-		all.Go(func() { askUntil(t, &stop, &calls, conn) })
+	for _, conn := range dialService(t, callers, s.GRPC) {
+		all.Go(func() { callUntil(t, &stop, &calls, conn) })
 	}
 	for n := range 40 {
 		replace([]int{secondLimit, firstLimit}[n%2])
@@ -147,14 +147,14 @@ func TestFilesReloadUnderLoad(t *testing.T) {
 	if after > before+grownAtMost {
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
-	if s.stat("ratelimit.service.config_load_error") != 0 {
+	if s.readStat("ratelimit.service.config_load_error") != 0 {
 		t.Error("a configuration was refused")
 	}
 }
 
-func askUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.ClientConn) {
-	c, request := ratelimitpb.NewRateLimitServiceClient(conn), asking("a", "x")
-	request.Descriptors = append(request.Descriptors, asking("b", "x").Descriptors...)
+func callUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.ClientConn) {
+	c, request := ratelimitpb.NewRateLimitServiceClient(conn), newRequest("a", "x")
+	request.Descriptors = append(request.Descriptors, newRequest("b", "x").Descriptors...)
 	for ; !stop.Load(); calls.Add(1) {
 		r, err := c.ShouldRateLimit(context.Background(), request)
 		if err != nil {
@@ -162,7 +162,7 @@ func askUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.C
 			return
 		}
 		a, b := r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit(), r.GetStatuses()[1].GetCurrentLimit().GetRequestsPerUnit()
-		if r.GetOverallCode() != ratelimitpb.RateLimitResponse_OK || !whole(a, b) {
+		if r.GetOverallCode() != ratelimitpb.RateLimitResponse_OK || !isWhole(a, b) {
 			t.Errorf("%v with limits %d and %d", r.GetOverallCode(), a, b)
 		}
 	}
@@ -172,7 +172,7 @@ func askUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.C
 func (s *service) liveHeap() uint64 {
 	s.t.Helper()
 	for range 2 { // as in heap
-		get(s.t, "http://"+s.Debug+"/debug/pprof/heap?gc=1")
+		getPage(s.t, "http://"+s.Debug+"/debug/pprof/heap?gc=1")
 	}
-	return s.metric("go_memstats_heap_alloc_bytes")
+	return s.readMetric("go_memstats_heap_alloc_bytes")
 }

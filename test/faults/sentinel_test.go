@@ -34,28 +34,28 @@ func startGroup(t *testing.T) group {
 	for range 3 {
 		v := newValkey(t)
 		v.Args = []string{sentinelFile(t, v, g.primary), "--sentinel"}
-		must(t, v.Start())
+		failOnError(t, v.Start())
 		watching = append(watching, v)
 		g.sentinels = append(g.sentinels, v.Address)
 	}
 	for _, v := range watching {
 		// A sentinel looks for replicas every ten seconds, and for its like every two.
 		hurry := "SENTINEL DEBUG info-period 200 publish-period 200"
-		if told := v.AskAll("AUTH "+sentinelPassword, hurry); !strings.HasPrefix(told, "+OK\n+OK") {
+		if told := v.SendLines("AUTH "+sentinelPassword, hurry); !strings.HasPrefix(told, "+OK\n+OK") {
 			t.Fatalf("%s: %q", hurry, told)
 		}
 	}
 	for _, v := range watching {
-		eventually(t, "a sentinel that knows the whole group", func() bool {
-			told := v.AskAll("AUTH "+sentinelPassword, "SENTINEL MASTER main")
-			return field(told, "num-slaves") == "1" && field(told, "num-other-sentinels") == "2"
+		awaitTrue(t, "a sentinel that knows the whole group", func() bool {
+			told := v.SendLines("AUTH "+sentinelPassword, "SENTINEL MASTER main")
+			return findField(told, "num-slaves") == "1" && findField(told, "num-other-sentinels") == "2"
 		})
 	}
 	return g
 }
 
-// field returns the value of a field in the list that a sentinel answers: each is a length, then the text.
-func field(told, name string) string {
+// findField returns the value of a field in the list that a sentinel answers: each is a length, then the text.
+func findField(told, name string) string {
 	_, rest, found := strings.Cut(told, "\n"+name+"\n")
 	if !found {
 		return ""
@@ -81,43 +81,43 @@ func sentinelFile(t *testing.T, own, primary *instance.Valkey) string {
 		"sentinel down-after-milliseconds main 500",
 		"sentinel failover-timeout main 3000",
 	}
-	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	failOnError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	return path
 }
 
 // TestSentinelFailsOver kills the primary under load; decisions come back by themselves, from the replica.
 func TestSentinelFailsOver(t *testing.T) {
 	g := startGroup(t)
-	stranger := start(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
+	stranger := startService(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
 		"KVSTORE_AUTH="+serverPassword, "KVSTORE_SENTINEL_AUTH=wrong")
-	if got := outcome(limiter(t, stranger).ShouldRateLimit(t.Context(), asking("few", "one"))); got != "Unavailable" {
+	if got := formatOutcome(newRateLimitClient(t, stranger).ShouldRateLimit(t.Context(), newRequest("few", "one"))); got != "Unavailable" {
 		t.Errorf("with a wrong password for the sentinels: %s", got)
 	}
-	s := start(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
+	s := startService(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
 		"KVSTORE_AUTH="+serverPassword, "KVSTORE_SENTINEL_AUTH="+sentinelPassword)
-	l := press(t, dial(t, callers, s.GRPC), func(caller int) *ratelimit.RateLimitRequest {
-		return asking("steady", fmt.Sprint(caller))
+	l := startLoad(t, dialService(t, callers, s.GRPC), func(caller int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", fmt.Sprint(caller))
 	})
-	l.settles(enough, counted)
-	l.reset()
+	l.awaitOutcomes(enough, counted)
+	l.resetTally()
 	g.primary.Kill()
-	eventually(t, "calls that fail", func() bool { return l.sofar().outcomes["Unavailable"] > 0 })
-	l.settles(enough, counted)
-	s.wantQuick()
-	first := limiter(t, s)
-	r, err := first.ShouldRateLimit(t.Context(), asking("few", "failed-over"))
+	awaitTrue(t, "calls that fail", func() bool { return l.presentTally().outcomes["Unavailable"] > 0 })
+	l.awaitOutcomes(enough, counted)
+	s.wantQuickCalls()
+	first := newRateLimitClient(t, s)
+	r, err := first.ShouldRateLimit(t.Context(), newRequest("few", "failed-over"))
 	if err != nil || r.GetStatuses()[0].GetLimitRemaining() != 4 {
 		t.Errorf("a new counter: %v, %v", r, err)
 	}
-	if told := g.replica.AskAll("AUTH "+serverPassword, "KEYS *failed-over*"); !strings.Contains(told, "\n*1\n") {
+	if told := g.replica.SendLines("AUTH "+serverPassword, "KEYS *failed-over*"); !strings.Contains(told, "\n*1\n") {
 		t.Errorf("the new primary answers %q", told)
 	}
 	// The old primary comes back as a replica, and changes nothing.
-	l.reset()
-	must(t, g.primary.Start())
-	eventually(t, "the old primary as a replica", func() bool {
-		return strings.Contains(g.primary.AskAll("AUTH "+serverPassword, "ROLE"), "slave")
+	l.resetTally()
+	failOnError(t, g.primary.Start())
+	awaitTrue(t, "the old primary as a replica", func() bool {
+		return strings.Contains(g.primary.SendLines("AUTH "+serverPassword, "ROLE"), "slave")
 	})
-	l.settles(enough, counted)
-	s.wantQuick()
+	l.awaitOutcomes(enough, counted)
+	s.wantQuickCalls()
 }

@@ -60,15 +60,15 @@ type service struct {
 	rules string // the folder of its rule files
 }
 
-// start runs an instance until the test ends, and waits until its rules are in force.
-func start(t *testing.T, environ ...string) *service {
+// startService runs an instance until the test ends, and waits until its rules are in force.
+func startService(t *testing.T, environ ...string) *service {
 	t.Helper()
 	dir := t.TempDir()
 	s := &service{t: t, rules: filepath.Join(dir, "runtime", "config")}
 	if err := os.MkdirAll(s.rules, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.write("rules.yaml", rules)
+	s.writeRules("rules.yaml", rules)
 	own := append(instance.Loopback(dir), "ENVIRONMENT=production", "KVSTORE_TIMEOUT="+storeTimeout.String())
 	process, err := instance.Start(filepath.Join(built, "tollgate"), append(own, environ...), "serve")
 	if err != nil {
@@ -76,12 +76,12 @@ func start(t *testing.T, environ ...string) *service {
 	}
 	s.Instance = process
 	t.Cleanup(s.stop)
-	eventually(t, "rules in force", func() bool { return s.stat("ratelimit.service.config_load_success") > 0 })
+	awaitTrue(t, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
 	return s
 }
 
-// write puts a rule file in place at once.
-func (s *service) write(name, content string) {
+// writeRules puts a rule file in place at once.
+func (s *service) writeRules(name, content string) {
 	s.t.Helper()
 	draft := filepath.Join(filepath.Dir(s.rules), "draft")
 	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
@@ -103,8 +103,8 @@ func (s *service) stop() {
 	}
 }
 
-// get returns status and body of an address.
-func get(t *testing.T, url string) (int, string) {
+// getPage returns status and body of an address.
+func getPage(t *testing.T, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url) //nolint:gosec // the instance's own
 	if err != nil {
@@ -118,22 +118,22 @@ func get(t *testing.T, url string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-// stat returns a statistic of the service, 0 while it is not there.
-func (s *service) stat(name string) uint64 {
+// readStat returns a statistic of the service, 0 while it is not there.
+func (s *service) readStat(name string) uint64 {
 	s.t.Helper()
-	_, body := get(s.t, "http://"+s.Debug+"/stats")
-	return number(s.t, body, name+": ")
+	_, body := getPage(s.t, "http://"+s.Debug+"/stats")
+	return findNumber(s.t, body, name+": ")
 }
 
-// metric returns a sample of /metrics by its name and labels, written as on that page.
-func (s *service) metric(name string) uint64 {
+// readMetric returns a sample of /metrics by its name and labels, written as on that page.
+func (s *service) readMetric(name string) uint64 {
 	s.t.Helper()
-	_, body := get(s.t, "http://"+s.Debug+"/metrics")
-	return number(s.t, body, name+" ")
+	_, body := getPage(s.t, "http://"+s.Debug+"/metrics")
+	return findNumber(s.t, body, name+" ")
 }
 
-// number returns the number after the given beginning of a line.
-func number(t *testing.T, text, beginning string) uint64 {
+// findNumber returns the number after the given beginning of a line.
+func findNumber(t *testing.T, text, beginning string) uint64 {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, beginning); ok {
@@ -147,19 +147,19 @@ func number(t *testing.T, text, beginning string) uint64 {
 	return 0
 }
 
-// wantQuick fails if by the service's own measure any call has taken longer than the store's deadline and a fifth.
-func (s *service) wantQuick() {
+// wantQuickCalls fails if by the service's own measure any call has taken longer than the store's deadline and a fifth.
+func (s *service) wantQuickCalls() {
 	s.t.Helper()
 	const name, label = "ratelimit_service_response_time_seconds", `{grpc_method="ShouldRateLimit"`
-	_, body := get(s.t, "http://"+s.Debug+"/metrics")
-	all, quick := number(s.t, body, name+"_count"+label+"} "), number(s.t, body, name+"_bucket"+label+`,le="`+atMost+`"} `)
+	_, body := getPage(s.t, "http://"+s.Debug+"/metrics")
+	all, quick := findNumber(s.t, body, name+"_count"+label+"} "), findNumber(s.t, body, name+"_bucket"+label+`,le="`+atMost+`"} `)
 	if all == 0 || quick != all {
 		s.t.Errorf("%d of %d calls took longer than %s s", all-quick, all, atMost)
 	}
 }
 
-// eventually waits until a condition is true.
-func eventually(t *testing.T, what string, holds func() bool) {
+// awaitTrue waits until a condition is true.
+func awaitTrue(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if holds() {
@@ -185,11 +185,11 @@ func newValkey(t *testing.T, args ...string) *instance.Valkey {
 func startValkey(t *testing.T, args ...string) *instance.Valkey {
 	t.Helper()
 	v := newValkey(t, args...)
-	must(t, v.Start())
+	failOnError(t, v.Start())
 	return v
 }
 
-func must(t *testing.T, err error) {
+func failOnError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 func openFile(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tollgate.db")+"?_pragma=busy_timeout(10000)")
-	must(t, err)
+	failOnError(t, err)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() }) // the test is over
 	return db
@@ -31,19 +31,19 @@ func openFile(t *testing.T, dir string) *sql.DB {
 // including those that wait in the queue, and reads continue.
 func TestFileLocked(t *testing.T) {
 	dir := t.TempDir()
-	s := start(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0", "REGISTRY_RATE_LIMIT=0")
-	s.wantAll("before", s.logins(4), http.StatusUnauthorized)
+	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0", "REGISTRY_RATE_LIMIT=0")
+	s.wantAll("before", s.failLogins(4), http.StatusUnauthorized)
 	other := openFile(t, dir)
 	_, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
-	must(t, err)
-	within(t, "a crowd", soon, func() { s.wantAll("locked", s.logins(crowd), http.StatusServiceUnavailable) })
-	s.wantAll("reads meanwhile", s.ask(serversPath, crowd), http.StatusOK)
-	if status, body := get(t, "http://"+s.API+"/ready"); status != http.StatusOK {
+	failOnError(t, err)
+	doWithin(t, "a crowd", soon, func() { s.wantAll("locked", s.failLogins(crowd), http.StatusServiceUnavailable) })
+	s.wantAll("reads meanwhile", s.callInParallel(serversPath, crowd), http.StatusOK)
+	if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK {
 		t.Errorf("/ready while another process writes: %d %s", status, body)
 	}
 	_, err = other.ExecContext(t.Context(), "ROLLBACK")
-	must(t, err)
-	s.wantAll("afterwards", s.logins(4), http.StatusUnauthorized)
+	failOnError(t, err)
+	s.wantAll("afterwards", s.failLogins(4), http.StatusUnauthorized)
 }
 
 const (
@@ -55,50 +55,50 @@ const (
 // that writes fail, a service that starts then can read too, and all works again when there is
 // space.
 func TestDiskFull(t *testing.T) {
-	dir := smallDisk(t)
+	dir := mountSmallDisk(t)
 	environ := []string{"ENVIRONMENT=embedded", "DATA_DIR=" + dir}
-	s := start(t, environ...)
+	s := startService(t, environ...)
 	addUser(t, dir)
 	token := s.signIn()
 	// A minute from now, the next request would note that the session is in use.
 	old := openFile(t, dir)
 	_, err := old.ExecContext(t.Context(), "UPDATE sessions SET last_activity = last_activity - 120000000")
-	must(t, err)
-	must(t, old.Close())
+	failOnError(t, err)
+	failOnError(t, old.Close())
 	ready := func(want int) func() bool {
 		return func() bool {
-			status, _ := get(t, "http://"+s.API+"/ready")
+			status, _ := getPage(t, "http://"+s.API+"/ready")
 			return status == want
 		}
 	}
-	eventually(t, "ready", ready(http.StatusOK))
-	filler := fill(t, dir)
+	awaitTrue(t, "ready", ready(http.StatusOK))
+	filler := fillDisk(t, dir)
 
-	eventually(t, "/ready that says so", ready(http.StatusServiceUnavailable))
-	eventually(t, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
+	awaitTrue(t, "/ready that says so", ready(http.StatusServiceUnavailable))
+	awaitTrue(t, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
 	wantReads := func(what string) {
 		t.Helper()
-		s.wantAll(what, s.ask(serversPath, 4), http.StatusOK)
-		if status := s.session(token); status != http.StatusOK {
+		s.wantAll(what, s.callInParallel(serversPath, 4), http.StatusOK)
+		if status := s.readSession(token); status != http.StatusOK {
 			t.Errorf("%s: a signed-in read is answered %d", what, status)
 		}
 	}
 	wantReads("full")
-	s.wantAll("writes", s.logins(4), http.StatusServiceUnavailable)
+	s.wantAll("writes", s.failLogins(4), http.StatusServiceUnavailable)
 	wantReads("full, after a write")
 
 	s.Kill()
-	s = start(t, environ...)
+	s = startService(t, environ...)
 	wantReads("started on a full disk")
 
-	must(t, os.Remove(filler))
-	eventually(t, "ready with room", ready(http.StatusOK))
-	s.wantAll("writes with room", s.logins(4), http.StatusUnauthorized)
+	failOnError(t, os.Remove(filler))
+	awaitTrue(t, "ready with room", ready(http.StatusOK))
+	s.wantAll("writes with room", s.failLogins(4), http.StatusUnauthorized)
 	wantReads("with room")
 }
 
-// smallDisk returns a folder on a file system of a few mebibytes.
-func smallDisk(t *testing.T) string {
+// mountSmallDisk returns a folder on a file system of a few mebibytes.
+func mountSmallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=6m,mode=0700"); err != nil {
@@ -112,12 +112,12 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill writes a file until there is no room, and returns its name.
-func fill(t *testing.T, dir string) string {
+// fillDisk writes a file until there is no room, and returns its name.
+func fillDisk(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "filler")
 	f, err := os.Create(name)
-	must(t, err)
+	failOnError(t, err)
 	for size := 64 << 10; size > 0; size /= 2 {
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, size))
@@ -126,7 +126,7 @@ func fill(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 	}
-	must(t, f.Close())
+	failOnError(t, f.Close())
 	return name
 }
 
@@ -145,28 +145,28 @@ func (s *service) signIn() string {
 	s.t.Helper()
 	r, err := http.Post("http://"+s.API+"/auth/login", "application/json",
 		strings.NewReader(`{"email":"`+email+`","password":"`+password+`","deviceInfo":{}}`))
-	must(s.t, err)
+	failOnError(s.t, err)
 	defer func() { _ = r.Body.Close() }() // it was read
 	var answer struct {
 		AccessToken string `json:"accessToken"`
 	}
 	text, err := io.ReadAll(r.Body)
-	must(s.t, err)
+	failOnError(s.t, err)
 	if err := json.Unmarshal(text, &answer); err != nil || answer.AccessToken == "" {
 		s.t.Fatalf("login: %d %s", r.StatusCode, text)
 	}
 	return answer.AccessToken
 }
 
-// session returns the status with which the token's own session is answered.
-func (s *service) session(token string) int {
+// readSession returns the status with which the token's own session is answered.
+func (s *service) readSession(token string) int {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.API+"/auth/session", http.NoBody)
-	must(s.t, err)
+	failOnError(s.t, err)
 	q.Header.Set("Authorization", "Bearer "+token)
 	client := &http.Client{Timeout: time.Minute}
 	r, err := client.Do(q)
-	must(s.t, err)
+	failOnError(s.t, err)
 	_ = r.Body.Close() // the status is what counts
 	return r.StatusCode
 }

@@ -26,7 +26,7 @@ func NewCutter(target string) (*Cutter, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	c := &Cutter{Address: l.Addr().String(), listener: l, target: target}
-	go c.serve()
+	go c.acceptConnections()
 	return c, nil
 }
 
@@ -36,7 +36,7 @@ func (c *Cutter) Cut(marker string) { c.marker.Store(&marker) }
 // Close ends the listener; connections end with their clients.
 func (c *Cutter) Close() { _ = c.listener.Close() } // nothing is left to do about it
 
-func (c *Cutter) serve() {
+func (c *Cutter) acceptConnections() {
 	for {
 		client, err := c.listener.Accept()
 		if err != nil {
@@ -47,12 +47,12 @@ func (c *Cutter) serve() {
 			_ = client.Close() // the client notices
 			continue
 		}
-		go c.pass(client, server)
+		go c.forward(client, server)
 	}
 }
 
-// pass passes on what both sides send until one of them ends, or an answer is dropped.
-func (c *Cutter) pass(client, server net.Conn) {
+// forward passes on what both sides send until one of them ends, or an answer is dropped.
+func (c *Cutter) forward(client, server net.Conn) {
 	end := sync.OnceFunc(func() {
 		_ = client.Close() // either side ends both
 		_ = server.Close() // likewise
@@ -60,7 +60,7 @@ func (c *Cutter) pass(client, server net.Conn) {
 	var drop atomic.Bool
 	go func() {
 		defer end()
-		_ = copyBy(server, client, func(request []byte) bool {
+		_ = copyWhile(server, client, func(request []byte) bool {
 			marker := c.marker.Load()
 			if marker != nil && bytes.Contains(request, []byte(*marker)) && c.marker.CompareAndSwap(marker, nil) {
 				drop.Store(true)
@@ -69,11 +69,11 @@ func (c *Cutter) pass(client, server net.Conn) {
 		})
 	}()
 	defer end()
-	_ = copyBy(client, server, func([]byte) bool { return !drop.Load() }) // the end is all that matters
+	_ = copyWhile(client, server, func([]byte) bool { return !drop.Load() }) // the end is all that matters
 }
 
-// copyBy copies until an error, or until pass refuses a piece.
-func copyBy(to io.Writer, from io.Reader, pass func([]byte) bool) error {
+// copyWhile copies until an error, or until pass refuses a piece.
+func copyWhile(to io.Writer, from io.Reader, pass func([]byte) bool) error {
 	for buffer := make([]byte, 64<<10); ; {
 		n, err := from.Read(buffer)
 		if err != nil {

@@ -18,7 +18,7 @@ func NewDatabase(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", errors.New("TEST_DATABASE_URL is not a URL")
 	}
-	if err := administer(ctx, "CREATE DATABASE "+name); err != nil {
+	if err := runStatement(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", fmt.Errorf("make a database: %w", err)
 	}
 	u.Path = "/" + name
@@ -27,13 +27,13 @@ func NewDatabase(ctx context.Context, name string) (string, error) {
 
 // DropDatabase drops a database that NewDatabase created, even while it is in use.
 func DropDatabase(ctx context.Context, name string) error {
-	if err := administer(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+	if err := runStatement(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 		return fmt.Errorf("drop a database: %w", err)
 	}
 	return nil
 }
 
-func administer(ctx context.Context, statement string) error {
+func runStatement(ctx context.Context, statement string) error {
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(os.Getenv("TEST_DATABASE_URL"))))
 	_, err := db.ExecContext(ctx, statement)
 	return errors.Join(err, db.Close())

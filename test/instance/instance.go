@@ -154,11 +154,11 @@ type log struct {
 func newLog() *log {
 	r, w := io.Pipe()
 	l := &log{lines: w, ready: make(chan Addresses, 1)}
-	go l.find(r)
+	go l.findReady(r)
 	return l
 }
 
-func (l *log) find(r io.Reader) {
+func (l *log) findReady(r io.Reader) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {

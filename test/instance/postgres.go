@@ -59,7 +59,7 @@ func NewPostgres() (*Postgres, error) {
 			return nil, err
 		}
 	}
-	out, err := p.command("initdb", "-D", dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	out, err := p.newCommand("initdb", "-D", dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
 	if err != nil {
 		p.Remove()
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
@@ -78,7 +78,7 @@ func (p *Postgres) runAs(name string) error {
 	return errors.Join(errUID, errGID, os.Chown(p.dir, int(uid), int(gid)))
 }
 
-func (p *Postgres) command(program string, args ...string) *exec.Cmd {
+func (p *Postgres) newCommand(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(p.bin, program), args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
@@ -99,7 +99,7 @@ func (p *Postgres) Open() *sql.DB {
 // Start starts the server and waits until it answers.
 func (p *Postgres) Start() error {
 	_, port, _ := net.SplitHostPort(p.Address) // made by NewPostgres
-	p.cmd = p.command("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+	p.cmd = p.newCommand("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
 	if err := p.cmd.Start(); err != nil {
 		p.cmd = nil
 		return fmt.Errorf("start postgres: %w", err)
@@ -134,14 +134,14 @@ func (p *Postgres) Remove() {
 }
 
 // Freeze keeps the server and what serves its connections from running.
-func (p *Postgres) Freeze() error { return p.signal(syscall.SIGSTOP) }
+func (p *Postgres) Freeze() error { return p.signalAll(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
-func (p *Postgres) Thaw() error { return p.signal(syscall.SIGCONT) }
+func (p *Postgres) Thaw() error { return p.signalAll(syscall.SIGCONT) }
 
-// signal sends a signal to the server, which then starts no more processes, and to the processes
+// signalAll sends a signal to the server, which then starts no more processes, and to the processes
 // that it started.
-func (p *Postgres) signal(s syscall.Signal) error {
+func (p *Postgres) signalAll(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		return fmt.Errorf("signal postgres: %w", err)
 	}

@@ -59,7 +59,7 @@ func (v *Valkey) Start() error {
 		return fmt.Errorf("start valkey-server: %w", err)
 	}
 	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if answer := v.Ask("PING"); strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
+		if answer := v.SendLine("PING"); strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
 			return nil
 		}
 	}
@@ -83,9 +83,9 @@ func (v *Valkey) Freeze() error { return v.cmd.Process.Signal(syscall.SIGSTOP) }
 // Thaw lets a frozen server go on.
 func (v *Valkey) Thaw() error { return v.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Ask sends one line and returns the first line of the response, or "".
-func (v *Valkey) Ask(line string) string {
-	connection := v.say(line)
+// SendLine sends one line and returns the first line of the response, or "".
+func (v *Valkey) SendLine(line string) string {
+	connection := v.openAndSend(line)
 	if connection == nil {
 		return ""
 	}
@@ -94,10 +94,10 @@ func (v *Valkey) Ask(line string) string {
 	return answer
 }
 
-// AskAll sends lines over one connection and returns all responses. It sends PING last, which
+// SendLines sends lines over one connection and returns all responses. It sends PING last, which
 // sentinels support too, and reads until the response to it.
-func (v *Valkey) AskAll(lines ...string) string {
-	connection := v.say(append(lines, "PING")...)
+func (v *Valkey) SendLines(lines ...string) string {
+	connection := v.openAndSend(append(lines, "PING")...)
 	if connection == nil {
 		return ""
 	}
@@ -109,8 +109,8 @@ func (v *Valkey) AskAll(lines ...string) string {
 	return all.String()
 }
 
-// say sends lines over a new connection and returns it, or nil.
-func (v *Valkey) say(lines ...string) net.Conn {
+// openAndSend sends lines over a new connection and returns it, or nil.
+func (v *Valkey) openAndSend(lines ...string) net.Conn {
 	connection, err := net.DialTimeout("tcp", v.Address, time.Second)
 	if err != nil {
 		return nil
@@ -123,9 +123,9 @@ func (v *Valkey) say(lines ...string) net.Conn {
 	return connection
 }
 
-// Must sends a line and returns an error unless the server responds with OK.
-func (v *Valkey) Must(line string) error {
-	if answer := v.Ask(line); !strings.HasPrefix(answer, "+OK") {
+// MustSend sends a line and returns an error unless the server responds with OK.
+func (v *Valkey) MustSend(line string) error {
+	if answer := v.SendLine(line); !strings.HasPrefix(answer, "+OK") {
 		return fmt.Errorf("%s: %q", line, answer)
 	}
 	return nil

@@ -38,8 +38,8 @@ type question struct {
 	want     ratelimit.RateLimitResponse_Code
 }
 
-// ask returns a question of 1,000 requests, each created from its number.
-func ask(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*common.RateLimitDescriptor) question {
+// newQuestion returns a question of 1,000 requests, each created from its number.
+func newQuestion(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*common.RateLimitDescriptor) question {
 	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: want}
 	for i := range q.requests {
 		q.requests[i] = &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: descriptors(i)}
@@ -47,8 +47,8 @@ func ask(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*commo
 	return q
 }
 
-// descriptor returns one of keys and values, by turns.
-func descriptor(entries ...string) *common.RateLimitDescriptor {
+// newDescriptor returns one of keys and values, by turns.
+func newDescriptor(entries ...string) *common.RateLimitDescriptor {
 	d := &common.RateLimitDescriptor{}
 	for i := 0; i < len(entries); i += 2 {
 		d.Entries = append(d.Entries, &common.RateLimitDescriptor_Entry{Key: entries[i], Value: entries[i+1]})
@@ -56,10 +56,10 @@ func descriptor(entries ...string) *common.RateLimitDescriptor {
 	return d
 }
 
-// oneDescriptor is the simplest question: a key with 1,000 values.
-func oneDescriptor() question {
-	return ask(ratelimit.RateLimitResponse_OK, func(i int) []*common.RateLimitDescriptor {
-		return []*common.RateLimitDescriptor{descriptor("key", "v"+strconv.Itoa(i))}
+// newOneDescriptor is the simplest question: a key with 1,000 values.
+func newOneDescriptor() question {
+	return newQuestion(ratelimit.RateLimitResponse_OK, func(i int) []*common.RateLimitDescriptor {
+		return []*common.RateLimitDescriptor{newDescriptor("key", "v"+strconv.Itoa(i))}
 	})
 }
 
@@ -126,9 +126,9 @@ func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	return nil
 }
 
-// round keeps the plan's number of calls in flight for its duration and adds
+// runRound keeps the plan's number of calls in flight for its duration and adds
 // what one call cost the process.
-func (c *candidate) round(p plan) error {
+func (c *candidate) runRound(p plan) error {
 	var phase atomic.Int32 // 0 warming up, 1 measuring, 2 done
 	var calls atomic.Int64
 	var failed atomic.Pointer[error]
@@ -147,7 +147,7 @@ func (c *candidate) round(p plan) error {
 		})
 	}
 	time.Sleep(p.warmup)
-	before, err := c.spent()
+	before, err := c.readExpense()
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (c *candidate) round(p plan) error {
 	time.Sleep(p.duration)
 	phase.Store(2)
 	took := time.Since(began)
-	after, err := c.spent()
+	after, err := c.readExpense()
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *candidate) round(p plan) error {
 // expense is CPU time that was spent so far.
 type expense struct{ process, store time.Duration }
 
-func (c *candidate) spent() (e expense, err error) {
+func (c *candidate) readExpense() (e expense, err error) {
 	if e.process, err = cpuTime(c.pid); err != nil || c.store == nil {
 		return e, err
 	}

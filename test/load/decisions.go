@@ -42,13 +42,13 @@ type deciders struct {
 func measureDecisions(args []string) error {
 	var p plan
 	flags := flag.NewFlagSet(decisionsCommand, flag.ExitOnError)
-	p.take(flags)
+	p.defineFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return p.run([]string{"cmd/tollgate"}, func(b *bench) error {
+	return p.runBench([]string{"cmd/tollgate"}, func(b *bench) error {
 		d := &deciders{bench: b}
-		for _, start := range []func() error{d.floors, d.inProcess, d.onValkey, d.ruleSets} {
+		for _, start := range []func() error{d.startFloors, d.addInProcess, d.addOnValkey, d.compareRuleSets} {
 			if err := start(); err != nil {
 				return err
 			}
@@ -57,9 +57,9 @@ func measureDecisions(args []string) error {
 	})
 }
 
-func (d *deciders) floors() (err error) {
+func (d *deciders) startFloors() (err error) {
 	d.postFloor = httpCandidate("floor: constant Fiber answer to POST",
-		get{address: d.floor.API, path: "/", body: body}, d.floor.PID())
+		get{address: d.floor.API, path: "/", body: requestBody}, d.floor.PID())
 	if d.fourFloor, err = grpcCandidate("floor: empty gRPC handler that returns 4", d.floor, fourDescriptors(), d.plan.conns); err != nil {
 		return err
 	}
@@ -67,31 +67,31 @@ func (d *deciders) floors() (err error) {
 	if err != nil {
 		return err
 	}
-	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, oneDescriptor(), d.plan.conns); err != nil {
+	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, newOneDescriptor(), d.plan.conns); err != nil {
 		return err
 	}
 	d.candidates = append(d.candidates, d.likeFloor, d.fourFloor, d.postFloor)
 	return nil
 }
 
-func (d *deciders) inProcess() error {
+func (d *deciders) addInProcess() error {
 	i, err := d.startAlone("in-process", []byte(rules))
 	if err != nil {
 		return err
 	}
-	defer d.profiled(i)
-	if _, err := d.grpc("decision, in the process", i, oneDescriptor(), d.floorGRPC, d.likeFloor); err != nil {
+	defer d.printProfiled(i)
+	if _, err := d.addGRPC("decision, in the process", i, newOneDescriptor(), d.floorGRPC, d.likeFloor); err != nil {
 		return err
 	}
-	if _, err := d.grpc("decision of 4, in the process", i, fourDescriptors(), d.fourFloor); err != nil {
+	if _, err := d.addGRPC("decision of 4, in the process", i, fourDescriptors(), d.fourFloor); err != nil {
 		return err
 	}
 	d.candidates = append(d.candidates, httpCandidate("decision by /json, in the process",
-		get{address: i.RateLimitHTTP, path: "/json", body: body}, i.PID(), d.postFloor))
+		get{address: i.RateLimitHTTP, path: "/json", body: requestBody}, i.PID(), d.postFloor))
 	return nil
 }
 
-func (d *deciders) onValkey() error {
+func (d *deciders) addOnValkey() error {
 	address := os.Getenv("TEST_VALKEY_URL")
 	if address == "" {
 		fmt.Fprintln(os.Stderr, "load: decisions on Valkey are left out: TEST_VALKEY_URL is not set")
@@ -110,22 +110,22 @@ func (d *deciders) onValkey() error {
 	if err != nil {
 		return err
 	}
-	one, err := d.grpc("decision, on Valkey", plain, oneDescriptor(), d.floorGRPC, d.likeFloor)
+	one, err := d.addGRPC("decision, on Valkey", plain, newOneDescriptor(), d.floorGRPC, d.likeFloor)
 	if err != nil {
 		return err
 	}
-	four, err := d.grpc("decision of 4, on Valkey", plain, fourDescriptors(), d.fourFloor)
+	four, err := d.addGRPC("decision of 4, on Valkey", plain, fourDescriptors(), d.fourFloor)
 	if err != nil {
 		return err
 	}
 	one.store, four.store = store, store
-	tightly := oneDescriptor()
+	tightly := newOneDescriptor()
 	tightly.want = over
-	if _, err := d.grpc("over limit, from the local cache", cached, tightly, d.floorGRPC, d.likeFloor); err != nil {
+	if _, err := d.addGRPC("over limit, from the local cache", cached, tightly, d.floorGRPC, d.likeFloor); err != nil {
 		return err
 	}
-	d.profiled(plain)
-	d.profiled(cached)
+	d.printProfiled(plain)
+	d.printProfiled(cached)
 	return nil
 }
 
@@ -136,24 +136,24 @@ type form struct {
 	sizes       []int
 }
 
-// ruleSets compares many rules with ten, all with the same 1,000 counters. The requests match
+// compareRuleSets compares many rules with ten, all with the same 1,000 counters. The requests match
 // either the same ten rules, or rules across the whole set, which are far apart in memory.
-func (d *deciders) ruleSets() error {
+func (d *deciders) compareRuleSets() error {
 	for _, f := range []form{
-		{"values", value, value, []int{1_000, 100_000}},
-		{"wildcards", wildcard, underWildcard, []int{10_000}},
+		{"values", formatValue, formatValue, []int{1_000, 100_000}},
+		{"wildcards", wildcardRule, wildcardValue, []int{10_000}},
 	} {
-		i, err := d.startAlone("10 "+f.name, ruleSet(10, f.rule))
+		i, err := d.startAlone("10 "+f.name, formatRules(10, f.rule))
 		if err != nil {
 			return err
 		}
-		ten, err := d.grpc("decision among 10 "+f.name, i, f.ask(10), d.floorGRPC)
+		ten, err := d.addGRPC("decision among 10 "+f.name, i, f.newQuestion(10), d.floorGRPC)
 		if err != nil {
 			return err
 		}
-		d.profiled(i)
+		d.printProfiled(i)
 		for _, n := range f.sizes {
-			if err := d.manyRules(n, f, ten); err != nil {
+			if err := d.addManyRules(n, f, ten); err != nil {
 				return err
 			}
 		}
@@ -161,29 +161,29 @@ func (d *deciders) ruleSets() error {
 	return nil
 }
 
-func (d *deciders) manyRules(n int, f form, ten *candidate) error {
+func (d *deciders) addManyRules(n int, f form, ten *candidate) error {
 	name := fmt.Sprintf("%d %s", n, f.name)
-	i, err := d.startAlone(name, ruleSet(n, f.rule))
+	i, err := d.startAlone(name, formatRules(n, f.rule))
 	if err != nil {
 		return err
 	}
-	defer d.profiled(i)
-	if _, err := d.grpc("decision among "+name+", ten asked for", i, f.ask(10), ten, d.floorGRPC); err != nil {
+	defer d.printProfiled(i)
+	if _, err := d.addGRPC("decision among "+name+", ten asked for", i, f.newQuestion(10), ten, d.floorGRPC); err != nil {
 		return err
 	}
-	_, err = d.grpc("decision among "+name, i, f.ask(n), ten, d.floorGRPC)
+	_, err = d.addGRPC("decision among "+name, i, f.newQuestion(n), ten, d.floorGRPC)
 	return err
 }
 
-// ask returns requests for 1,000 counters of the first rules, or for as many as there are.
-func (f form) ask(rules int) question {
-	return ask(within, func(i int) []*common.RateLimitDescriptor {
-		return []*common.RateLimitDescriptor{descriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
+// newQuestion returns requests for 1,000 counters of the first rules, or for as many as there are.
+func (f form) newQuestion(rules int) question {
+	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
+		return []*common.RateLimitDescriptor{newDescriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
 	})
 }
 
-// grpc adds a candidate.
-func (d *deciders) grpc(name string, i *instance.Instance, q question, floors ...*candidate) (*candidate, error) {
+// addGRPC adds a candidate.
+func (d *deciders) addGRPC(name string, i *instance.Instance, q question, floors ...*candidate) (*candidate, error) {
 	c, err := grpcCandidate(name, i, q, d.plan.conns, floors...)
 	d.candidates = append(d.candidates, c)
 	return c, err
@@ -205,14 +205,14 @@ func (b *bench) startAlone(name string, rules []byte, more ...string) (*instance
 		return nil, err
 	}
 	b.running = append(b.running, i)
-	spent, err := inForce(i)
+	spent, err := awaitRules(i)
 	b.starts = append(b.starts, fmt.Sprintf("%s: rules in force after %v of CPU", name, spent.Round(time.Millisecond)))
 	return i, err
 }
 
-// inForce waits until a service has its rules in force, and returns the CPU time
+// awaitRules waits until a service has its rules in force, and returns the CPU time
 // that it has spent until then.
-func inForce(i *instance.Instance) (time.Duration, error) {
+func awaitRules(i *instance.Instance) (time.Duration, error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		resp, err := http.Get("http://" + i.RateLimitHTTP + "/healthcheck")
 		if err != nil {
@@ -233,9 +233,9 @@ descriptors:
     rate_limit: {unit: year, requests_per_unit: 0}
 `
 
-// ruleSet returns rules below one key, each for a value that is made of its
+// formatRules returns rules below one key, each for a value that is made of its
 // number.
-func ruleSet(n int, form func(i int) string) []byte {
+func formatRules(n int, form func(i int) string) []byte {
 	text := []byte("domain: bench\ndescriptors:\n  - key: user\n    descriptors:\n")
 	for i := range n {
 		text = fmt.Appendf(text, "      - {key: path, value: %q, rate_limit: {unit: hour, requests_per_unit: 4000000000}}\n", form(i))
@@ -243,30 +243,30 @@ func ruleSet(n int, form func(i int) string) []byte {
 	return text
 }
 
-func value(i int) string { return fmt.Sprintf("/tenant/%06d", i) }
+func formatValue(i int) string { return fmt.Sprintf("/tenant/%06d", i) }
 
-// wildcard returns patterns of three forms by turns.
-func wildcard(i int) string {
+// wildcardRule returns patterns of three forms by turns.
+func wildcardRule(i int) string {
 	return fmt.Sprintf([...]string{"/tenant/%d/*", "*/suffix-%d", "/shared/*/middle-%d/*"}[i%3], i)
 }
 
-func underWildcard(i int) string {
+func wildcardValue(i int) string {
 	return fmt.Sprintf([...]string{"/tenant/%d/x", "/x/suffix-%d", "/shared/x/y/middle-%d/z"}[i%3], i)
 }
 
 // fourDescriptors returns requests with four descriptors each.
 func fourDescriptors() question {
-	return ask(within, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
 		four := make([]*common.RateLimitDescriptor, 4)
 		for n := range four {
-			four[n] = descriptor("key", fmt.Sprintf("v%d-%d", i, n))
+			four[n] = newDescriptor("key", fmt.Sprintf("v%d-%d", i, n))
 		}
 		return four
 	})
 }
 
-// body is oneDescriptor for /json.
-func body(n int) []byte {
+// requestBody is oneDescriptor for /json.
+func requestBody(n int) []byte {
 	return fmt.Appendf(nil, `{"domain":"bench","descriptors":[{"entries":[{"key":"key","value":"v%d"}]}]}`, n%1000)
 }
 

@@ -31,8 +31,8 @@ const (
 	batch        = 250   // rows of one INSERT
 )
 
-// generate reads the command's flags and fills the database that they name.
-func generate(args []string) error {
+// generateData reads the command's flags and fills the database that they name.
+func generateData(args []string) error {
 	var n int
 	var database, dir string
 	flags := flag.NewFlagSet(generateCommand, flag.ExitOnError)
@@ -45,12 +45,12 @@ func generate(args []string) error {
 	if (database == "") == (dir == "") {
 		return errors.New("give one of -database and -data-dir")
 	}
-	return fill(database+dir, n)
+	return fillDatabase(database+dir, n)
 }
 
-// fill brings the schema up to date and inserts versions. What is inserted is
+// fillDatabase brings the schema up to date and inserts versions. What is inserted is
 // what publishing the same documents would have left.
-func fill(database string, n int) error {
+func fillDatabase(database string, n int) error {
 	ctx := context.Background()
 	db, err := openToFill(ctx, database)
 	if err != nil {
@@ -64,7 +64,7 @@ func fill(database string, n int) error {
 	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
 	f := filler{ctx: ctx, tx: tx, postgres: isPostgres(database), now: time.Now().UTC().Truncate(time.Microsecond)}
 	for first := 0; first*versionsEach < n; first += batch {
-		if err := f.servers(first, min(first+batch, n/versionsEach)); err != nil {
+		if err := f.addServers(first, min(first+batch, n/versionsEach)); err != nil {
 			return err
 		}
 	}
@@ -124,47 +124,47 @@ type filler struct {
 	now      time.Time
 }
 
-// servers inserts the servers of the numbers from first to before last.
-func (f *filler) servers(first, last int) error {
-	names, versions, owners, remotes := f.table("servers", 1), f.table("versions", 9), f.table("remote_owners", 2), f.table("remotes", 4)
+// addServers inserts the servers of the numbers from first to before last.
+func (f *filler) addServers(first, last int) error {
+	names, versions, owners, remotes := f.newRows("servers", 1), f.newRows("versions", 9), f.newRows("remote_owners", 2), f.newRows("remotes", 4)
 	names.columns = "name"
 	versions.columns = "name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document"
 	owners.columns, remotes.columns = "url, name", "name, version, url, claim"
 	for i := first; i < last; i++ {
-		g := generated(i)
-		names.add(g.name)
+		g := newGeneratedServer(i)
+		names.addValues(g.name)
 		if g.remote != "" {
-			owners.add(g.remote, g.name)
+			owners.addValues(g.remote, g.name)
 		}
 		for v := range versionsEach {
-			at := f.time(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).Add(time.Duration(v) * time.Minute))
+			at := f.timeValue(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).Add(time.Duration(v) * time.Minute))
 			version := "1." + strconv.Itoa(v) + ".0"
-			document, err := g.document(version)
+			document, err := g.encodeDocument(version)
 			if err != nil {
 				return err
 			}
-			versions.add(g.name, version, "active", "", at, at, at, f.flag(v == versionsEach-1), document)
+			versions.addValues(g.name, version, "active", "", at, at, at, f.boolValue(v == versionsEach-1), document)
 			if g.remote != "" {
-				remotes.add(g.name, version, g.remote, g.remote)
+				remotes.addValues(g.name, version, g.remote, g.remote)
 			}
 		}
 	}
 	for _, t := range []*rows{names, versions, owners, remotes} {
-		if err := t.insert(); err != nil {
+		if err := t.insertRows(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *filler) time(t time.Time) any {
+func (f *filler) timeValue(t time.Time) any {
 	if f.postgres {
 		return t
 	}
 	return t.UnixMicro()
 }
 
-func (f *filler) flag(set bool) any {
+func (f *filler) boolValue(set bool) any {
 	switch {
 	case f.postgres:
 		return set
@@ -174,7 +174,7 @@ func (f *filler) flag(set bool) any {
 	return 0
 }
 
-func (f *filler) table(name string, width int) *rows {
+func (f *filler) newRows(name string, width int) *rows {
 	return &rows{filler: f, name: name, width: width}
 }
 
@@ -186,10 +186,10 @@ type rows struct {
 	values        []any
 }
 
-func (r *rows) add(values ...any) { r.values = append(r.values, values...) }
+func (r *rows) addValues(values ...any) { r.values = append(r.values, values...) }
 
-// insert inserts the rows, a batch at a time.
-func (r *rows) insert() error {
+// insertRows inserts the rows, a batch at a time.
+func (r *rows) insertRows() error {
 	for len(r.values) > 0 {
 		n := min(len(r.values), batch*r.width)
 		var text strings.Builder
@@ -220,9 +220,9 @@ type generatedServer struct {
 	name, word, remote string
 }
 
-// generated returns a server by its number. The names of neighbours are far
+// newGeneratedServer returns a server by its number. The names of neighbours are far
 // apart in their order, as those of publishers are.
-func generated(n int) generatedServer {
+func newGeneratedServer(n int) generatedServer {
 	words := [...]string{"weather", "calendar", "search", "files", "tickets", "payments", "mail", "maps", "notes", "metrics", "images", "deploy"}
 	word := words[n%len(words)]
 	middle := ""
@@ -237,8 +237,8 @@ func generated(n int) generatedServer {
 	return g
 }
 
-// document returns a document between 0.7 and 3 KB, as published ones are.
-func (g generatedServer) document(version string) ([]byte, error) {
+// encodeDocument returns a document between 0.7 and 3 KB, as published ones are.
+func (g generatedServer) encodeDocument(version string) ([]byte, error) {
 	d := map[string]any{
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
 		"name":    g.name, "version": version, "title": "The " + g.word + " server",
@@ -247,11 +247,11 @@ func (g generatedServer) document(version string) ([]byte, error) {
 		"repository":  map[string]string{"url": "https://github.com/example/" + g.word + "-" + strconv.Itoa(g.n), "source": "github"},
 	}
 	if g.remote != "" {
-		d["remotes"] = []any{map[string]any{"type": "streamable-http", "url": g.remote, "headers": variables("Authorization", 1+g.n%2)}}
+		d["remotes"] = []any{map[string]any{"type": "streamable-http", "url": g.remote, "headers": newVariables("Authorization", 1+g.n%2)}}
 	} else {
 		d["packages"] = []any{map[string]any{
 			"registryType": "npm", "identifier": "@example/" + g.word + "-" + strconv.Itoa(g.n), "version": version,
-			"transport": map[string]string{"type": "stdio"}, "environmentVariables": variables("SETTING", 1+g.n%8),
+			"transport": map[string]string{"type": "stdio"}, "environmentVariables": newVariables("SETTING", 1+g.n%8),
 		}}
 	}
 	encoded, err := json.Marshal(d)
@@ -261,7 +261,7 @@ func (g generatedServer) document(version string) ([]byte, error) {
 	return encoded, nil
 }
 
-func variables(name string, n int) []any {
+func newVariables(name string, n int) []any {
 	all := make([]any, n)
 	for i := range all {
 		all[i] = map[string]any{

@@ -33,17 +33,17 @@ func measureLogins(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return inEachEnvironment(b.measure)
+	return inEachEnvironment(b.measureBurst)
 }
 
-func (b burst) measure(dir string, e environment) error {
-	i, err := e.start(dir, "serve")
+func (b burst) measureBurst(dir string, e environment) error {
+	i, err := e.startService(dir, "serve")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = i.Stop() }() // what it stored is not looked at
 	for n := range b.people {
-		if err := operate(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
+		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (b burst) measure(dir string, e environment) error {
 	var took time.Duration
 	go func() {
 		defer close(over)
-		taken, putOff, failed = b.run(i)
+		taken, putOff, failed = b.runBurst(i)
 		took = time.Since(began)
 	}()
 	busy, err := readUntil(i, func(int) bool {
@@ -72,7 +72,7 @@ func (b burst) measure(dir string, e environment) error {
 	if err != nil || failed != nil {
 		return fmt.Errorf("burst: %w, reads: %w", failed, err)
 	}
-	_, peak, err := resident(i)
+	_, peak, err := readResident(i)
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ const burstPassword = "Correct-Horse-7-Battery"
 
 func burstEmail(n int) string { return "load" + strconv.Itoa(n) + "@example.com" }
 
-// run signs in with all logins at once. A login that is put off is answered 503
+// runBurst signs in with all logins at once. A login that is put off is answered 503
 // with Retry-After; any other failure is an error.
-func (b burst) run(i *instance.Instance) (taken, putOff int, err error) {
+func (b burst) runBurst(i *instance.Instance) (taken, putOff int, err error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: b.logins}}
 	var mu sync.Mutex
 	var all sync.WaitGroup

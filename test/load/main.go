@@ -31,32 +31,32 @@ func main() {
 	if len(os.Args) > 1 {
 		switch args := os.Args[2:]; os.Args[1] {
 		case floorCommand:
-			exit(serveFloor(strings.Join(args, "")))
+			exitOnError(serveFloor(strings.Join(args, "")))
 		case generateCommand:
-			exit(generate(args))
+			exitOnError(generateData(args))
 		case sizeCommand:
-			exit(measureSizes(args))
+			exitOnError(measureSizes(args))
 		case publishCommand:
-			exit(measurePublication(args))
+			exitOnError(measurePublication(args))
 		case decisionsCommand:
-			exit(measureDecisions(args))
+			exitOnError(measureDecisions(args))
 		case loginsCommand:
-			exit(measureLogins(args))
+			exitOnError(measureLogins(args))
 		case refusalsCommand:
-			exit(measureRefusals(args))
+			exitOnError(measureRefusals(args))
 		case memoryCommand:
-			exit(measureMemory(args))
+			exitOnError(measureMemory(args))
 		}
 	}
 	p := plan{}
-	p.take(flag.CommandLine)
+	p.defineFlags(flag.CommandLine)
 	flag.Uint64Var(&p.limit, "registry-limit", 0, "REGISTRY_RATE_LIMIT of the services, 0 = reads are not counted")
 	flag.Parse()
-	exit(measure(p))
+	exitOnError(measureCalls(p))
 }
 
-// take declares the flags of a plan.
-func (p *plan) take(flags *flag.FlagSet) {
+// defineFlags declares the flags of a plan.
+func (p *plan) defineFlags(flags *flag.FlagSet) {
 	flags.IntVar(&p.rounds, "rounds", 5, "interleaved rounds")
 	flags.DurationVar(&p.duration, "duration", 2*time.Second, "measured time of one candidate in one round")
 	flags.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
@@ -66,7 +66,7 @@ func (p *plan) take(flags *flag.FlagSet) {
 	flags.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 }
 
-func exit(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)

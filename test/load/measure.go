@@ -26,10 +26,10 @@ type bench struct {
 	starts     []string // how long each service took to be ready
 }
 
-// measure builds and starts everything, runs the rounds and prints the table.
-func measure(p plan) error {
-	return p.run([]string{"cmd/tollgate", "plugins/otp-log"}, func(b *bench) error {
-		for _, e := range environments(b.dir, p) {
+// measureCalls builds and starts everything, runs the rounds and prints the table.
+func measureCalls(p plan) error {
+	return p.runBench([]string{"cmd/tollgate", "plugins/otp-log"}, func(b *bench) error {
+		for _, e := range newEnvironments(b.dir, p) {
 			if err := b.startService(e); err != nil {
 				return err
 			}
@@ -38,15 +38,15 @@ func measure(p plan) error {
 	})
 }
 
-// run builds packages, starts the floors and what start does, runs the rounds
+// runBench builds packages, starts the floors and what start does, runs the rounds
 // and prints the table.
-func (p plan) run(packages []string, start func(*bench) error) (err error) {
+func (p plan) runBench(packages []string, start func(*bench) error) (err error) {
 	b := &bench{plan: p}
 	if b.dir, err = os.MkdirTemp("", "tollgate-load-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; what stays is the system's to sweep
-	defer b.stop()
+	defer b.stopAll()
 	if err := instance.Build(".", b.dir, false, packages...); err != nil {
 		return err
 	}
@@ -56,22 +56,22 @@ func (p plan) run(packages []string, start func(*bench) error) (err error) {
 	if err := start(b); err != nil {
 		return err
 	}
-	chosen := b.chosen()
+	chosen := b.chosenCandidates()
 	for range p.rounds {
 		for _, c := range chosen {
-			if err := c.round(p); err != nil {
+			if err := c.runRound(p); err != nil {
 				return err
 			}
 		}
 	}
-	if err := b.print(chosen); err != nil {
+	if err := b.printResults(chosen); err != nil {
 		return err
 	}
-	return b.profile(chosen)
+	return b.profileCandidates(chosen)
 }
 
-// chosen returns the candidates that the plan selects, with their floors.
-func (b *bench) chosen() []*candidate {
+// chosenCandidates returns the candidates that the plan selects, with their floors.
+func (b *bench) chosenCandidates() []*candidate {
 	wanted := map[*candidate]bool{}
 	for _, c := range b.candidates {
 		if len(c.floors) > 0 && strings.Contains(c.name, b.plan.only) {
@@ -84,7 +84,7 @@ func (b *bench) chosen() []*candidate {
 	return slices.DeleteFunc(slices.Clone(b.candidates), func(c *candidate) bool { return !wanted[c] })
 }
 
-func (b *bench) stop() {
+func (b *bench) stopAll() {
 	for _, i := range b.running {
 		if err := i.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "load:", err)
@@ -113,24 +113,24 @@ func (b *bench) startFloors() error {
 	}
 	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID())
 	b.floor = i
-	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i, oneDescriptor(), b.plan.conns)
+	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i, newOneDescriptor(), b.plan.conns)
 	b.candidates = append(b.candidates, b.floorGRPC, b.floorHTTP)
 	return err
 }
 
 // startService starts one service and adds what there is to measure of it.
 func (b *bench) startService(e environment) error {
-	i, err := e.start(b.dir, "serve")
+	i, err := e.startService(b.dir, "serve")
 	if err != nil {
 		return err
 	}
 	b.running = append(b.running, i)
 	b.starts = append(b.starts, fmt.Sprintf("%s: ready in %v", e.name, i.StartedIn.Round(time.Millisecond)))
-	token, err := seed(b.dir, e, i)
+	token, err := seedService(b.dir, e, i)
 	if err != nil {
 		return fmt.Errorf("fill %s: %w", e.name, err)
 	}
-	decision, err := grpcCandidate("decision, "+e.counters, i, oneDescriptor(), b.plan.conns, b.floorGRPC)
+	decision, err := grpcCandidate("decision, "+e.counters, i, newOneDescriptor(), b.plan.conns, b.floorGRPC)
 	if err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (b *bench) startService(e environment) error {
 	}
 	b.candidates = append(b.candidates,
 		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP))
-	b.profiled(i)
+	b.printProfiled(i)
 	return nil
 }
 
-// profiled prints the addresses at which the candidates of a process can be profiled.
-func (b *bench) profiled(i *instance.Instance) {
+// printProfiled prints the addresses at which the candidates of a process can be profiled.
+func (b *bench) printProfiled(i *instance.Instance) {
 	for _, c := range b.candidates {
 		if c.pid == i.PID() {
 			c.debug = i.Debug
@@ -176,8 +176,8 @@ func (b *bench) addReads(e environment, i *instance.Instance) error {
 	return nil
 }
 
-// profile keeps a CPU profile of each candidate's process under its load.
-func (b *bench) profile(chosen []*candidate) error {
+// profileCandidates keeps a CPU profile of each candidate's process under its load.
+func (b *bench) profileCandidates(chosen []*candidate) error {
 	if b.plan.profiles == "" {
 		return nil
 	}
@@ -187,12 +187,12 @@ func (b *bench) profile(chosen []*candidate) error {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			failed <- fetch(c.debug, filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
+			failed <- fetchPage(c.debug, filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
 		}()
 		again := *c // its numbers do not count
 		long := b.plan
 		long.duration = profileTime + time.Second
-		if err := again.round(long); err != nil {
+		if err := again.runRound(long); err != nil {
 			return err
 		}
 		if err := <-failed; err != nil {
@@ -205,7 +205,7 @@ func (b *bench) profile(chosen []*candidate) error {
 // profileTime is how long a profile is taken for.
 const profileTime = 4 * time.Second
 
-func fetch(debug, path string) error {
+func fetchPage(debug, path string) error {
 	resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", debug, int(profileTime.Seconds())))
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
@@ -221,8 +221,8 @@ func fetch(debug, path string) error {
 	return nil
 }
 
-// print writes medians over the rounds, and ratios of CPU to the floors.
-func (b *bench) print(chosen []*candidate) error {
+// printResults writes medians over the rounds, and ratios of CPU to the floors.
+func (b *bench) printResults(chosen []*candidate) error {
 	for _, s := range b.starts {
 		fmt.Println(s)
 	}

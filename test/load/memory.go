@@ -36,28 +36,28 @@ func measureMemory(args []string) (err error) {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; what stays is the system's to sweep
-	defer b.stop()
+	defer b.stopAll()
 	if err := instance.Build(".", b.dir, false, "cmd/tollgate"); err != nil {
 		return err
 	}
-	few, err := b.startAlone("10 rules", ruleSet(10, value))
+	few, err := b.startAlone("10 rules", formatRules(10, formatValue))
 	if err != nil {
 		return err
 	}
-	if err := report(few, "10 rules"); err != nil {
+	if err := printMemory(few, "10 rules"); err != nil {
 		return err
 	}
-	many, err := b.startAlone("many rules", ruleSet(*rules, value))
+	many, err := b.startAlone("many rules", formatRules(*rules, formatValue))
 	if err != nil {
 		return err
 	}
-	if err := report(many, fmt.Sprintf("%d rules", *rules)); err != nil {
+	if err := printMemory(many, fmt.Sprintf("%d rules", *rules)); err != nil {
 		return err
 	}
-	if err := count(few, *counters); err != nil {
+	if err := fillCounters(few, *counters); err != nil {
 		return err
 	}
-	if err := report(few, fmt.Sprintf("10 rules and %d counters", *counters)); err != nil {
+	if err := printMemory(few, fmt.Sprintf("10 rules and %d counters", *counters)); err != nil {
 		return err
 	}
 	for _, line := range b.starts {
@@ -66,8 +66,8 @@ func measureMemory(args []string) (err error) {
 	return nil
 }
 
-// count makes counters, a hundred a call.
-func count(i *instance.Instance, counters int) error {
+// fillCounters makes counters, a hundred a call.
+func fillCounters(i *instance.Instance, counters int) error {
 	conn, err := grpc.NewClient(i.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("dial %s: %w", i.GRPC, err)
@@ -78,7 +78,7 @@ func count(i *instance.Instance, counters int) error {
 	for from := 0; from < counters; from += atOnce {
 		r := &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: make([]*common.RateLimitDescriptor, atOnce)}
 		for n := range r.Descriptors {
-			r.Descriptors[n] = descriptor("user", "user-"+strconv.Itoa(from+n), "path", value(n%10))
+			r.Descriptors[n] = newDescriptor("user", "user-"+strconv.Itoa(from+n), "path", formatValue(n%10))
 		}
 		answer, err := client.ShouldRateLimit(context.Background(), r)
 		if err != nil {
@@ -93,13 +93,13 @@ func count(i *instance.Instance, counters int) error {
 
 var residentMemory = regexp.MustCompile(`(?m)^Vm(RSS|HWM):\s*(\d+) kB`)
 
-// report prints the memory of a process once it no longer shrinks, and its peak.
-func report(i *instance.Instance, what string) error {
-	now, most, err := resident(i)
+// printMemory prints the memory of a process once it no longer shrinks, and its peak.
+func printMemory(i *instance.Instance, what string) error {
+	now, most, err := readResident(i)
 	for before := now + 1; err == nil && now < before; {
 		before = now
 		time.Sleep(2 * time.Second)
-		now, most, err = resident(i)
+		now, most, err = readResident(i)
 	}
 	if err != nil {
 		return err
@@ -108,9 +108,9 @@ func report(i *instance.Instance, what string) error {
 	return nil
 }
 
-// resident returns what the system holds in memory for a process, and the most
+// readResident returns what the system holds in memory for a process, and the most
 // that it has held, in MiB.
-func resident(i *instance.Instance) (now, most int, err error) {
+func readResident(i *instance.Instance) (now, most int, err error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(i.PID()) + "/status")
 	if err != nil {
 		return 0, 0, fmt.Errorf("read memory: %w", err)

@@ -33,11 +33,11 @@ func measurePublication(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return inEachEnvironment(p.measure)
+	return inEachEnvironment(p.measureRate)
 }
 
-func (p publication) measure(dir string, e environment) error {
-	i, err := e.start(dir, "serve")
+func (p publication) measureRate(dir string, e environment) error {
+	i, err := e.startService(dir, "serve")
 	if err != nil {
 		return err
 	}
@@ -50,13 +50,13 @@ func (p publication) measure(dir string, e environment) error {
 	if p.profiles == "" {
 		profiled <- nil
 	} else {
-		go func() { profiled <- fetch(i.Debug, filepath.Join(p.profiles, "publish-"+e.name+".pprof")) }()
+		go func() { profiled <- fetchPage(i.Debug, filepath.Join(p.profiles, "publish-"+e.name+".pprof")) }()
 	}
 	before, err := cpuTime(i.PID())
 	if err != nil {
 		return err
 	}
-	n, took, err := p.publish("http://"+i.API+"/v0.1/publish", token)
+	n, took, err := p.publishVersions("http://"+i.API+"/v0.1/publish", token)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (p publication) measure(dir string, e environment) error {
 	return <-profiled
 }
 
-// publish publishes until the time is over and returns how many were taken.
-func (p publication) publish(address, token string) (n int64, took time.Duration, err error) {
+// publishVersions publishes until the time is over and returns how many were taken.
+func (p publication) publishVersions(address, token string) (n int64, took time.Duration, err error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: p.publishers}}
 	var done atomic.Int64
 	var failed atomic.Pointer[error]
@@ -80,8 +80,8 @@ func (p publication) publish(address, token string) (n int64, took time.Duration
 		all.Go(func() {
 			for i := 0; time.Since(began) < p.duration && failed.Load() == nil; i++ {
 				// Ten versions of a server, then the next one.
-				d := document(publisher*1_000_000+i/10, i%10)
-				if err := postWith(client, address, token, d, nil); err != nil {
+				d := newDocument(publisher*1_000_000+i/10, i%10)
+				if err := postJSONWith(client, address, token, d, nil); err != nil {
 					failed.Store(&err)
 				}
 				done.Add(1)

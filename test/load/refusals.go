@@ -37,45 +37,45 @@ func measureRefusals(args []string) error {
 	if r.people < 1 || r.tries < 1 || r.tries > 99 {
 		return fmt.Errorf("people must be 1 or more, tries 1 to 99")
 	}
-	return inEachEnvironment(r.measure)
+	return inEachEnvironment(r.measureTimes)
 }
 
-func (r refusals) measure(dir string, e environment) error {
+func (r refusals) measureTimes(dir string, e environment) error {
 	e.environ = append(e.environ, "LOCKOUT_THRESHOLD=100", "ARGON2_MEMORY_KIB="+strconv.Itoa(r.hashMemory))
-	i, err := e.start(dir, "serve")
+	i, err := e.startService(dir, "serve")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = i.Stop() }() // what it stored is not looked at
 	for n := range r.people {
-		if err := operate(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
+		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
 			return err
 		}
 	}
-	if _, err := refuse(i, "warm@example.com"); err != nil {
+	if _, err := timeRefusal(i, "warm@example.com"); err != nil {
 		return err
 	}
 	var known, unknown waits
-	for _, n := range r.order() {
+	for _, n := range r.shuffledOrder() {
 		email, of := burstEmail(n), &known
 		if n >= r.people {
 			of = &unknown
 		}
-		took, err := refuse(i, email)
+		took, err := timeRefusal(i, email)
 		if err != nil {
 			return err
 		}
 		*of = append(*of, took)
 	}
 	fmt.Printf("%s, %d refusals each: known %s, unknown %s, apart by %+.1f (within ±2.6 in 99 of 100 measurements of what is alike)\n",
-		e.records, len(known), known, unknown, apart(known, unknown))
+		e.records, len(known), known, unknown, relativeDifference(known, unknown))
 	return nil
 }
 
-// order returns the sequence of attempts; people with an account have the first numbers. The
+// shuffledOrder returns the sequence of attempts; people with an account have the first numbers. The
 // sequence is random, because a fixed pattern could coincide with another one, for example with the
 // garbage collections after a few hashes.
-func (r refusals) order() []int {
+func (r refusals) shuffledOrder() []int {
 	all := make([]int, 0, 2*r.people*r.tries)
 	for n := range 2 * r.people * r.tries {
 		all = append(all, n%(2*r.people))
@@ -84,7 +84,7 @@ func (r refusals) order() []int {
 	return all
 }
 
-func refuse(i *instance.Instance, email string) (time.Duration, error) {
+func timeRefusal(i *instance.Instance, email string) (time.Duration, error) {
 	body := fmt.Appendf(nil, `{"email":%q,"password":"wrong","deviceInfo":{"userAgent":"load","language":"en"}}`, email)
 	began := time.Now()
 	resp, err := http.Post("http://"+i.API+"/auth/login", "application/json", bytes.NewReader(body))
@@ -100,9 +100,9 @@ func refuse(i *instance.Instance, email string) (time.Duration, error) {
 	return took, nil
 }
 
-// apart returns how far two samples are apart by the Mann-Whitney test: about
+// relativeDifference returns how far two samples are apart by the Mann-Whitney test: about
 // normal with variance 1 when they are alike, more than 0 when a is slower.
-func apart(a, b waits) float64 {
+func relativeDifference(a, b waits) float64 {
 	type took struct {
 		time time.Duration
 		ofA  bool

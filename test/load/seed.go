@@ -36,8 +36,8 @@ type environment struct {
 	otpLog                  string
 }
 
-// environments returns the environments that this machine has servers for.
-func environments(dir string, p plan) []environment {
+// newEnvironments returns the environments that this machine has servers for.
+func newEnvironments(dir string, p plan) []environment {
 	list := []environment{newEnvironment(dir, p, "embedded", "in the process", "SQLite")}
 	valkey, database := os.Getenv("TEST_VALKEY_URL"), os.Getenv("TEST_DATABASE_URL")
 	if valkey == "" || database == "" {
@@ -66,7 +66,7 @@ func inEachEnvironment(measure func(dir string, e environment) error) error {
 	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
 		return err
 	}
-	for _, e := range environments(dir, plan{}) {
+	for _, e := range newEnvironments(dir, plan{}) {
 		if err := measure(dir, e); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
@@ -91,8 +91,8 @@ func newEnvironment(dir string, p plan, name, counters, records string) environm
 	return e
 }
 
-// start starts the service of dir here, with its rate limit rules.
-func (e environment) start(dir string, args ...string) (*instance.Instance, error) {
+// startService starts the service of dir here, with its rate limit rules.
+func (e environment) startService(dir string, args ...string) (*instance.Instance, error) {
 	if err := writeRules(filepath.Dir(e.otpLog), []byte(rules)); err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func writeRules(root string, rules []byte) error {
 	return nil
 }
 
-// seed publishes servers and returns an access token.
-func seed(dir string, e environment, i *instance.Instance) (string, error) {
+// seedService publishes servers and returns an access token.
+func seedService(dir string, e environment, i *instance.Instance) (string, error) {
 	token, err := signIn(dir, e, i)
 	if err != nil {
 		return "", err
@@ -122,7 +122,7 @@ func seed(dir string, e environment, i *instance.Instance) (string, error) {
 		if server > 0 {
 			patch = 0
 		}
-		if err := post("http://"+i.API+"/v0.1/publish", token, document(server, patch), nil); err != nil {
+		if err := postJSON("http://"+i.API+"/v0.1/publish", token, newDocument(server, patch), nil); err != nil {
 			return "", err
 		}
 	}
@@ -133,34 +133,34 @@ func seed(dir string, e environment, i *instance.Instance) (string, error) {
 // trust and returns an access token.
 func signIn(dir string, e environment, i *instance.Instance) (string, error) {
 	const email, password = "load@example.com", "Correct-Horse-7-Battery"
-	if err := operate(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
+	if err := runCommand(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
 		return "", err
 	}
-	if err := operate(dir, e, "", "grant", "add", "--email", email, "--action", "publish", "--resource", "*"); err != nil {
+	if err := runCommand(dir, e, "", "grant", "add", "--email", email, "--action", "publish", "--resource", "*"); err != nil {
 		return "", err
 	}
 	api := "http://" + i.API
 	var login struct{ AccessToken string }
 	device := map[string]string{"userAgent": "load", "language": "en"}
-	if err := post(api+"/auth/login", "", map[string]any{"email": email, "password": password, "deviceInfo": device}, &login); err != nil {
+	if err := postJSON(api+"/auth/login", "", map[string]any{"email": email, "password": password, "deviceInfo": device}, &login); err != nil {
 		return "", err
 	}
 	var challenge struct{ ChallengeID string }
-	if err := post(api+"/auth/step-up/initiate", login.AccessToken, map[string]string{"method": "EMAIL_OTP"}, &challenge); err != nil {
+	if err := postJSON(api+"/auth/step-up/initiate", login.AccessToken, map[string]string{"method": "EMAIL_OTP"}, &challenge); err != nil {
 		return "", err
 	}
 	code, err := lastCode(e.otpLog)
 	if err != nil {
 		return "", err
 	}
-	if err := post(api+"/auth/step-up/verify", "", map[string]string{"challengeId": challenge.ChallengeID, "otp": code}, nil); err != nil {
+	if err := postJSON(api+"/auth/step-up/verify", "", map[string]string{"challengeId": challenge.ChallengeID, "otp": code}, nil); err != nil {
 		return "", err
 	}
 	return login.AccessToken, nil
 }
 
-// document returns a server document of about the size that real ones have.
-func document(n, patch int) map[string]any {
+// newDocument returns a server document of about the size that real ones have.
+func newDocument(n, patch int) map[string]any {
 	name := fmt.Sprintf("com.example/s%d", n)
 	return map[string]any{
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
@@ -176,7 +176,7 @@ func document(n, patch int) map[string]any {
 	}
 }
 
-func operate(dir string, e environment, stdin string, args ...string) error {
+func runCommand(dir string, e environment, stdin string, args ...string) error {
 	cmd := exec.Command(filepath.Join(dir, "tollgate"), args...)
 	cmd.Env = e.environ
 	cmd.Stdin = strings.NewReader(stdin)
@@ -186,11 +186,11 @@ func operate(dir string, e environment, stdin string, args ...string) error {
 	return nil
 }
 
-func post(address, token string, body, into any) error {
-	return postWith(http.DefaultClient, address, token, body, into)
+func postJSON(address, token string, body, into any) error {
+	return postJSONWith(http.DefaultClient, address, token, body, into)
 }
 
-func postWith(client *http.Client, address, token string, body, into any) error {
+func postJSONWith(client *http.Client, address, token string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)

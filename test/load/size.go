@@ -46,15 +46,15 @@ func measureSizes(args []string) (err error) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(w, "\t%d\t%d\t×\t\n", s.small, s.large) // Flush reports any failure
 	for _, records := range []string{"SQLite", "PostgreSQL"} {
-		if err := s.compare(w, records); err != nil {
+		if err := s.compareAll(w, records); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
 }
 
-// compare measures one kind of database.
-func (s *sizes) compare(w *tabwriter.Writer, records string) error {
+// compareAll measures one kind of database.
+func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	if records == "PostgreSQL" && os.Getenv("TEST_DATABASE_URL") == "" {
 		fmt.Fprintln(os.Stderr, "load: PostgreSQL is left out: TEST_DATABASE_URL is not set")
 		return nil
@@ -71,18 +71,18 @@ func (s *sizes) compare(w *tabwriter.Writer, records string) error {
 			e.environ = append(e.environ, "DATABASE_URL="+own)
 		}
 		began := time.Now()
-		if err := fill(e.database, n); err != nil {
+		if err := fillDatabase(e.database, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
 		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
-		running, err := e.start(s.dir, "serve", "--only", "registry")
+		running, err := e.startService(s.dir, "serve", "--only", "registry")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = running.Stop() }() // nothing depends on how it ends
 		both[i] = running
 	}
-	for _, r := range reads() {
+	for _, r := range newReads() {
 		if err := s.compareRead(w, records, r, both); err != nil {
 			return err
 		}
@@ -97,8 +97,8 @@ type sizedRead struct {
 	path func(n, servers int) string
 }
 
-func reads() []sizedRead {
-	any := func(n, servers int) string { return url.PathEscape(generated(n * 7919 % servers).name) }
+func newReads() []sizedRead {
+	any := func(n, servers int) string { return url.PathEscape(newGeneratedServer(n * 7919 % servers).name) }
 	return []sizedRead{
 		{"list of 100", func(int, int) string { return "?limit=100" }},
 		{"list of 100, latest only", func(int, int) string { return "?limit=100&version=latest" }},
@@ -115,7 +115,7 @@ func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, bo
 	var times [2][]float64
 	for range s.plan.rounds {
 		for i, n := range []int{s.small, s.large} {
-			took, err := s.time(both[i], r, n/versionsEach)
+			took, err := s.timeRead(both[i], r, n/versionsEach)
 			if err != nil {
 				return err
 			}
@@ -127,8 +127,8 @@ func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, bo
 	return nil
 }
 
-// time returns the median time of a call in µs.
-func (s *sizes) time(i *instance.Instance, r sizedRead, servers int) (float64, error) {
+// timeRead returns the median time of a call in µs.
+func (s *sizes) timeRead(i *instance.Instance, r sizedRead, servers int) (float64, error) {
 	client := newClient(i.API)
 	all := make([]float64, s.calls)
 	for n := range all {

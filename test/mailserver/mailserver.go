@@ -69,7 +69,7 @@ func Start(t *testing.T, o Options) *Server {
 	if err := os.WriteFile(s.CAFile, authority, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return s.session(), nil }))
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return s.newSession(), nil }))
 	server.Domain = "mail.test"
 	if !o.Plain && !o.TLS {
 		server.TLSConfig = config
@@ -101,7 +101,7 @@ func (s *Server) Letters() []Letter {
 	return append([]Letter{}, s.letters...)
 }
 
-func (s *Server) session() smtp.Session {
+func (s *Server) newSession() smtp.Session {
 	one := &session{server: s, passed: s.options.Username == ""}
 	if s.options.Username == "" {
 		return one
@@ -124,12 +124,12 @@ func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 		return smtp.ErrAuthRequired
 	}
 	c.letter.From = from
-	return c.server.refusal("MAIL")
+	return c.server.checkRefusal("MAIL")
 }
 
 func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.letter.To = append(c.letter.To, to)
-	return c.server.refusal("RCPT")
+	return c.server.checkRefusal("RCPT")
 }
 
 func (c *session) Data(r io.Reader) error {
@@ -137,10 +137,10 @@ func (c *session) Data(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read letter: %w", err)
 	}
-	if err := c.server.refusal("DATA"); err != nil {
+	if err := c.server.checkRefusal("DATA"); err != nil {
 		return err
 	}
-	letter, err := c.letter.parsed(content)
+	letter, err := c.letter.parseContent(content)
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *session) Data(r io.Reader) error {
 	return nil
 }
 
-func (s *Server) refusal(command string) error {
+func (s *Server) checkRefusal(command string) error {
 	if s.options.Refuse == nil {
 		return nil
 	}
@@ -174,8 +174,8 @@ func (g *guarded) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-// parsed reads a letter of two alternative parts.
-func (l Letter) parsed(content []byte) (Letter, error) {
+// parseContent reads a letter of two alternative parts.
+func (l Letter) parseContent(content []byte) (Letter, error) {
 	m, err := mail.ReadMessage(bytes.NewReader(content))
 	if err != nil {
 		return Letter{}, fmt.Errorf("read header: %w", err)

@@ -61,13 +61,13 @@ func TestDevices(t *testing.T) {
 			if got != want || len(d.Identity) != 64 {
 				t.Errorf("device %d is %s of identity %s, want %s", i, got, d.Identity, want)
 			}
-			wantInstants(t, d.FirstSeen, d.LastSeen)
+			wantTimes(t, d.FirstSeen, d.LastSeen)
 		}
 		sessions := listSessions(t, desk, s)
 		if len(sessions) != 2 || sessions[0].Current || !sessions[1].Current || sessions[0].DeviceIdentity != seen[0].Identity || sessions[1].TrustLevel != "UNVERIFIED" || sessions[1].IPAddress != "127.0.0.1" {
 			t.Errorf("sessions are %+v", sessions)
 		}
-		wantInstants(t, sessions[0].CreatedAt, sessions[0].LastActivity)
+		wantTimes(t, sessions[0].CreatedAt, sessions[0].LastActivity)
 
 		var marked struct{ Device map[string]string }
 		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/trust", `{"trustStatus":"UNTRUSTED"}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &marked)
@@ -79,7 +79,7 @@ func TestDevices(t *testing.T) {
 		if all := listDevices(t, desk, s); len(all) != 3 || all[0].ID == seen[0].ID || all[0].TrustStatus != "PENDING" {
 			t.Errorf("after the next login the devices are %+v", all)
 		}
-		other, _ := fixture.SessionOf(t, s, phone)
+		other, _ := fixture.ReadSession(t, s, phone)
 		apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusOK)
 		apiclient.WantAuthError(t, apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusNotFound), "resource_not_found")
 		awaitEnded(t, s, phone)
@@ -116,7 +116,7 @@ func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
 }
 
-func wantInstants(t *testing.T, all ...string) {
+func wantTimes(t *testing.T, all ...string) {
 	t.Helper()
 	for _, instant := range all {
 		if at, err := time.Parse("2006-01-02T15:04:05.000Z", instant); err != nil || time.Since(at).Abs() > time.Hour {
@@ -208,7 +208,7 @@ func TestAuditLog(t *testing.T) {
 		page := p.ReadAuditLog(t, s, "")
 		var got []string
 		for _, entry := range page.Logs {
-			wantInstants(t, entry.Timestamp)
+			wantTimes(t, entry.Timestamp)
 			got = append(got, fmt.Sprintf("%s %t", entry.EventType, entry.Success))
 		}
 		want := []string{

@@ -38,8 +38,8 @@ func writeKey(t *testing.T, dir, name string) {
 	}
 }
 
-// published returns the key set of an instance.
-func published(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
+// readKeySet returns the key set of an instance.
+func readKeySet(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 	t.Helper()
 	var set jose.JSONWebKeySet
 	apiclient.Call(t, "GET", s.API+"/.well-known/jwks.json", nil).WantStatus(t, http.StatusOK).Decode(t, &set)
@@ -51,9 +51,9 @@ func published(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 	return set
 }
 
-// read verifies an access token by the key set alone, as a gateway does, and
+// readKeyID verifies an access token by the key set alone, as a gateway does, and
 // returns the id of the key that signed it.
-func read(t *testing.T, s *fixture.Service, token string) (kid string) {
+func readKeyID(t *testing.T, s *fixture.Service, token string) (kid string) {
 	t.Helper()
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.EdDSA})
 	if err != nil {
@@ -63,13 +63,13 @@ func read(t *testing.T, s *fixture.Service, token string) (kid string) {
 	var more struct {
 		SID string `json:"sid"`
 	}
-	if err := parsed.Claims(published(t, s), &claims, &more); err != nil {
+	if err := parsed.Claims(readKeySet(t, s), &claims, &more); err != nil {
 		t.Fatal(err)
 	}
 	if err := claims.Validate(jwt.Expected{Issuer: "tollgate", AnyAudience: jwt.Audience{"tollgate"}, Time: time.Now()}); err != nil {
 		t.Error(err)
 	}
-	id, user := fixture.SessionOf(t, s, &fixture.Person{AccessToken: token})
+	id, user := fixture.ReadSession(t, s, &fixture.Person{AccessToken: token})
 	header := parsed.Headers[0]
 	if claims.Subject != user || more.SID != id || claims.ID == "" || claims.Expiry.Time().Sub(claims.IssuedAt.Time()) != 15*time.Minute || header.ExtraHeaders["typ"] != "at+jwt" {
 		t.Errorf("the token says %+v, %+v, %+v", header, claims, more)
@@ -91,22 +91,22 @@ func TestKeyRotation(t *testing.T) {
 		early, late := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
 		early.Login(t, on[0])
 		late.Login(t, on[0])
-		first := read(t, on[0], early.AccessToken)
-		stop := hammer(t, on, early)
+		first := readKeyID(t, on[0], early.AccessToken)
+		stop := callRepeatedly(t, on, early)
 
 		writeKey(t, dir, "2026-02.pem")
 		for _, s := range on {
 			fixture.Await(t, "a token of the new key", func() bool {
 				refreshTokens(t, late, s)
-				return read(t, on[0], late.AccessToken) != first
+				return readKeyID(t, on[0], late.AccessToken) != first
 			})
-			if set := published(t, s); len(set.Keys) != 2 {
+			if set := readKeySet(t, s); len(set.Keys) != 2 {
 				t.Errorf("the key set is %+v", set)
 			}
 		}
 		for _, s := range on {
-			read(t, s, early.AccessToken)
-			read(t, s, late.AccessToken)
+			readKeyID(t, s, early.AccessToken)
+			readKeyID(t, s, late.AccessToken)
 		}
 		stop()
 
@@ -116,7 +116,7 @@ func TestKeyRotation(t *testing.T) {
 		for _, s := range on {
 			awaitEnded(t, s, early)
 			apiclient.Call(t, "GET", s.API+"/auth/session", nil, late.Bearer()...).WantStatus(t, http.StatusOK)
-			if set := published(t, s); len(set.Keys) != 1 || set.Keys[0].KeyID == first {
+			if set := readKeySet(t, s); len(set.Keys) != 1 || set.Keys[0].KeyID == first {
 				t.Errorf("the key set is %+v", set)
 			}
 		}
@@ -135,9 +135,9 @@ func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 }
 
-// hammer sends requests with a person's token to all instances until it is stopped, and checks that
+// callRepeatedly sends requests with a person's token to all instances until it is stopped, and checks that
 // each one succeeds.
-func hammer(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()) {
+func callRepeatedly(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
 	bearer := slices.Clone(p.Bearer())

@@ -29,7 +29,7 @@ func TestLockOrder(t *testing.T) {
 		var challenge struct{ ChallengeID string }
 		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
 			WantStatus(t, http.StatusOK).Decode(t, &challenge)
-		code, device := e.LastCode(t, p.Email), newestOther(t, s, revoker)
+		code, device := e.LastCode(t, p.Email), findNewestOther(t, s, revoker)
 		requests := []func() (apiclient.Response, error){
 			func() (apiclient.Response, error) {
 				return apiclient.TryCall("POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": code})
@@ -51,13 +51,13 @@ func TestLockOrder(t *testing.T) {
 		}
 	}
 	s.Stop() // so that all its connections have reported their counts
-	if n := deadlocks(t, e); n != 0 {
+	if n := countDeadlocks(t, e); n != 0 {
 		t.Errorf("%d deadlocks in %d rounds", n, lockRounds)
 	}
 }
 
-// newestOther returns the device that was last seen, but for the person's own.
-func newestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string {
+// findNewestOther returns the device that was last seen, but for the person's own.
+func findNewestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string {
 	t.Helper()
 	own := listSessions(t, p, s)
 	for _, d := range listDevices(t, p, s) {
@@ -74,8 +74,8 @@ func newestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string {
 	return ""
 }
 
-// deadlocks returns how many deadlocks PostgreSQL has solved in the environment's database.
-func deadlocks(t *testing.T, e *fixture.Environment) (n int) {
+// countDeadlocks returns how many deadlocks PostgreSQL has solved in the environment's database.
+func countDeadlocks(t *testing.T, e *fixture.Environment) (n int) {
 	t.Helper()
 	var address string
 	for _, setting := range e.Environ {

@@ -64,10 +64,10 @@ func TestMFA(t *testing.T) {
 		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
 		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
 
-		app := enrolOverTheWire(t, s, ada)
+		app := enrolThroughAPI(t, s, ada)
 		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusConflict), "conflict")
-		user := secondStep(t, s, ada, app)
-		stepUpWithTheApp(t, s, ada, app)
+		user := checkSecondStep(t, s, ada, app)
+		stepUpWithApp(t, s, ada, app)
 
 		other := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "another", "language": "en"}}
 		startLogin(t, other, s)
@@ -86,7 +86,7 @@ func TestMFA(t *testing.T) {
 	})
 }
 
-func enrolOverTheWire(t *testing.T, s *fixture.Service, p *fixture.Person) *fixture.Authenticator {
+func enrolThroughAPI(t *testing.T, s *fixture.Service, p *fixture.Person) *fixture.Authenticator {
 	t.Helper()
 	var enrolled struct{ Secret, OTPAuthURI string }
 	p.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
@@ -108,8 +108,8 @@ func enrolOverTheWire(t *testing.T, s *fixture.Service, p *fixture.Person) *fixt
 	return app
 }
 
-// secondStep checks that every wrong answer is refused, with the same response for each.
-func secondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) (user string) {
+// checkSecondStep checks that every wrong answer is refused, with the same response for each.
+func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) (user string) {
 	t.Helper()
 	p.DeviceToken = ""
 	user = startLogin(t, p, s)
@@ -145,8 +145,8 @@ func secondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixtur
 	return user
 }
 
-// stepUpWithTheApp checks that a code that was used for a login cannot be used for a step-up.
-func stepUpWithTheApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) {
+// stepUpWithApp checks that a code that was used for a login cannot be used for a step-up.
+func stepUpWithApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) {
 	t.Helper()
 	var challenge struct{ ChallengeID, Method string }
 	p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// outcomes counts answers by status and code.
-func outcomes(t *testing.T, answers []apiclient.Response) map[string]int {
+// countOutcomes counts answers by status and code.
+func countOutcomes(t *testing.T, answers []apiclient.Response) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, a := range answers {
@@ -34,7 +34,7 @@ func TestGuessesInParallel(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, on[0])
 		for _, email := range []string{p.Email, "nobody@example.com"} {
-			got := outcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
+			got := countOutcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", map[string]any{"email": email, "password": fmt.Sprint("wrong", i), "deviceInfo": p.Device})
 			}))
 			if got["401 invalid_credentials"] != 5 || got["403 account_locked"] != 45 {
@@ -51,7 +51,7 @@ func TestGuessesInParallel(t *testing.T) {
 
 		id := startChallenge(t, p, on[0])
 		right := e.LastCode(t, p.Email)
-		got := outcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
+		got := countOutcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": fmt.Sprint("none", i)})
 		}))
 		if got["401 invalid_otp"] != 3 || got["429 rate_limit_exceeded"] != 47 {
@@ -62,7 +62,7 @@ func TestGuessesInParallel(t *testing.T) {
 
 		id = startChallenge(t, p, on[0])
 		right = e.LastCode(t, p.Email)
-		got = outcomes(t, fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
+		got = countOutcomes(t, fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": right})
 		}))
 		if got["200"] != 1 || got["400 invalid_input"] != 9 {
@@ -83,7 +83,7 @@ func TestRefreshInParallel(t *testing.T) {
 		answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
 		})
-		got := outcomes(t, answers)
+		got := countOutcomes(t, answers)
 		if got["200"] != 1 || got["403 access_denied"] != 1 || got["401 invalid_token"] != 18 {
 			t.Errorf("20 refreshes of one token: %v, want one success and one replay", got)
 		}
@@ -123,15 +123,15 @@ func TestEndedEverywhere(t *testing.T) {
 			owner.Login(t, on[0])
 			owner.StepUp(t, e, on[0])
 			ended := []*fixture.Person{owner}
-			for how, end := range endings(e, on[0], owner) {
+			for how, end := range sessionEndings(e, on[0], owner) {
 				victim := &fixture.Person{Email: email, Device: map[string]string{"userAgent": how}}
 				victim.Login(t, on[0])
-				id, _ := fixture.SessionOf(t, on[len(on)-1], victim) // a copy of the session is there now
+				id, _ := fixture.ReadSession(t, on[len(on)-1], victim) // a copy of the session is there now
 				end(t, victim, id)
-				refusedWithin(t, on[len(on)-1], victim, how)
+				wantRefusedSoon(t, on[len(on)-1], victim, how)
 				ended = append(ended, victim)
 			}
-			id, _ := fixture.SessionOf(t, on[0], owner)
+			id, _ := fixture.ReadSession(t, on[0], owner)
 			owner.PostJSON(t, on[0], "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
 			for _, s := range on {
 				s.Process.Kill()
@@ -145,8 +145,8 @@ func TestEndedEverywhere(t *testing.T) {
 	}
 }
 
-// endings are the ways in which a session of the owner's ends.
-func endings(e *fixture.Environment, on *fixture.Service, owner *fixture.Person) map[string]func(t *testing.T, victim *fixture.Person, id string) {
+// sessionEndings are the ways in which a session of the owner's ends.
+func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.Person) map[string]func(t *testing.T, victim *fixture.Person, id string) {
 	return map[string]func(*testing.T, *fixture.Person, string){
 		"sign-out": func(t *testing.T, victim *fixture.Person, id string) {
 			victim.PostJSON(t, on, "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
@@ -170,9 +170,9 @@ func endings(e *fixture.Environment, on *fixture.Service, owner *fixture.Person)
 	}
 }
 
-// refusedWithin sends requests with an ended session until one is refused. No request that begins
+// wantRefusedSoon sends requests with an ended session until one is refused. No request that begins
 // more than a second after the end may pass (contract A-26).
-func refusedWithin(t *testing.T, s *fixture.Service, p *fixture.Person, how string) {
+func wantRefusedSoon(t *testing.T, s *fixture.Service, p *fixture.Person, how string) {
 	t.Helper()
 	latest := time.Now().Add(time.Second)
 	fixture.Await(t, "the end of a session: "+how, func() bool {

@@ -78,7 +78,7 @@ func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := append(readKept(t, e), []byte(s.Process.Log())...)
+		kept := append(readAllRecords(t, e), []byte(s.Process.Log())...)
 		if !bytes.Contains(kept, []byte(p.Email)) {
 			t.Fatal("what is kept does not even hold the address of the person")
 		}
@@ -94,11 +94,11 @@ func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 	})
 }
 
-// readKept returns all that the environment's records hold.
-func readKept(t *testing.T, e *fixture.Environment) []byte {
+// readAllRecords returns all that the environment's records hold.
+func readAllRecords(t *testing.T, e *fixture.Environment) []byte {
 	t.Helper()
 	if !e.Shared {
-		return files(t, filepath.Join(e.Dir, "data"))
+		return readFiles(t, filepath.Join(e.Dir, "data"))
 	}
 	var address string
 	for _, variable := range e.Environ {
@@ -117,7 +117,7 @@ func readKept(t *testing.T, e *fixture.Environment) []byte {
 	return []byte(text)
 }
 
-func files(t *testing.T, dir string) []byte {
+func readFiles(t *testing.T, dir string) []byte {
 	t.Helper()
 	var all []byte
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// row is one refusal: a request and its answer. try checks that answers have the fields of
+// refusal is one refusal: a request and its answer. try checks that answers have the fields of
 // contract A-2.
-type row struct {
+type refusal struct {
 	name, method, path string
 	as                 *fixture.Person // the person whose access token is sent; nil for no token
 	body               any             // sent as JSON, a string as it is
@@ -21,8 +21,8 @@ type row struct {
 	field              string // that details.fields names
 }
 
-// cast are the people of a table, and what they own.
-type cast struct {
+// tablePeople are the people of a table, and what they own.
+type tablePeople struct {
 	fresh    *fixture.Person // UNVERIFIED: a first login
 	full     *fixture.Person // FULL_TRUST, on a device of the same person
 	high     *fixture.Person // HIGH_RISK
@@ -35,17 +35,17 @@ type cast struct {
 }
 
 const (
-	nobodysID = "66666666-7777-4888-8999-aaaaaaaaaaaa"
-	bad       = http.StatusBadRequest
+	unknownID  = "66666666-7777-4888-8999-aaaaaaaaaaaa"
+	badRequest = http.StatusBadRequest
 )
 
 // TestAuthRefusals checks each refusal of contract A-1 to A-3, with its status, code and headers.
 func TestAuthRefusals(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "STEP_UP_LIMIT=100")
-		c := newCast(t, e, s)
-		rows := c.gates()
-		for _, part := range [][]row{c.loginRows(), c.tokenRows(), c.stepUpRows(), c.ownershipRows(), c.logRows()} {
+		c := newTablePeople(t, e, s)
+		rows := c.gateRows()
+		for _, part := range [][]refusal{c.loginRows(), c.tokenRows(), c.stepUpRows(), c.ownershipRows(), c.logRows()} {
 			rows = append(rows, part...)
 		}
 		for _, r := range rows {
@@ -54,7 +54,7 @@ func TestAuthRefusals(t *testing.T) {
 	})
 }
 
-func (r row) check(t *testing.T, s *fixture.Service) {
+func (r refusal) check(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	var header []string
 	if r.as != nil {
@@ -84,17 +84,17 @@ func wantLimits(t *testing.T, a apiclient.Response) {
 	}
 }
 
-func newCast(t *testing.T, e *fixture.Environment, s *fixture.Service) *cast {
+func newTablePeople(t *testing.T, e *fixture.Environment, s *fixture.Service) *tablePeople {
 	t.Helper()
-	c := &cast{fresh: e.NewPerson(t, "ada@example.com"), high: e.NewPerson(t, "mallory@example.com"), other: e.NewPerson(t, "eve@example.com")}
+	c := &tablePeople{fresh: e.NewPerson(t, "ada@example.com"), high: e.NewPerson(t, "mallory@example.com"), other: e.NewPerson(t, "eve@example.com")}
 	c.fresh.Login(t, s)
-	c.session0, _ = fixture.SessionOf(t, s, c.fresh)
+	c.session0, _ = fixture.ReadSession(t, s, c.fresh)
 	c.full = &fixture.Person{Email: c.fresh.Email, Device: map[string]string{"userAgent": "curl/8.5.0", "language": "en"}}
 	c.full.Login(t, s)
 	c.full.StepUp(t, e, s)
 	c.own = listDevices(t, c.full, s)[0].ID
 	c.other.Login(t, s)
-	c.session, _ = fixture.SessionOf(t, s, c.other)
+	c.session, _ = fixture.ReadSession(t, s, c.other)
 	c.device = listDevices(t, c.other, s)[0].ID
 	c.pending = startChallenge(t, c.fresh, s)
 	c.high.Login(t, s)
@@ -117,10 +117,10 @@ func startChallenge(t *testing.T, p *fixture.Person, s *fixture.Service) string 
 	return got.ChallengeID
 }
 
-// gates returns the refusals of every protected endpoint: no token, a malformed token, and a
+// gateRows returns the refusals of every protected endpoint: no token, a malformed token, and a
 // session below the required level.
-func (c *cast) gates() []row {
-	var rows []row
+func (c *tablePeople) gateRows() []refusal {
+	var rows []refusal
 	for _, at := range []struct{ method, path, level string }{
 		{"POST", "/auth/logout", ""}, {"GET", "/auth/session", ""},
 		{"POST", "/auth/password", "FULL_TRUST"}, {"POST", "/auth/mfa/enroll", "FULL_TRUST"},
@@ -130,7 +130,7 @@ func (c *cast) gates() []row {
 		{"GET", "/sessions", "UNVERIFIED"}, {"DELETE", "/sessions/" + c.session0, "UNVERIFIED"}, {"GET", "/audit-logs", "UNVERIFIED"},
 	} {
 		gate := func(name string, as *fixture.Person, status int, code string) {
-			rows = append(rows, row{name: name, method: at.method, path: at.path, as: as, status: status, code: code})
+			rows = append(rows, refusal{name: name, method: at.method, path: at.path, as: as, status: status, code: code})
 		}
 		gate("without a token", nil, http.StatusUnauthorized, "invalid_token")
 		gate("with nonsense", &fixture.Person{AccessToken: "a.b.c"}, http.StatusUnauthorized, "invalid_token")
@@ -146,80 +146,80 @@ func (c *cast) gates() []row {
 }
 
 // loginRows are the refusals of a login.
-func (c *cast) loginRows() []row {
+func (c *tablePeople) loginRows() []refusal {
 	good := map[string]any{"email": c.fresh.Email, "password": fixture.Password, "deviceInfo": c.fresh.Device}
-	post := func(name string, body any, status int, code, field string) row {
-		return row{name: name, method: "POST", path: "/auth/login", body: body, status: status, code: code, field: field}
+	post := func(name string, body any, status int, code, field string) refusal {
+		return refusal{name: name, method: "POST", path: "/auth/login", body: body, status: status, code: code, field: field}
 	}
 	but := func(field string, value any) map[string]any {
 		return fixture.WithProperty(maps.Clone(good), field, value)
 	}
-	rows := []row{
-		post("no JSON", "{", bad, "invalid_input", ""), post("a list", "[]", bad, "invalid_input", ""),
-		post("e-mail without @", but("email", "ada"), bad, "validation_error", "email"),
+	rows := []refusal{
+		post("no JSON", "{", badRequest, "invalid_input", ""), post("a list", "[]", badRequest, "invalid_input", ""),
+		post("e-mail without @", but("email", "ada"), badRequest, "validation_error", "email"),
 		post("unknown person", but("email", "nobody@example.com"), http.StatusUnauthorized, "invalid_credentials", ""),
 		post("wrong password", but("password", "wrong"), http.StatusUnauthorized, "invalid_credentials", ""),
-		post("long user agent", but("deviceInfo", map[string]string{"userAgent": strings.Repeat("x", 513)}), bad, "validation_error", ""),
-		post("language of a number", but("deviceInfo", map[string]any{"language": 7}), bad, "invalid_input", ""),
+		post("long user agent", but("deviceInfo", map[string]string{"userAgent": strings.Repeat("x", 513)}), badRequest, "validation_error", ""),
+		post("language of a number", but("deviceInfo", map[string]any{"language": 7}), badRequest, "invalid_input", ""),
 		post("too much", strings.Repeat(" ", 1<<20+1), http.StatusRequestEntityTooLarge, "invalid_input", ""),
 	}
 	for _, field := range []string{"email", "password", "deviceInfo"} {
 		missing := maps.Clone(good)
 		delete(missing, field)
-		rows = append(rows, post("no "+field, missing, bad, "invalid_input", field), post(field+" of a number", but(field, 7), bad, "invalid_input", field),
-			post(field+" null", but(field, nil), bad, "invalid_input", field))
+		rows = append(rows, post("no "+field, missing, badRequest, "invalid_input", field), post(field+" of a number", but(field, 7), badRequest, "invalid_input", field),
+			post(field+" null", but(field, nil), badRequest, "invalid_input", field))
 		if field != "deviceInfo" {
-			rows = append(rows, post("empty "+field, but(field, ""), bad, "invalid_input", field), post(field+" with NUL", but(field, "a\x00b@example.com"), bad, "invalid_input", field))
+			rows = append(rows, post("empty "+field, but(field, ""), badRequest, "invalid_input", field), post(field+" with NUL", but(field, "a\x00b@example.com"), badRequest, "invalid_input", field))
 		}
 	}
 	return rows
 }
 
 // tokenRows are the refusals of refresh, sign-out and the rest below /auth.
-func (c *cast) tokenRows() []row {
-	return []row{
-		{name: "no token", method: "POST", path: "/auth/refresh", body: "{}", status: bad, code: "invalid_input", field: "refreshToken"},
-		{name: "empty token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":""}`, status: bad, code: "invalid_input", field: "refreshToken"},
+func (c *tablePeople) tokenRows() []refusal {
+	return []refusal{
+		{name: "no token", method: "POST", path: "/auth/refresh", body: "{}", status: badRequest, code: "invalid_input", field: "refreshToken"},
+		{name: "empty token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":""}`, status: badRequest, code: "invalid_input", field: "refreshToken"},
 		{name: "unknown token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":"nonsense"}`, status: http.StatusUnauthorized, code: "invalid_token"},
 		{name: "access token", method: "POST", path: "/auth/refresh", body: map[string]string{"refreshToken": c.full.AccessToken}, status: http.StatusUnauthorized, code: "invalid_token"},
-		{name: "no session", method: "POST", path: "/auth/logout", as: c.fresh, body: "{}", status: bad, code: "invalid_input", field: "sessionId"},
-		{name: "no UUID", method: "POST", path: "/auth/logout", as: c.fresh, body: `{"sessionId":"7"}`, status: bad, code: "validation_error", field: "sessionId"},
-		{name: "unknown session", method: "POST", path: "/auth/logout", as: c.fresh, body: map[string]string{"sessionId": nobodysID}, status: http.StatusNotFound, code: "resource_not_found"},
+		{name: "no session", method: "POST", path: "/auth/logout", as: c.fresh, body: "{}", status: badRequest, code: "invalid_input", field: "sessionId"},
+		{name: "no UUID", method: "POST", path: "/auth/logout", as: c.fresh, body: `{"sessionId":"7"}`, status: badRequest, code: "validation_error", field: "sessionId"},
+		{name: "unknown session", method: "POST", path: "/auth/logout", as: c.fresh, body: map[string]string{"sessionId": unknownID}, status: http.StatusNotFound, code: "resource_not_found"},
 		{name: "session of another", method: "POST", path: "/auth/logout", as: c.fresh, body: map[string]string{"sessionId": c.session}, status: http.StatusForbidden, code: "access_denied"},
-		{name: "no e-mail", method: "POST", path: "/auth/mfa/verify", body: "{}", status: bad, code: "invalid_input", field: "userId"},
+		{name: "no e-mail", method: "POST", path: "/auth/mfa/verify", body: "{}", status: badRequest, code: "invalid_input", field: "userId"},
 		{name: "unknown path", method: "GET", path: "/auth/nothing", status: http.StatusNotFound, code: "resource_not_found"},
 		{name: "wrong method", method: "GET", path: "/auth/login", status: http.StatusMethodNotAllowed, code: "method_not_allowed"},
 	}
 }
 
 // stepUpRows are the refusals of step-up.
-func (c *cast) stepUpRows() []row {
-	initiate := func(name string, body any, code string) row {
-		return row{name: name, method: "POST", path: "/auth/step-up/initiate", as: c.fresh, body: body, status: bad, code: code, field: "method"}
+func (c *tablePeople) stepUpRows() []refusal {
+	initiate := func(name string, body any, code string) refusal {
+		return refusal{name: name, method: "POST", path: "/auth/step-up/initiate", as: c.fresh, body: body, status: badRequest, code: code, field: "method"}
 	}
-	rows := []row{
+	rows := []refusal{
 		initiate("no method", "{}", "invalid_input"), initiate("unknown method", `{"method":"PIGEON"}`, "validation_error"),
 		initiate("lower case", `{"method":"email_otp"}`, "validation_error"), initiate("no number for SMS", `{"method":"SMS_OTP"}`, "validation_error"),
 		initiate("no authenticator", `{"method":"AUTHENTICATOR_APP"}`, "validation_error"),
-		{name: "no code", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": c.pending}, status: bad, code: "invalid_input", field: "otp"},
+		{name: "no code", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": c.pending}, status: badRequest, code: "invalid_input", field: "otp"},
 		{name: "wrong code", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": c.pending, "otp": "none"}, status: http.StatusUnauthorized, code: "invalid_otp"},
-		{name: "unknown challenge", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": nobodysID, "otp": "123456"}, status: bad, code: "invalid_input", field: "challengeId"},
-		{name: "unknown challenge", method: "POST", path: "/auth/step-up/resend", body: map[string]string{"challengeId": nobodysID}, status: http.StatusNotFound, code: "resource_not_found"},
+		{name: "unknown challenge", method: "POST", path: "/auth/step-up/verify", body: map[string]string{"challengeId": unknownID, "otp": "123456"}, status: badRequest, code: "invalid_input", field: "challengeId"},
+		{name: "unknown challenge", method: "POST", path: "/auth/step-up/resend", body: map[string]string{"challengeId": unknownID}, status: http.StatusNotFound, code: "resource_not_found"},
 	}
 	for _, path := range []string{"/auth/step-up/verify", "/auth/step-up/resend"} {
 		rows = append(rows,
-			row{name: "no challenge", method: "POST", path: path, body: `{"otp":"123456"}`, status: bad, code: "invalid_input", field: "challengeId"},
-			row{name: "no UUID", method: "POST", path: path, body: `{"challengeId":"7","otp":"123456"}`, status: bad, code: "validation_error", field: "challengeId"})
+			refusal{name: "no challenge", method: "POST", path: path, body: `{"otp":"123456"}`, status: badRequest, code: "invalid_input", field: "challengeId"},
+			refusal{name: "no UUID", method: "POST", path: path, body: `{"challengeId":"7","otp":"123456"}`, status: badRequest, code: "validation_error", field: "challengeId"})
 	}
 	return rows
 }
 
 // ownershipRows are the refusals of devices and sessions.
-func (c *cast) ownershipRows() []row {
+func (c *tablePeople) ownershipRows() []refusal {
 	trusted := map[string]string{"trustStatus": "TRUSTED"}
-	rows := []row{
-		{name: "no status", method: "PUT", path: "/devices/" + c.own + "/trust", body: "{}", status: bad, code: "invalid_input", field: "trustStatus"},
-		{name: "unknown status", method: "PUT", path: "/devices/" + c.own + "/trust", body: `{"trustStatus":"LOVED"}`, status: bad, code: "validation_error", field: "trustStatus"},
+	rows := []refusal{
+		{name: "no status", method: "PUT", path: "/devices/" + c.own + "/trust", body: "{}", status: badRequest, code: "invalid_input", field: "trustStatus"},
+		{name: "unknown status", method: "PUT", path: "/devices/" + c.own + "/trust", body: `{"trustStatus":"LOVED"}`, status: badRequest, code: "validation_error", field: "trustStatus"},
 	}
 	for _, at := range []struct {
 		method, before, id, after string
@@ -228,11 +228,11 @@ func (c *cast) ownershipRows() []row {
 		{"PUT", "/devices/", c.device, "/trust", trusted}, {"DELETE", "/devices/", c.device, "", nil}, {"DELETE", "/sessions/", c.session, "", nil},
 	} {
 		add := func(name, id string, status int, code, field string) {
-			rows = append(rows, row{name: name, method: at.method, path: at.before + id + at.after, body: at.body, status: status, code: code, field: field})
+			rows = append(rows, refusal{name: name, method: at.method, path: at.before + id + at.after, body: at.body, status: status, code: code, field: field})
 		}
 		add("of another", at.id, http.StatusForbidden, "access_denied", "")
-		add("unknown", nobodysID, http.StatusNotFound, "resource_not_found", "")
-		add("no UUID", "7", bad, "validation_error", "id")
+		add("unknown", unknownID, http.StatusNotFound, "resource_not_found", "")
+		add("no UUID", "7", badRequest, "validation_error", "id")
 	}
 	for i := range rows {
 		rows[i].as = c.fresh
@@ -241,13 +241,13 @@ func (c *cast) ownershipRows() []row {
 }
 
 // logRows are the refusals of the audit log's query.
-func (c *cast) logRows() []row {
-	var rows []row
+func (c *tablePeople) logRows() []refusal {
+	var rows []refusal
 	for query, field := range map[string]string{
 		"eventType=login_attempt": "eventType", "startDate=yesterday": "startDate", "endDate=2026-13-01": "endDate",
 		"limit=0": "limit", "limit=0&offset=-1": "offset", "limit=1001": "limit", "limit=-1": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=1.5": "offset",
 	} {
-		rows = append(rows, row{method: "GET", path: "/audit-logs?" + query, as: c.fresh, status: bad, code: "validation_error", field: field})
+		rows = append(rows, refusal{method: "GET", path: "/audit-logs?" + query, as: c.fresh, status: badRequest, code: "validation_error", field: field})
 	}
 	return rows
 }

@@ -49,7 +49,7 @@ func TestRightLoginsInParallel(t *testing.T) {
 			for range 4 {
 				apiclient.Call(t, "POST", on[0].API+"/auth/login", newLoginBody(p, "wrong")).WantStatus(t, http.StatusUnauthorized)
 			}
-			got := outcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
+			got := countOutcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, fixture.Password))
 			}))
 			if got["200"] != 12 {
@@ -69,7 +69,7 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 		on := startInstances(t, e, 3, "AUTH_RATE_LIMIT=100000")
 		p := e.NewPerson(t, "ada@example.com")
 		mixed := func(wrong int) map[string]int {
-			return outcomes(t, fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
+			return countOutcomes(t, fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
 				word := fixture.Password
 				if i < wrong {
 					word = "wrong"
@@ -89,7 +89,7 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 			t.Errorf("19 wrong passwords of 20: %v", got)
 		}
 		stranger := &fixture.Person{Email: "nobody@example.com", Device: p.Device}
-		got := outcomes(t, fixture.CallInParallel(t, 40, func(i int) (apiclient.Response, error) {
+		got := countOutcomes(t, fixture.CallInParallel(t, 40, func(i int) (apiclient.Response, error) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(stranger, "wrong"))
 		}))
 		if got["401 invalid_credentials"] != 5 || got["403 account_locked"] != 35 {
@@ -111,7 +111,7 @@ func TestRightCodesInParallel(t *testing.T) {
 			people[i] = &fixture.Person{Email: p.Email, Device: map[string]string{"userAgent": fmt.Sprint("device ", i)}}
 			user = startLogin(t, people[i], on[0])
 		}
-		got := outcomes(t, fixture.CallInParallel(t, len(people), func(i int) (apiclient.Response, error) {
+		got := countOutcomes(t, fixture.CallInParallel(t, len(people), func(i int) (apiclient.Response, error) {
 			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/mfa/verify",
 				map[string]any{"userId": user, "mfaCode": app.Recovery[i], "deviceInfo": people[i].Device})
 		}))
@@ -123,7 +123,7 @@ func TestRightCodesInParallel(t *testing.T) {
 		acceptLogin(t, p, verifyLogin(t, p, on[0], user, app.Code(t, 1)))
 		p.StepUp(t, e, on[0])
 		all := func(path string, body map[string]string) map[string]int {
-			return outcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
+			return countOutcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+path, body, p.Bearer()...)
 			}))
 		}
@@ -157,7 +157,7 @@ func TestPasswordChangesInParallel(t *testing.T) {
 		present := fixture.Password
 		for round := range 5 {
 			next := fmt.Sprint(fixture.Password, round)
-			got := outcomes(t, fixture.CallInParallel(t, 6, func(i int) (apiclient.Response, error) {
+			got := countOutcomes(t, fixture.CallInParallel(t, 6, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/password",
 					map[string]string{"currentPassword": present, "newPassword": next}, p.Bearer()...)
 			}))
@@ -175,7 +175,7 @@ func TestHashesRenewedInParallel(t *testing.T) {
 		for round := range 5 {
 			p := e.NewPerson(t, fmt.Sprintf("ada%d@example.com", round))
 			on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000", fmt.Sprint("ARGON2_ITERATIONS=", round+2))
-			got := outcomes(t, fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {
+			got := countOutcomes(t, fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, fixture.Password))
 			}))
 			if got["200"] != 8 {

@@ -25,8 +25,8 @@ const (
 	private    = "10.1.2.3"
 )
 
-// cityDatabase writes a database that knows the addresses.
-func cityDatabase(t *testing.T, path string) {
+// writeCityDatabase writes a database that knows the addresses.
+func writeCityDatabase(t *testing.T, path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-City", IncludeReservedNetworks: true})
 	if err != nil {
@@ -108,7 +108,7 @@ func trustDevice(t *testing.T, p *fixture.Person, s *fixture.Service) {
 func TestRiskOfPlaces(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"), filepath.Join(e.Dir, "tor.txt")
-		cityDatabase(t, city)
+		writeCityDatabase(t, city)
 		fixture.WriteFile(t, listed, "# bad\n203.0.113.2\n")
 		fixture.WriteFile(t, tor, "203.0.113.3/32 # exit\n")
 		s := e.Start(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128", "GEOIP_CITY_DB="+city,

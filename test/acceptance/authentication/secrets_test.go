@@ -35,8 +35,8 @@ func (k *secrets) add(name, value string) {
 	k.values[name] = value
 }
 
-// take keeps what a session is carried by.
-func (k *secrets) take(when string, p *fixture.Person) {
+// addTokens keeps what a session is carried by.
+func (k *secrets) addTokens(when string, p *fixture.Person) {
 	k.add("access token "+when, p.AccessToken)
 	k.add("refresh token "+when, p.RefreshToken)
 	if p.DeviceToken != "" {
@@ -44,7 +44,7 @@ func (k *secrets) take(when string, p *fixture.Person) {
 	}
 }
 
-func (k *secrets) refused(a apiclient.Response) {
+func (k *secrets) wantNoSecrets(a apiclient.Response) {
 	fmt.Fprintln(&k.refusals, a.Status, a.Header, string(a.Body))
 }
 
@@ -54,15 +54,15 @@ func TestNoSecretIsKeptInClear(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"LOG_LEVEL=debug", "PACKAGE_CHECKS=off"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
-		k := fullRun(t, e, s, p)
+		k := runEverything(t, e, s, p)
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // so that the store has a copy
 		places := map[string][]byte{
 			"log": serviceLines(s.Process.Log()), "error answers": k.refusals.Bytes(),
 			"audit log": apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Body,
-			"records":   readEveryColumn(t, e), "files": files(t, filepath.Join(e.Dir, "data")),
+			"records":   readEveryColumn(t, e), "files": readFiles(t, filepath.Join(e.Dir, "data")),
 		}
 		if e.Shared {
-			places["store"] = everyKey(t)
+			places["store"] = readEveryKey(t)
 			if !bytes.Contains(places["store"], []byte("tollgate:session:")) {
 				t.Error("the store holds no copy of a session")
 			}
@@ -71,13 +71,13 @@ func TestNoSecretIsKeptInClear(t *testing.T) {
 			t.Fatal("what was looked at does not hold what the run did")
 		}
 		for place, content := range places {
-			k.lookIn(t, place, content)
+			k.searchPlace(t, place, content)
 		}
 	})
 }
 
-// lookIn checks that a place does not contain any of the secrets in any encoding.
-func (k *secrets) lookIn(t *testing.T, place string, content []byte) {
+// searchPlace checks that a place does not contain any of the secrets in any encoding.
+func (k *secrets) searchPlace(t *testing.T, place string, content []byte) {
 	t.Helper()
 	lower := bytes.ToLower(content)
 	for name, value := range k.values {
@@ -110,8 +110,8 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// fullRun performs all actions of a person who signs in, including failures.
-func fullRun(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) *secrets {
+// runEverything performs all actions of a person who signs in, including failures.
+func runEverything(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) *secrets {
 	t.Helper()
 	k := &secrets{values: map[string]string{}}
 	const wrong, renewed = "Wrong-Horse-9-Battery", "Another-Horse-8-Battery"
@@ -121,43 +121,43 @@ func fullRun(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixtur
 	login := func(word string) apiclient.Response {
 		return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
 	}
-	k.refused(login(wrong).WantStatus(t, http.StatusUnauthorized))
+	k.wantNoSecrets(login(wrong).WantStatus(t, http.StatusUnauthorized))
 	p.Login(t, s)
-	k.take("of the first login", p)
-	k.refused(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
+	k.addTokens("of the first login", p)
+	k.wantNoSecrets(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
 
 	id := startChallenge(t, p, s)
-	k.refused(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
+	k.wantNoSecrets(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
 	k.codes = append(k.codes, "314159", e.LastCode(t, p.Email))
 	p.StepUp(t, e, s)
 	k.codes = append(k.codes, e.LastCode(t, p.Email))
-	k.take("after step-up", p)
+	k.addTokens("after step-up", p)
 	p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusOK)
 
 	spent := p.RefreshToken
 	var next struct{ AccessToken, RefreshToken string }
 	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusOK).Decode(t, &next)
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
-	k.take("after a refresh", p)
-	k.refused(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
-	k.refused(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, bad))
+	k.addTokens("after a refresh", p)
+	k.wantNoSecrets(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
+	k.wantNoSecrets(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, badRequest))
 	for _, word := range [][2]string{{fixture.Password, renewed}, {renewed, fixture.Password}} {
 		p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": word[0], "newPassword": word[1]}).WantStatus(t, http.StatusOK)
 	}
-	k.refused(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
+	k.wantNoSecrets(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
 
 	withSecondFactor(t, s, p, k)
-	k.refused(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
+	k.wantNoSecrets(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
 	user := startLogin(t, p, s)
 	acceptLogin(t, p, verifyLogin(t, p, s, user, k.values["recovery code 1"]))
-	k.take("after the replay", p)
+	k.addTokens("after the replay", p)
 	return k
 }
 
 // withSecondFactor enrols an authenticator, and signs in with it.
 func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *secrets) {
 	t.Helper()
-	app := enrolOverTheWire(t, s, p)
+	app := enrolThroughAPI(t, s, p)
 	raw, err := base32.StdEncoding.DecodeString(app.Key.Secret())
 	if err != nil {
 		t.Fatal(err)
@@ -169,11 +169,11 @@ func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *se
 		k.add(fmt.Sprint("recovery code without hyphens ", i), strings.ReplaceAll(code, "-", ""))
 	}
 	user := startLogin(t, p, s)
-	k.refused(verifyLogin(t, p, s, user, "271828").WantStatus(t, http.StatusUnauthorized))
+	k.wantNoSecrets(verifyLogin(t, p, s, user, "271828").WantStatus(t, http.StatusUnauthorized))
 	code := app.Code(t, 1)
 	k.codes = append(k.codes, "271828", code, app.Code(t, 0))
 	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
-	k.take("of the second factor", p)
+	k.addTokens("of the second factor", p)
 }
 
 // serviceLines leaves those lines of the log out with which otp-log, the
@@ -193,7 +193,7 @@ func serviceLines(log string) []byte {
 func readEveryColumn(t *testing.T, e *fixture.Environment) []byte {
 	t.Helper()
 	if !e.Shared {
-		return files(t, filepath.Join(e.Dir, "data"))
+		return readFiles(t, filepath.Join(e.Dir, "data"))
 	}
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(findSetting(e, "DATABASE_URL"))))
 	defer func() { _ = db.Close() }() // nothing was written
@@ -218,8 +218,8 @@ func findSetting(e *fixture.Environment, name string) string {
 	return ""
 }
 
-// everyKey returns all keys of the store with their values, of other tests too.
-func everyKey(t *testing.T) []byte {
+// readEveryKey returns all keys of the store with their values, of other tests too.
+func readEveryKey(t *testing.T) []byte {
 	t.Helper()
 	_, address, found := strings.Cut(os.Getenv("TEST_VALKEY_URL"), "://")
 	if !found {

@@ -19,7 +19,7 @@ func TestStepUpCodes(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		for range 2 { // refused ones are not counted
-			apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, bad), "validation_error")
+			apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, badRequest), "validation_error")
 		}
 		id := startChallenge(t, p, s)
 		verify := func(code string) apiclient.Response {
@@ -31,12 +31,12 @@ func TestStepUpCodes(t *testing.T) {
 		first := e.LastCode(t, p.Email)
 		var sent struct{ Message, ExpiresAt string }
 		resend(last).WantStatus(t, http.StatusOK).Decode(t, &sent)
-		wantInstants(t, sent.ExpiresAt)
+		wantTimes(t, sent.ExpiresAt)
 		if second := e.LastCode(t, p.Email); second != first {
 			apiclient.WantAuthError(t, verify(first).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
 		}
 		verify(e.LastCode(t, p.Email)).WantStatus(t, http.StatusOK)
-		apiclient.WantAuthError(t, verify(e.LastCode(t, p.Email)).WantStatus(t, bad), "invalid_input")
+		apiclient.WantAuthError(t, verify(e.LastCode(t, p.Email)).WantStatus(t, badRequest), "invalid_input")
 		apiclient.WantAuthError(t, resend(s).WantStatus(t, http.StatusNotFound), "resource_not_found")
 		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
 		if level := listSessions(t, p, s)[0].TrustLevel; level != "FULL_TRUST" {
@@ -72,7 +72,7 @@ func TestStepUpMethods(t *testing.T) {
 		}
 		bare := e.Start(t, "OTP_EMAIL_PLUGIN=")
 		for _, method := range []string{"EMAIL_OTP", "SMS_OTP"} {
-			apiclient.WantAuthError(t, p.PostJSON(t, bare, "/auth/step-up/initiate", map[string]string{"method": method}).WantStatus(t, bad), "validation_error")
+			apiclient.WantAuthError(t, p.PostJSON(t, bare, "/auth/step-up/initiate", map[string]string{"method": method}).WantStatus(t, badRequest), "validation_error")
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestExpiry(t *testing.T) {
 		fixture.Await(t, "the end of a challenge", func() bool {
 			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).Status == http.StatusNotFound
 		})
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": "none"}).WantStatus(t, bad), "invalid_input")
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": "none"}).WantStatus(t, badRequest), "invalid_input")
 		refresh := func() apiclient.Response {
 			return apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
 		}

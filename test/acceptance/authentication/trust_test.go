@@ -57,8 +57,8 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	})
 }
 
-// newFirefox returns the id of the person's device with that browser.
-func newFirefox(t *testing.T, p *fixture.Person, s *fixture.Service) string {
+// findFirefox returns the id of the person's device with that browser.
+func findFirefox(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 	t.Helper()
 	for _, d := range listDevices(t, p, s) {
 		if d.Metadata.Browser == "Firefox" && !d.Revoked {
@@ -69,8 +69,8 @@ func newFirefox(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 	return ""
 }
 
-// noticesIn returns the notices of a file that otp-log wrote.
-func noticesIn(t *testing.T, file string) string {
+// readNotices returns the notices of a file that otp-log wrote.
+func readNotices(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil && !os.IsNotExist(err) {
@@ -90,7 +90,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		ada.StepUp(t, e, s)
 		told := func(sentence string) {
 			t.Helper()
-			fixture.Await(t, sentence, func() bool { return strings.Contains(noticesIn(t, file), sentence) })
+			fixture.Await(t, sentence, func() bool { return strings.Contains(readNotices(t, file), sentence) })
 		}
 		var enrolled struct{ Secret, OTPAuthURI string }
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
@@ -102,7 +102,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		told("The authenticator app of your account was disabled.")
 		ada.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery"}).WantStatus(t, http.StatusOK)
 		told("The password of your account was changed")
-		if strings.Contains(noticesIn(t, file), enrolled.Secret) {
+		if strings.Contains(readNotices(t, file), enrolled.Secret) {
 			t.Error("a notice has the secret")
 		}
 		page := ada.ReadAuditLog(t, s, "eventType=CREDENTIAL_CHANGE")
@@ -138,7 +138,7 @@ func TestUntrustedDevice(t *testing.T) {
 		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a copy
 			t.Fatal("the session is not at FULL_TRUST")
 		}
-		device := newFirefox(t, ada, s)
+		device := findFirefox(t, ada, s)
 		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, elsewhere.Bearer()...).WantStatus(t, http.StatusOK)
 		if level := levelOn(s, ada); level != "LIMITED_TRUST" {
 			t.Errorf("on the instance that marked it the level is %s", level)
@@ -172,10 +172,10 @@ func TestNoticesOfLosses(t *testing.T) {
 		for range 2 { // what the owner does at FULL_TRUST
 			second := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "second"}}
 			second.Login(t, s)
-			id, _ := fixture.SessionOf(t, s, second)
+			id, _ := fixture.ReadSession(t, s, second)
 			apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
 		}
-		device := newFirefox(t, ada, s)
+		device := findFirefox(t, ada, s)
 		thief := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "thief"}}
 		thief.Login(t, s)
 		if thief.TrustLevel != "UNVERIFIED" {
@@ -183,23 +183,23 @@ func TestNoticesOfLosses(t *testing.T) {
 		}
 		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK) // lowers nothing more
-		id, _ := fixture.SessionOf(t, s, ada)
+		id, _ := fixture.ReadSession(t, s, ada)
 		apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		for range 4 {
 			ada.Login(t, s)
-			id, _ = fixture.SessionOf(t, s, ada)
+			id, _ = fixture.ReadSession(t, s, ada)
 			thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
 		}
 		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK) // is revoked already
-		own, _ := fixture.SessionOf(t, s, thief)
+		own, _ := fixture.ReadSession(t, s, thief)
 		thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": own}).WantStatus(t, http.StatusOK)
 		fixture.Await(t, "the notices", func() bool {
-			all := noticesIn(t, file)
+			all := readNotices(t, file)
 			return strings.Contains(all, revoked) && strings.Contains(all, untrusted) && strings.Count(all, ended) == 2
 		})
 		s.Stop()
-		all := noticesIn(t, file)
+		all := readNotices(t, file)
 		for sentence, n := range map[string]int{revoked: 1, untrusted: 1, ended: 2} {
 			if strings.Count(all, sentence) != n {
 				t.Errorf("%d notices say %q, want %d", strings.Count(all, sentence), sentence, n)
@@ -248,13 +248,13 @@ func TestRoutesAndLevels(t *testing.T) {
 			status       int // of a session that is admitted
 		}{
 			{"GET", "/auth/session", nil, "HIGH_RISK", 200},
-			{"POST", "/auth/logout", map[string]string{"sessionId": nobodysID}, "HIGH_RISK", 404},
+			{"POST", "/auth/logout", map[string]string{"sessionId": unknownID}, "HIGH_RISK", 404},
 			{"POST", "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}, "UNVERIFIED", 400},
 			{"GET", "/devices", nil, "UNVERIFIED", 200},
-			{"PUT", "/devices/" + nobodysID + "/trust", `{"trustStatus":"TRUSTED"}`, "UNVERIFIED", 404},
-			{"DELETE", "/devices/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"PUT", "/devices/" + unknownID + "/trust", `{"trustStatus":"TRUSTED"}`, "UNVERIFIED", 404},
+			{"DELETE", "/devices/" + unknownID, nil, "UNVERIFIED", 404},
 			{"GET", "/sessions", nil, "UNVERIFIED", 200},
-			{"DELETE", "/sessions/" + nobodysID, nil, "UNVERIFIED", 404},
+			{"DELETE", "/sessions/" + unknownID, nil, "UNVERIFIED", 404},
 			{"GET", "/audit-logs", nil, "UNVERIFIED", 200},
 			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "short"}, "FULL_TRUST", 400},
 			{"POST", "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},

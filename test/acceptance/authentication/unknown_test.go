@@ -29,9 +29,9 @@ func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 		e.RunCommand(t, "", "user", "disable", "--email", "gone@example.com")
 		hashes := s.Metric("tollgate_password_hashes_total")
 		for try := range 6 { // the sixth finds the account locked
-			want := refusal(t, s, collector, known.Email, try, known.Device)
+			want := readRefusal(t, s, collector, known.Email, try, known.Device)
 			for _, email := range []string{"eve@example.com", "gone@example.com"} {
-				if got := refusal(t, s, collector, email, try, known.Device); got != want {
+				if got := readRefusal(t, s, collector, email, try, known.Device); got != want {
 					t.Errorf("try %d: %s is refused by\n%s\nbut %s by\n%s", try, email, got, known.Email, want)
 				}
 			}
@@ -42,11 +42,11 @@ func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 	})
 }
 
-// refusal tries a wrong password and returns what can be seen of how it was
+// readRefusal tries a wrong password and returns what can be seen of how it was
 // refused: the answer, and the statements to the database in their order.
-func refusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string) string {
+func readRefusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string) string {
 	t.Helper()
-	trace := traceOf(email, try)
+	trace := newTraceID(email, try)
 	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": device},
 		"traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	status, code := http.StatusUnauthorized, "invalid_credentials"
@@ -70,17 +70,17 @@ func refusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, em
 	if len(did) < 3 {
 		t.Errorf("only %v was traced", did)
 	}
-	return visible(a.Header) + body + "\n" + strings.Join(did, "\n")
+	return visibleHeader(a.Header) + body + "\n" + strings.Join(did, "\n")
 }
 
-// traceOf returns the id of a trace for one try of a person.
-func traceOf(email string, try int) string {
+// newTraceID returns the id of a trace for one try of a person.
+func newTraceID(email string, try int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", email, try))
 	return hex.EncodeToString(sum[:16])
 }
 
-// visible returns the headers of an answer but for those that differ with each.
-func visible(h http.Header) string {
+// visibleHeader returns the headers of an answer but for those that differ with each.
+func visibleHeader(h http.Header) string {
 	h = h.Clone()
 	for _, name := range []string{"Date", "X-Request-Id", "Content-Length", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 		h.Del(name)

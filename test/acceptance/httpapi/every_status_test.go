@@ -28,7 +28,7 @@ func TestBodiesOfEveryOperation(t *testing.T) {
 	for _, path := range d.Document.Paths.InMatchingOrder() {
 		item := d.Document.Paths.Value(path)
 		for method, o := range item.Operations() {
-			address := s.API + withExamples(path, item)
+			address := s.API + fillPath(path, item)
 			if o.Responses.Status(http.StatusRequestEntityTooLarge) != nil {
 				apiclient.Call(t, method, address, large, ada.Bearer()...).WantStatus(t, http.StatusRequestEntityTooLarge)
 				sent++
@@ -45,8 +45,8 @@ func TestBodiesOfEveryOperation(t *testing.T) {
 	}
 }
 
-// withExamples returns a path with the examples of its parameters.
-func withExamples(path string, item *openapi3.PathItem) string {
+// fillPath returns a path with the examples of its parameters.
+func fillPath(path string, item *openapi3.PathItem) string {
 	for _, p := range item.Parameters {
 		path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", fmt.Sprint(p.Value.Example))
 	}

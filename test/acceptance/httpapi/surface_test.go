@@ -28,9 +28,9 @@ func listSurfaces(s *fixture.Service) []surface {
 	}
 }
 
-// raw sends bytes over a connection of their own and returns all answers until
+// sendRaw sends bytes over a connection of their own and returns all answers until
 // the server closes it, which it must.
-func (l surface) raw(t *testing.T, text string) []apiclient.Response {
+func (l surface) sendRaw(t *testing.T, text string) []apiclient.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", l.address)
 	if err != nil {
@@ -41,10 +41,10 @@ func (l surface) raw(t *testing.T, text string) []apiclient.Response {
 		t.Fatal(err)
 	}
 	go func() { _, _ = io.WriteString(c, text) }() // the server may close before it has read all
-	return answers(t, l.name, c)
+	return readResponses(t, l.name, c)
 }
 
-func answers(t *testing.T, name string, c io.Reader) []apiclient.Response {
+func readResponses(t *testing.T, name string, c io.Reader) []apiclient.Response {
 	t.Helper()
 	var all []apiclient.Response
 	for r := bufio.NewReader(c); ; {
@@ -103,7 +103,7 @@ func checkRefused(t *testing.T, l surface) {
 		"a long query":         {"GET " + l.path + "?a=" + strings.Repeat("b", 40_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", []int{431}},
 		"negative length":      {"POST " + l.path + " HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", []int{400}},
 	} {
-		got := l.raw(t, c.text)
+		got := l.sendRaw(t, c.text)
 		if len(got) != 1 {
 			t.Errorf("%s: %d answers, want one", name, len(got))
 			continue
@@ -138,7 +138,7 @@ func checkSmuggling(t *testing.T, l surface) {
 		"bad size of a chunk":    "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" + hidden,
 		"huge size of a chunk":   "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n\r\n" + hidden,
 	} {
-		got := l.raw(t, "POST "+l.path+" HTTP/1.1\r\nHost: a\r\n"+text)
+		got := l.sendRaw(t, "POST "+l.path+" HTTP/1.1\r\nHost: a\r\n"+text)
 		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 {
 			t.Errorf("%s: %d answers, want one refusal: %+v", name, len(got), got)
 		}
@@ -157,7 +157,7 @@ func checkStrangeMethods(t *testing.T, l surface) {
 	for _, request := range []string{
 		"TRACE " + l.path, "TRACK " + l.path, "CONNECT example.com:443", "CONNECT " + l.path, "DEBUG " + l.path, "PRI *", "get " + l.path,
 	} {
-		got := l.raw(t, request+" HTTP/1.1\r\nHost: a\r\nX-Secret: hidden\r\nConnection: close\r\n\r\n")
+		got := l.sendRaw(t, request+" HTTP/1.1\r\nHost: a\r\nX-Secret: hidden\r\nConnection: close\r\n\r\n")
 		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 || bytes.Contains(got[0].Body, []byte("hidden")) {
 			t.Errorf("%s: %+v", request, got)
 		}
@@ -170,7 +170,7 @@ func checkStrangePaths(t *testing.T, l surface) {
 		"/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/docs/../../etc/passwd", "//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
 		"/..%5c..%5cwindows", "/.env", "/.git/config", "/%00", "/%", "/%zz", "/\xff\xfe", "http://elsewhere.example/etc/passwd",
 	} {
-		got := l.raw(t, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		got := l.sendRaw(t, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 		if len(got) == 1 && got[0].Status/100 == 3 {
 			where := got[0].Header.Get("Location") // net/http cleans paths
 			if !strings.HasPrefix(where, "/") || strings.HasPrefix(where, "//") {
@@ -264,8 +264,8 @@ func TestSlowClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended := make(chan struct{})
-			go trickle(c, begin, ended)
-			got := answers(t, name, c)
+			go sendSlowly(c, begin, ended)
+			got := readResponses(t, name, c)
 			close(ended)
 			if len(got) > 1 || len(got) == 1 && got[0].Status != http.StatusRequestTimeout {
 				t.Errorf("%+v", got)
@@ -275,9 +275,9 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// trickle sends the beginning of a request and then one byte after the other, until the test ends
+// sendSlowly sends the beginning of a request and then one byte after the other, until the test ends
 // or the service closes the connection.
-func trickle(c io.Writer, begin string, ended <-chan struct{}) {
+func sendSlowly(c io.Writer, begin string, ended <-chan struct{}) {
 	if _, err := io.WriteString(c, begin); err != nil || begin == "" {
 		return
 	}

@@ -17,18 +17,18 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// caller is a client that trusts one authority and makes a connection for each
+// newTLSClient is a client that trusts one authority and makes a connection for each
 // call.
-func caller(trusted *testcert.Certificate) *http.Client {
+func newTLSClient(trusted *testcert.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{RootCAs: trusted.Pool(), ServerName: "registry.example", MinVersion: tls.VersionTLS12},
 	}}
 }
 
-// over makes one call with a client. The answer is checked against the
+// callWithClient makes one call with a client. The answer is checked against the
 // description, like all.
-func over(t *testing.T, c *http.Client, method, address string, body any, header ...string) apiclient.Response {
+func callWithClient(t *testing.T, c *http.Client, method, address string, body any, header ...string) apiclient.Response {
 	t.Helper()
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -67,9 +67,9 @@ func TestTLS(t *testing.T) {
 	files.Write(t, first)
 	s := e.Start(t, append(files.Environ(), "HSTS_MAX_AGE=24h")...)
 	api := "https://" + s.Process.API
-	client := caller(first)
+	client := newTLSClient(first)
 
-	a := over(t, client, "GET", api+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
+	a := callWithClient(t, client, "GET", api+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
 	if got := a.Header.Get("Strict-Transport-Security"); got != "max-age=86400" {
 		t.Errorf("Strict-Transport-Security is %q", got)
 	}
@@ -84,26 +84,26 @@ func TestTLS(t *testing.T) {
 
 	files.Write(t, second)
 	fixture.Await(t, "the new certificate is served", func() bool {
-		r, err := caller(second).Get(api + "/health")
+		r, err := newTLSClient(second).Get(api + "/health")
 		if err != nil {
 			return false
 		}
 		return r.Body.Close() == nil && r.StatusCode == http.StatusOK
 	})
 	fixture.WriteFile(t, files.Key, "none")
-	over(t, caller(second), "GET", api+"/health", nil).WantStatus(t, http.StatusOK)
+	callWithClient(t, newTLSClient(second), "GET", api+"/health", nil).WantStatus(t, http.StatusOK)
 }
 
 func wantSecureCookie(t *testing.T, e *fixture.Environment, client *http.Client, api string) {
 	t.Helper()
 	p := e.NewPerson(t, "ada@example.com")
 	var tokens struct{ AccessToken string }
-	over(t, client, "POST", api+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}).
+	callWithClient(t, client, "POST", api+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}).
 		WantStatus(t, http.StatusOK).Decode(t, &tokens)
 	var challenge struct{ ChallengeID string }
-	over(t, client, "POST", api+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
+	callWithClient(t, client, "POST", api+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
 		"Authorization", "Bearer "+tokens.AccessToken).WantStatus(t, http.StatusOK).Decode(t, &challenge)
-	verified := over(t, client, "POST", api+"/auth/step-up/verify",
+	verified := callWithClient(t, client, "POST", api+"/auth/step-up/verify",
 		map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, p.Email)}).WantStatus(t, http.StatusOK)
 	if got := strings.ToLower(verified.Header.Get("Set-Cookie")); !strings.Contains(got, "secure") || !strings.Contains(got, "httponly") {
 		t.Errorf("the cookie is %q", got)

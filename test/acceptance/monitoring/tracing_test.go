@@ -35,7 +35,7 @@ func TestTracing(t *testing.T) {
 					"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint(protocol), "OTEL_BSP_SCHEDULE_DELAY=50",
 				)
 				apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK) // not sampled
-				askTraced(t, s)
+				makeTracedCalls(t, s)
 				wantSpans(t, collector, e.Shared)
 				for _, span := range collector.Spans() {
 					if hex.EncodeToString(span.GetTraceId()) != CallerTraceID {
@@ -47,8 +47,8 @@ func TestTracing(t *testing.T) {
 	}
 }
 
-// askTraced requests two decisions and a list of servers.
-func askTraced(t *testing.T, s *fixture.Service) {
+// makeTracedCalls requests two decisions and a list of servers.
+func makeTracedCalls(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "asked-by-grpc")
 	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest("shop", "tenant", "secret", "path", "/browse")); err != nil {

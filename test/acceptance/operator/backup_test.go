@@ -71,7 +71,7 @@ func requireDump(t *testing.T) {
 func writeSample(t *testing.T, e *fixture.Environment, servers int) string {
 	t.Helper()
 	file := filepath.Join(e.Dir, "sample.json")
-	fixture.WriteFile(t, file, sample(t, servers))
+	fixture.WriteFile(t, file, newSampleExport(t, servers))
 	return file
 }
 

@@ -62,7 +62,7 @@ func TestCommandExamples(t *testing.T) {
 	for name, examples := range commandExamples(string(content)) {
 		for _, line := range examples {
 			lines++
-			t.Run(strings.ReplaceAll(line, "/", "∕"), func(t *testing.T) { template.run(t, name, line) })
+			t.Run(strings.ReplaceAll(line, "/", "∕"), func(t *testing.T) { template.runExample(t, name, line) })
 		}
 	}
 	if lines < 50 {
@@ -134,7 +134,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	for name, content := range map[string]string{
 		"server.json":       string(doc),
 		"servers/news.json": string(doc),
-		"backup.json":       sample(t, 3),
+		"backup.json":       newSampleExport(t, 3),
 		"methods.json":      e.RunCommand(t, "", "methods", "list", "--output", "json"),
 		"openapi.yaml":      "openapi: 3.1.0\npaths:\n  /pets: {}\n",
 		"events.jsonl":      string(events),
@@ -158,8 +158,8 @@ type example struct {
 	environ []string
 }
 
-// run runs one line in its own folder.
-func (e *exampleData) run(t *testing.T, name, line string) {
+// runExample runs one line in its own folder.
+func (e *exampleData) runExample(t *testing.T, name, line string) {
 	t.Parallel()
 	x := &example{name: name, line: strings.NewReplacer(e.replacements...).Replace(line), dir: t.TempDir()}
 	for _, part := range []string{"data", "files"} {
@@ -170,19 +170,19 @@ func (e *exampleData) run(t *testing.T, name, line string) {
 	x.environ = append(append([]string{}, e.Environ...),
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"), "PASSWORD="+fixture.Password, "LOG_LEVEL=info",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
-	x.line = servers(t, x.line)
+	x.line = listServers(t, x.line)
 	if slices.Contains(exampleServices, name) {
-		x.serve(t)
+		x.startService(t)
 	}
 	if before := exampleCommands[name]; before != "" {
-		x.shell(t, before)
+		x.runShell(t, before)
 	}
-	x.try(t)
+	x.runLine(t)
 }
 
-// serve runs a service on the data of the example, in the place of the ones that
+// startService runs a service on the data of the example, in the place of the ones that
 // its line names.
-func (x *example) serve(t *testing.T) {
+func (x *example) startService(t *testing.T) {
 	t.Helper()
 	s := fixture.Launch(t, "serve", x.environ)
 	s.AwaitRules()
@@ -194,8 +194,8 @@ func (x *example) serve(t *testing.T) {
 	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
 }
 
-// shell runs commands where the files of the example are.
-func (x *example) shell(t *testing.T, commands string) string {
+// runShell runs commands where the files of the example are.
+func (x *example) runShell(t *testing.T, commands string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir, cmd.Env = filepath.Join(x.dir, "files"), x.environ
@@ -206,17 +206,17 @@ func (x *example) shell(t *testing.T, commands string) string {
 	return string(out)
 }
 
-// typed runs the line at a terminal at which the words are typed.
-func (x *example) typed(t *testing.T, words ...string) string {
+// runAtTerminal runs the line at a terminal at which the words are typed.
+func (x *example) runAtTerminal(t *testing.T, words ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("a terminal is made by script(1)")
 	}
-	return x.shell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
+	return x.runShell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
 }
 
-// try runs the line itself.
-func (x *example) try(t *testing.T) {
+// runLine runs the line itself.
+func (x *example) runLine(t *testing.T) {
 	switch {
 	case x.name == "tollgate serve" || x.name == "tollgate ratelimit" || x.line == "tollgate serve":
 		service, err := instance.Start("bash", x.environ, "-c", x.line)
@@ -227,30 +227,30 @@ func (x *example) try(t *testing.T) {
 			t.Errorf("%v\n%s", err, service.Log())
 		}
 	case x.name == "tollgate login" && strings.Contains(x.line, "123456"):
-		x.shell(t, strings.Replace(x.line, "123456", code, 1))
+		x.runShell(t, strings.Replace(x.line, "123456", code, 1))
 	case strings.Contains(x.line, "123456"):
-		x.shell(t, strings.Replace(x.line, "123456", enrolled(t, x), 1))
+		x.runShell(t, strings.Replace(x.line, "123456", enrolPerson(t, x), 1))
 	case x.name == "tollgate login" && strings.Contains(x.line, "--step-up"):
-		x.shell(t, "code=0; { "+x.line+"; } || code=$?; test $code = 3") // the code is brought by the next line
+		x.runShell(t, "code=0; { "+x.line+"; } || code=$?; test $code = 3") // the code is brought by the next line
 	case x.name == "tollgate login":
-		if shown := x.typed(t, fixture.Password, "none"); !strings.Contains(shown, "ada@example.com") {
+		if shown := x.runAtTerminal(t, fixture.Password, "none"); !strings.Contains(shown, "ada@example.com") {
 			t.Errorf("after the password was typed, there is\n%s", shown)
 		}
 	case x.name == "tollgate user add" && !strings.Contains(x.line, "--password-stdin"):
-		x.typed(t, fixture.Password, fixture.Password)
-		if list := x.shell(t, "tollgate user list"); !strings.Contains(list, "ada@example.com") {
+		x.runAtTerminal(t, fixture.Password, fixture.Password)
+		if list := x.runShell(t, "tollgate user list"); !strings.Contains(list, "ada@example.com") {
 			t.Errorf("after the passwords were typed, the list is\n%s", list)
 		}
 	default:
-		x.shell(t, x.line)
+		x.runShell(t, x.line)
 	}
 }
 
-// enrolled gives the person an authenticator and returns its code.
-func enrolled(t *testing.T, x *example) string {
+// enrolPerson gives the person an authenticator and returns its code.
+func enrolPerson(t *testing.T, x *example) string {
 	t.Helper()
 	var told struct{ Secret string }
-	out := x.shell(t, "tollgate user enrol-mfa --email ada@example.com --output json 2>&-")
+	out := x.runShell(t, "tollgate user enrol-mfa --email ada@example.com --output json 2>&-")
 	if err := json.Unmarshal([]byte(out), &told); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -261,8 +261,8 @@ func enrolled(t *testing.T, x *example) string {
 	return code
 }
 
-// servers puts those of the tests in the place of the ones that a line names.
-func servers(t *testing.T, line string) string {
+// listServers puts those of the tests in the place of the ones that a line names.
+func listServers(t *testing.T, line string) string {
 	t.Helper()
 	if strings.Contains(line, "postgres://") || strings.Contains(line, "localhost:6379") {
 		if os.Getenv("TEST_DATABASE_URL") == "" || os.Getenv("TEST_VALKEY_URL") == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// health runs the command with the settings of an instance and the port it has.
-func health(t *testing.T, i *instance.Instance, environ []string, args ...string) (code int, told string) {
+// runHealth runs the command with the settings of an instance and the port it has.
+func runHealth(t *testing.T, i *instance.Instance, environ []string, args ...string) (code int, told string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(i.API)
 	if err != nil {
@@ -40,17 +40,17 @@ func TestHealthCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Kill()
-	if code, told := health(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
+	if code, told := runHealth(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
 		t.Errorf("while it serves: code %d, %q", code, told)
 	}
-	if code, told := health(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 || !strings.Contains(told, "certificate") {
+	if code, told := runHealth(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 || !strings.Contains(told, "certificate") {
 		t.Errorf("by a name that the certificate does not bear: code %d, %q", code, told)
 	}
 	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		code, told := health(t, i, environ)
+		code, told := runHealth(t, i, environ)
 		if code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n") {
 			break
 		}
@@ -59,7 +59,7 @@ func TestHealthCommand(t *testing.T) {
 		}
 	}
 	i.Kill()
-	if code, told := health(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") || strings.Count(told, "\n") != 1 {
+	if code, told := runHealth(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") || strings.Count(told, "\n") != 1 {
 		t.Errorf("when it is gone: code %d, %q", code, told)
 	}
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// moved is what `registry import --output json` prints.
-type moved struct {
+// importResult is what `registry import --output json` prints.
+type importResult struct {
 	Taken, Skipped, Refused, Unfinished int
 	Records                             []struct{ Verdict, Server, Version, Origin, Reason string }
 }
 
-func (m moved) want(t *testing.T, taken, skipped, refused int) {
+func (m importResult) want(t *testing.T, taken, skipped, refused int) {
 	t.Helper()
 	if m.Taken != taken || m.Skipped != skipped || m.Refused != refused {
 		t.Fatalf("import is %+v, want %d taken, %d skipped, %d refused", m, taken, skipped, refused)
 	}
 }
 
-func importRegistry(t *testing.T, e *fixture.Environment, args ...string) moved {
+func importRegistry(t *testing.T, e *fixture.Environment, args ...string) importResult {
 	t.Helper()
-	var m moved
+	var m importResult
 	out := e.RunCommand(t, "", append([]string{"registry", "import", "--output", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -39,9 +39,9 @@ func importRegistry(t *testing.T, e *fixture.Environment, args ...string) moved 
 	return m
 }
 
-// sample returns an export of another registry: servers of several versions,
+// newSampleExport returns an export of another registry: servers of several versions,
 // of every status, some of them latest by another rule than ours.
-func sample(t *testing.T, servers int) string {
+func newSampleExport(t *testing.T, servers int) string {
 	t.Helper()
 	var records []any
 	at := time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -78,7 +78,7 @@ func TestTransferRoundTrip(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := e.Start(t)
 			file := filepath.Join(e.Dir, "sample.json")
-			fixture.WriteFile(t, file, sample(t, 60))
+			fixture.WriteFile(t, file, newSampleExport(t, 60))
 			importRegistry(t, e, "--strict", file).want(t, 150, 0, 0)
 			first := e.RunCommand(t, "", "registry", "export")
 			importRegistry(t, e, "--strict", file).want(t, 0, 150, 0)
@@ -86,7 +86,7 @@ func TestTransferRoundTrip(t *testing.T) {
 			if again := e.RunCommand(t, "", "registry", "export", "-"); again != first {
 				t.Error("a second import changed the registry")
 			}
-			wantMoved(t, s)
+			wantImported(t, s)
 
 			export := filepath.Join(e.Dir, "export.json")
 			e.RunCommand(t, "", "registry", "export", export)
@@ -120,8 +120,8 @@ func wantImportAudited(t *testing.T, e *fixture.Environment, versions int) {
 	}
 }
 
-// wantMoved looks at what came in through the running service.
-func wantMoved(t *testing.T, s *fixture.Service) {
+// wantImported looks at what came in through the running service.
+func wantImported(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	var list fixture.ServerPage
 	apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-3", "/versions?include_deleted=true"), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
@@ -210,7 +210,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 func TestTransferFromRegistry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "sample.json")
-		fixture.WriteFile(t, file, sample(t, 100))
+		fixture.WriteFile(t, file, newSampleExport(t, 100))
 		s := e.Start(t)
 		importRegistry(t, e, file).want(t, 250, 0, 0)
 		copied := fixture.NewEnvironment(t, "copy")
@@ -232,8 +232,8 @@ func TestTransferAtOnce(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		file := filepath.Join(e.Dir, "sample.json")
-		fixture.WriteFile(t, file, sample(t, 80))
-		var imports [3]moved
+		fixture.WriteFile(t, file, newSampleExport(t, 80))
+		var imports [3]importResult
 		var all sync.WaitGroup
 		for i := range imports {
 			all.Go(func() {

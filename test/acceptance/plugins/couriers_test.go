@@ -20,16 +20,16 @@ import (
 
 var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 
-// byEmail are the settings that send codes to a mail server.
-func byEmail(m *mailserver.Server) []string {
+// mailSettings are the settings that send codes to a mail server.
+func mailSettings(m *mailserver.Server) []string {
 	return []string{
 		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
 		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com", "PRODUCT_NAME=Example Tools",
 	}
 }
 
-// codeLetters returns the letters with a code, notices left out.
-func codeLetters(m *mailserver.Server) []mailserver.Letter {
+// listCodeLetters returns the letters with a code, notices left out.
+func listCodeLetters(m *mailserver.Server) []mailserver.Letter {
 	var list []mailserver.Letter
 	for _, l := range m.Letters() {
 		if sixDigits.MatchString(l.Subject) {
@@ -39,8 +39,8 @@ func codeLetters(m *mailserver.Server) []mailserver.Letter {
 	return list
 }
 
-// verify sends a code for a challenge.
-func verify(t *testing.T, s *fixture.Service, challenge, otp string) apiclient.Response {
+// verifyCode sends a code for a challenge.
+func verifyCode(t *testing.T, s *fixture.Service, challenge, otp string) apiclient.Response {
 	t.Helper()
 	return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge, "otp": otp})
 }
@@ -61,7 +61,7 @@ func TestStepUpByEmail(t *testing.T) {
 			defer mu.Unlock()
 			return refusal
 		}})
-		s := e.Start(t, append(byEmail(mail), "STEP_UP_LIMIT=2")...)
+		s := e.Start(t, append(mailSettings(mail), "STEP_UP_LIMIT=2")...)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		initiate := func() apiclient.Response {
@@ -77,7 +77,7 @@ func TestStepUpByEmail(t *testing.T) {
 		refuse(nil)
 		var challenge struct{ ChallengeID string }
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
-		letters := codeLetters(mail)
+		letters := listCodeLetters(mail)
 		if len(letters) != 1 || len(letters[0].To) != 1 || letters[0].To[0] != p.Email || letters[0].From != "tollgate@example.com" ||
 			!strings.Contains(letters[0].Text, "Example Tools") {
 			t.Fatalf("letters %+v", letters)
@@ -89,11 +89,11 @@ func TestStepUpByEmail(t *testing.T) {
 			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}, p.Bearer()...)
 		}
 		resend().WantStatus(t, http.StatusServiceUnavailable)
-		verify(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: its code was replaced by one that was lost
+		verifyCode(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: its code was replaced by one that was lost
 		refuse(nil)
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
-		letters = codeLetters(mail)
-		verify(t, s, challenge.ChallengeID, sixDigits.FindString(letters[len(letters)-1].HTML)).WantStatus(t, http.StatusOK)
+		letters = listCodeLetters(mail)
+		verifyCode(t, s, challenge.ChallengeID, sixDigits.FindString(letters[len(letters)-1].HTML)).WantStatus(t, http.StatusOK)
 		initiate().WantStatus(t, http.StatusTooManyRequests) // two were delivered
 		for _, secret := range []string{"the-smtp-password", first} {
 			if strings.Contains(s.Process.Log(), secret) {
@@ -107,7 +107,7 @@ func TestStepUpByEmail(t *testing.T) {
 // listens at SMTP_HOST.
 func TestMailServerAway(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, byEmail(&mailserver.Server{Port: "1"})...)
+	s := e.Start(t, mailSettings(&mailserver.Server{Port: "1"})...)
 	p := e.NewPerson(t, "ada@example.com")
 	p.Login(t, s)
 	apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
@@ -150,7 +150,7 @@ func TestStepUpBySMS(t *testing.T) {
 		if form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("by") != "AC1 the-sms-token /Accounts/AC1/Messages.json" {
 			t.Errorf("the gateway got %v", form)
 		}
-		verify(t, s, challenge.ChallengeID, sixDigits.FindString(form.Get("Body"))).WantStatus(t, http.StatusOK)
+		verifyCode(t, s, challenge.ChallengeID, sixDigits.FindString(form.Get("Body"))).WantStatus(t, http.StatusOK)
 		initiate().WantStatus(t, http.StatusServiceUnavailable)
 		if strings.Contains(s.Process.Log(), "the-sms-token") {
 			t.Error("the log shows the token")

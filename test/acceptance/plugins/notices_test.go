@@ -19,7 +19,7 @@ import (
 func TestNotices(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
-		s := e.Start(t, byEmail(mail)...)
+		s := e.Start(t, mailSettings(mail)...)
 		ada, ben := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "ben@example.com")
 		told := func(to, subject string) int {
 			n := 0
@@ -86,7 +86,7 @@ func TestNoticesDoNotDelay(t *testing.T) {
 		return nil
 	}})
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, byEmail(mail)...)
+	s := e.Start(t, mailSettings(mail)...)
 	e.NewPerson(t, "ada@example.com").Login(t, s)
 	<-reached // the notice is under way, and the login was answered before it could end
 }

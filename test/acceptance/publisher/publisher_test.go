@@ -206,10 +206,10 @@ func openPublisherTerminal(t *testing.T, p *fixture.Publisher, args ...string) *
 
 func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	return openSized(t, cmd, nil)
+	return openTerminalOfSize(t, cmd, nil)
 }
 
-func openSized(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
+func openTerminalOfSize(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
 	t.Helper()
 	f, err := pty.StartWithSize(cmd, size)
 	if err != nil {
@@ -244,20 +244,20 @@ func TestTablesAtTheTerminal(t *testing.T) {
 	for _, args := range [][]string{{"settings"}, {"audit", "search"}, {"grant", "list"}} {
 		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
 		cmd.Env = e.Environ
-		wrapped, whole := openSized(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0), e.RunCommand(t, "", args...)
+		wrapped, whole := openTerminalOfSize(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0), e.RunCommand(t, "", args...)
 		for line := range strings.Lines(wrapped) {
 			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 72 {
 				t.Errorf("%v: a line has %d columns: %s", args, n, line)
 			}
 		}
-		if squeezed(wrapped) != squeezed(whole) && args[0] != "settings" { // where wrapped cells are next to each other
+		if removeSpaces(wrapped) != removeSpaces(whole) && args[0] != "settings" { // where wrapped cells are next to each other
 			t.Errorf("%v: the terminal shows\n%s\nand a file\n%s", args, wrapped, whole)
 		}
 	}
 }
 
-// squeezed leaves all blanks out.
-func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
+// removeSpaces leaves all blanks out.
+func removeSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // await waits until the terminal shows a text that was not waited for before.
 func (c *terminal) await(text string) {

@@ -29,7 +29,7 @@ func runClient(t *testing.T, s *fixture.Service, args ...string) (int, string) {
 
 // TestClient checks the exit codes and the output of the client.
 func TestClient(t *testing.T) {
-	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
+	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	for _, test := range []struct {
 		code   int
 		prints string
@@ -50,7 +50,7 @@ func TestClient(t *testing.T) {
 // TestClientWithMutualTLS checks that the client sends its certificate and verifies the certificate
 // of the service.
 func TestClientWithMutualTLS(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
 	server, client := authority.Issue(t, "server"), authority.Issue(t, "client")
 	ca := authority.CertFile
@@ -83,7 +83,7 @@ func TestClientWithMutualTLS(t *testing.T) {
 // TestClientWithTLS uses the flags of the Envoy rate limit service's client. The service does not
 // request client certificates.
 func TestClientWithTLS(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
 	server := authority.Issue(t, "server")
 	ca := authority.CertFile
@@ -106,7 +106,7 @@ func TestClientSendsSpans(t *testing.T) {
 		collected <- r.URL.Path + " " + string(body)
 	}))
 	t.Cleanup(collector.Close)
-	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
+	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	if code, printed := runClient(t, s, "-oltp-protocol", "http", "-domain", "d", "-descriptors", "ten=x"); code != 0 {
 		t.Fatalf("ended with %d: %s", code, printed)

@@ -18,7 +18,7 @@ import (
 // mistake of a caller, and the request id of each call. The test makes each call over gRPC and over
 // /json.
 func TestDecisionsInTheLog(t *testing.T) {
-	e := only(t, `domain: shop
+	e := newRulesEnvironment(t, `domain: shop
 descriptors:
   - key: customer
     rate_limit: {unit: day, requests_per_unit: 2}
@@ -96,7 +96,7 @@ func readDecisions(t *testing.T, s *fixture.Service) map[string]map[string]any {
 
 // TestDecisionsAreNotLoggedAtInfo checks that these lines are logged at the debug level only.
 func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
-	s := only(t, limitOf(3)).Start(t)
+	s := newRulesEnvironment(t, newLimitRules(3)).Start(t)
 	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"), ratelimit.RateLimitResponse_OK)
 	s.Stop()
 	if strings.Contains(s.Process.Log(), "descriptor was decided") {
@@ -107,7 +107,7 @@ func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 // TestUnknownDomainsAreCounted checks that a misspelt domain appears in the statistics, and that
 // callers cannot fill the statistics with invented domains.
 func TestUnknownDomainsAreCounted(t *testing.T) {
-	s := only(t, limitOf(3)).Start(t)
+	s := newRulesEnvironment(t, newLimitRules(3)).Start(t)
 	const metric = "ratelimit_service_rate_limit_domain_not_found"
 	c := s.NewRateLimitClient(t)
 	for range 2 {

@@ -32,7 +32,7 @@ var foreignVariables = []string{
 // TestRateLimitBesideForeignVariables starts the rate limit service alone with variables of other
 // programs, and checks rules with the same variables.
 func TestRateLimitBesideForeignVariables(t *testing.T) {
-	e := only(t, limitOf(3))
+	e := newRulesEnvironment(t, newLimitRules(3))
 	environ := append(e.Environ, foreignVariables...)
 	for _, args := range [][]string{{"ratelimit"}, {"serve", "--only", "ratelimit"}} {
 		process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ, args...)
@@ -93,10 +93,10 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	t.Cleanup(s.Stop)
 	apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusOK)
 
-	m.offerTo(t, "envoy-ratelimit", "1", shop(2, configpb.RateLimitUnit_HOUR))
+	m.offerTo(t, "envoy-ratelimit", "1", newShopRules(2, configpb.RateLimitUnit_HOUR))
 	m.awaitVersion(t, "1")
 	secure := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authority.Pool(), ServerName: "envoy-ratelimit"})
-	c := ratelimit.NewRateLimitServiceClient(dial(t, s.GRPC, secure))
+	c := ratelimit.NewRateLimitServiceClient(dialService(t, s.GRPC, secure))
 	for _, want := range []ratelimit.RateLimitResponse_Code{ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT} {
 		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "a"), want)
 	}
@@ -105,9 +105,9 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 // TestRuleDirectoryOfOtherNames checks that the log and the command that checks rules list the
 // files that the service ignores because of their names.
 func TestRuleDirectoryOfOtherNames(t *testing.T) {
-	e := only(t, limitOf(3))
+	e := newRulesEnvironment(t, newLimitRules(3))
 	other := filepath.Join(e.RulesDir, "more.conf")
-	fixture.WriteFile(t, other, limitOf(4))
+	fixture.WriteFile(t, other, newLimitRules(4))
 	s := e.Start(t)
 	if !strings.Contains(s.Process.Log(), other) {
 		t.Error("the log does not name the file")
@@ -131,7 +131,7 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 // TestRateLimitLargeMessages checks that gRPC accepts messages of up to 4 MiB, like the Envoy rate
 // limit service.
 func TestRateLimitLargeMessages(t *testing.T) {
-	c := only(t, limitOf(3)).Start(t).NewRateLimitClient(t)
+	c := newRulesEnvironment(t, newLimitRules(3)).Start(t).NewRateLimitClient(t)
 	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)), ratelimit.RateLimitResponse_OK)
 	_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 5<<20)))
 	if status.Code(err) != codes.ResourceExhausted {

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// dial returns a connection that is closed after the test.
-func dial(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
+// dialService returns a connection that is closed after the test.
+func dialService(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
 	if err != nil {
@@ -29,18 +29,18 @@ func dial(t *testing.T, target string, creds credentials.TransportCredentials) *
 	return conn
 }
 
-// tries makes one call and returns its error.
-func tries(t *testing.T, conn *grpc.ClientConn) error {
+// callOnce makes one call and returns its error.
+func callOnce(t *testing.T, conn *grpc.ClientConn) error {
 	t.Helper()
 	_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "ten", "x"))
 	return err
 }
 
 func TestRateLimitOnASocket(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	socket := filepath.Join(e.Dir, "s")
 	e.Start(t, "GRPC_UDS="+socket)
-	if err := tries(t, dial(t, "unix:"+socket, insecure.NewCredentials())); err != nil {
+	if err := callOnce(t, dialService(t, "unix:"+socket, insecure.NewCredentials())); err != nil {
 		t.Error(err)
 	}
 }
@@ -48,10 +48,10 @@ func TestRateLimitOnASocket(t *testing.T) {
 // TestRateLimitConnectionAge checks that the service closes an old connection, and that the next
 // call opens another one.
 func TestRateLimitConnectionAge(t *testing.T) {
-	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
-	conn := dial(t, s.GRPC, insecure.NewCredentials())
+	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
+	conn := dialService(t, s.GRPC, insecure.NewCredentials())
 	for range 2 {
-		if err := tries(t, conn); err != nil {
+		if err := callOnce(t, conn); err != nil {
 			t.Fatal(err)
 		}
 		fixture.Await(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
@@ -61,7 +61,7 @@ func TestRateLimitConnectionAge(t *testing.T) {
 // TestRateLimitMutualTLS checks that the service accepts only clients with a certificate of the
 // authority and the right name, and that it uses a new server certificate without a restart.
 func TestRateLimitMutualTLS(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	file := func(name string) string { return filepath.Join(e.Dir, name) }
 	serve := func(by *testcert.Certificate) {
@@ -78,7 +78,7 @@ func TestRateLimitMutualTLS(t *testing.T) {
 		if client != nil {
 			c.Certificates = []tls.Certificate{client.Pair()}
 		}
-		return tries(t, dial(t, s.GRPC, credentials.NewTLS(c)))
+		return callOnce(t, dialService(t, s.GRPC, credentials.NewTLS(c)))
 	}
 	proxy := first.Issue(t, "proxy")
 	if err := as(first, proxy); err != nil {
@@ -91,7 +91,7 @@ func TestRateLimitMutualTLS(t *testing.T) {
 			t.Errorf("%s: served", name)
 		}
 	}
-	if err := tries(t, dial(t, s.GRPC, insecure.NewCredentials())); err == nil {
+	if err := callOnce(t, dialService(t, s.GRPC, insecure.NewCredentials())); err == nil {
 		t.Error("served without TLS")
 	}
 	serve(second)
@@ -111,7 +111,7 @@ func TestRateLimitJitter(t *testing.T) {
 	for jitter, most := range map[int]int64{0: 3601, 100_000_000: 100_003_601} {
 		prefix := fmt.Sprintf("jitter%d_%d_", jitter, time.Now().UnixNano())
 		s := e.Start(t, "CACHE_KEY_PREFIX="+prefix, fmt.Sprint("EXPIRATION_JITTER_MAX_SECONDS=", jitter))
-		follow(t, transports(s)["grpc"], "d", []step{asks("OK: OK 2/HOUR 1", "two=x")})
+		followSteps(t, newTransports(s)["grpc"], "d", []callStep{newStep("OK: OK 2/HOUR 1", "two=x")})
 		found, err := store.Do(t.Context(), store.B().Keys().Pattern(prefix+"*").Build()).AsStrSlice()
 		if err != nil || len(found) != 1 {
 			t.Fatalf("keys %q, %v", found, err)

@@ -21,18 +21,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// eachStore runs a test of rate limits with every store of counters: in every environment, and with
+// onEachStore runs a test of rate limits with every store of counters: in every environment, and with
 // the rate limit service alone on memcached.
-func eachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
+func onEachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
 	fixture.InEachEnvironment(t, test)
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
-		t.Run("memcached", func(t *testing.T) { test(t, onMemcached(t, address)) })
+		t.Run("memcached", func(t *testing.T) { test(t, newMemcachedEnvironment(t, address)) })
 	}
 }
 
-// onMemcached returns an environment of the rate limit service alone, with the variables that users
+// newMemcachedEnvironment returns an environment of the rate limit service alone, with the variables that users
 // of the Envoy rate limit service set.
-func onMemcached(t *testing.T, address string) *fixture.Environment {
+func newMemcachedEnvironment(t *testing.T, address string) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewEnvironment(t, "memcached")
 	e.Shared, e.Command = true, "ratelimit"
@@ -50,7 +50,7 @@ func TestRule10OnMemcached(t *testing.T) {
 	if address == "" {
 		t.Skip("needs TEST_MEMCACHED_ADDR")
 	}
-	c := onMemcached(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)
+	c := newMemcachedEnvironment(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)
 	pay, browse := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
 	both := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
 	both.Descriptors = append(both.Descriptors, pay.Descriptors...)
@@ -73,7 +73,7 @@ func TestMemcachedAway(t *testing.T) {
 	m.start()
 	services := map[string]*fixture.Service{}
 	for _, mode := range []string{"error", "open", "closed", "local"} {
-		services[mode] = onMemcached(t, m.address).Start(t, "KVSTORE_FAILURE_MODE="+mode, "KVSTORE_TIMEOUT=300ms")
+		services[mode] = newMemcachedEnvironment(t, m.address).Start(t, "KVSTORE_FAILURE_MODE="+mode, "KVSTORE_TIMEOUT=300ms")
 	}
 	for mode, s := range services {
 		fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", mode, "path", "/pay"), ratelimit.RateLimitResponse_OK)
@@ -150,7 +150,7 @@ func awaitHealth(t *testing.T, s *fixture.Service, want int) {
 // TestMemcachedAwayAtStart checks that the service starts while the store does not run.
 func TestMemcachedAwayAtStart(t *testing.T) {
 	m := newMemcached(t)
-	s := onMemcached(t, m.address).StartWithoutRules(t)
+	s := newMemcachedEnvironment(t, m.address).StartWithoutRules(t)
 	awaitCode(t, s, codes.Unavailable) // and not the response of a service without rules
 	awaitHealth(t, s, http.StatusServiceUnavailable)
 	m.start()
@@ -177,7 +177,7 @@ func awaitCode(t *testing.T, s *fixture.Service, want codes.Code) {
 func TestReadinessTellsOfMemcached(t *testing.T) {
 	m := newMemcached(t)
 	m.start()
-	e := onMemcached(t, m.address)
+	e := newMemcachedEnvironment(t, m.address)
 	e.Command = "serve"
 	s := e.Start(t)
 	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
@@ -229,14 +229,14 @@ func (m *memcachedServer) start() {
 	if err := m.process.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); !m.answers(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !m.isReachable(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			m.t.Fatal("memcached does not answer")
 		}
 	}
 }
 
-func (m *memcachedServer) answers() bool {
+func (m *memcachedServer) isReachable() bool {
 	c, err := net.DialTimeout("tcp", m.address, time.Second)
 	if err != nil {
 		return false

@@ -62,28 +62,28 @@ descriptors:
 `
 
 // peerSteps make the calls of that service's integration tests.
-func peerSteps() map[string][]step {
-	return map[string][]step{
-		"nested":     {asks("OK: OK 1/HOUR 0", "from=proxy,to=mock"), asks("OVER: OVER 1/HOUR 0", "from=proxy,to=mock")},
-		"one header": {asks("OK: OK 2/HOUR 1", "header=a"), asks("OK: OK 2/HOUR 0", "header=a"), asks("OVER: OVER 2/HOUR 0", "header=a"), asks("OK: OK 2/HOUR 1", "header=b")},
-		"banned":     {asks("OK: OK 3/HOUR 2", "header=c,also=d"), asks("OVER: OVER 0/HOUR 0", "header=c,also=banned")},
+func peerSteps() map[string][]callStep {
+	return map[string][]callStep{
+		"nested":     {newStep("OK: OK 1/HOUR 0", "from=proxy,to=mock"), newStep("OVER: OVER 1/HOUR 0", "from=proxy,to=mock")},
+		"one header": {newStep("OK: OK 2/HOUR 1", "header=a"), newStep("OK: OK 2/HOUR 0", "header=a"), newStep("OVER: OVER 2/HOUR 0", "header=a"), newStep("OK: OK 2/HOUR 1", "header=b")},
+		"banned":     {newStep("OK: OK 3/HOUR 2", "header=c,also=d"), newStep("OVER: OVER 0/HOUR 0", "header=c,also=banned")},
 		"replaced": {
-			asks("OVER: OVER 0/HOUR 0 | OK", "header=r,also=banned", "from=proxy,to=nobody"),
-			asks("OK: OK | OK 2/HOUR 1", "header=r,also=banned", "from=proxy,to=partner"),
-			asks("OK: OK | OK 2/HOUR 0", "header=r,also=banned", "from=proxy,to=partner"),
-			asks("OVER: OK | OVER 2/HOUR 0", "header=r,also=banned", "from=proxy,to=partner"),
+			newStep("OVER: OVER 0/HOUR 0 | OK", "header=r,also=banned", "from=proxy,to=nobody"),
+			newStep("OK: OK | OK 2/HOUR 1", "header=r,also=banned", "from=proxy,to=partner"),
+			newStep("OK: OK | OK 2/HOUR 0", "header=r,also=banned", "from=proxy,to=partner"),
+			newStep("OVER: OK | OVER 2/HOUR 0", "header=r,also=banned", "from=proxy,to=partner"),
 		},
-		"per second": {asks("OK: OK 100000/SECOND 99999", "header=e,often=f")},
-		"unlimited":  {asks("OK: OK ∞", "header=e,free=f")},
-		"shadow":     {asks("OK: OK 1/HOUR 0", "header=e,also=trial"), asks("OK: OK 1/HOUR 0", "header=e,also=trial")},
-		"detailed":   {asks("OK: OK 2/HOUR 1", "told=x"), asks("OK: OK 2/HOUR 0", "told=x"), asks("OVER: OVER 2/HOUR 0", "told=x")},
-		"wildcard":   {asks("OK: OK 1/DAY 0 | OK 1/DAY 0", "path=/api/a", "path=/api/b"), asks("OK: OK", "path=/other")},
+		"per second": {newStep("OK: OK 100000/SECOND 99999", "header=e,often=f")},
+		"unlimited":  {newStep("OK: OK ∞", "header=e,free=f")},
+		"shadow":     {newStep("OK: OK 1/HOUR 0", "header=e,also=trial"), newStep("OK: OK 1/HOUR 0", "header=e,also=trial")},
+		"detailed":   {newStep("OK: OK 2/HOUR 1", "told=x"), newStep("OK: OK 2/HOUR 0", "told=x"), newStep("OVER: OVER 2/HOUR 0", "told=x")},
+		"wildcard":   {newStep("OK: OK 1/DAY 0 | OK 1/DAY 0", "path=/api/a", "path=/api/b"), newStep("OK: OK", "path=/other")},
 		"quota": {
-			asks("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "model=small", "model=large"),
-			asks("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "model=small", "model=large"),
-			asks("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "model=small", "model=large"),
+			newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "model=small", "model=large"),
+			newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "model=small", "model=large"),
+			newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "model=small", "model=large"),
 		},
-		"unknown": {asks("OK: OK", "nobody=knows")},
+		"unknown": {newStep("OK: OK", "nobody=knows")},
 	}
 }
 
@@ -132,27 +132,27 @@ func TestInPlaceOfThePeer(t *testing.T) {
 			if err := os.MkdirAll(config, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			for transport := range transports(nil) {
+			for transport := range newTransports(nil) {
 				fixture.WriteFile(t, filepath.Join(config, transport+".yaml"), fmt.Sprintf(peerRules, transport))
 			}
 			s := fixture.Launch(t, "ratelimit", append(peerEnvironment(dir, d.port), environ...))
 			s.AwaitRules()
-			for transport, ask := range transports(s) {
+			for transport, ask := range newTransports(s) {
 				for name, steps := range peerSteps() {
-					t.Run(transport+"/"+name, func(t *testing.T) { follow(t, ask, transport, steps) })
+					t.Run(transport+"/"+name, func(t *testing.T) { followSteps(t, ask, transport, steps) })
 				}
 			}
-			looksLikeThePeer(t, s, d)
-			tellsWhatIsNotUsed(t, s, environ)
-			fixture.WriteFile(t, filepath.Join(config, "grpc.yaml"), limitOf(7))
+			wantPeerNames(t, s, d)
+			wantUnusedReported(t, s, environ)
+			fixture.WriteFile(t, filepath.Join(config, "grpc.yaml"), newLimitRules(7))
 			awaitLimit(t, s, 7)
 		})
 	}
 }
 
-// looksLikeThePeer checks that the metrics, pages and logs have the names that the Envoy rate limit
+// wantPeerNames checks that the metrics, pages and logs have the names that the Envoy rate limit
 // service uses.
-func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
+func wantPeerNames(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	t.Helper()
 	for name, want := range map[string]int{
 		"grpc.header.also_banned.over_limit": 2, "json.header.also_trial.shadow_mode": 1, "grpc.told_x.over_limit": 1,
@@ -163,7 +163,7 @@ func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 			t.Errorf("/stats: %s is %q, want %d", name, got, want)
 		}
 	}
-	d.await(t, "ratelimit.service.rate_limit.grpc.told_x.over_limit", "|c", 1)
+	d.awaitCounter(t, "ratelimit.service.rate_limit.grpc.told_x.over_limit", "|c", 1)
 	for path, holds := range map[string]string{
 		"/": "/rlconfig", "/debug/pprof/": "goroutine",
 		"/rlconfig": "grpc.header.also_trial: unit=HOUR requests_per_unit=1, shadow_mode: true, quota_mode: false\n",
@@ -175,7 +175,7 @@ func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	if body := string(apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusOK).Body); body != "OK" {
 		t.Errorf("/healthcheck says %q", body)
 	}
-	health, err := healthpb.NewHealthClient(dial(t, s.GRPC, insecure.NewCredentials())).
+	health, err := healthpb.NewHealthClient(dialService(t, s.GRPC, insecure.NewCredentials())).
 		Check(t.Context(), &healthpb.HealthCheckRequest{Service: "ratelimit"})
 	if err != nil || health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("gRPC health is %v, %v", health, err)
@@ -186,8 +186,8 @@ func looksLikeThePeer(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	}
 }
 
-// tellsWhatIsNotUsed checks that the log names the variables that have no effect.
-func tellsWhatIsNotUsed(t *testing.T, s *fixture.Service, environ []string) {
+// wantUnusedReported checks that the log names the variables that have no effect.
+func wantUnusedReported(t *testing.T, s *fixture.Service, environ []string) {
 	t.Helper()
 	unused := []string{}
 	if strings.Contains(strings.Join(environ, " "), "REDIS_") {

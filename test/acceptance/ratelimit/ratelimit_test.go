@@ -15,7 +15,7 @@ import (
 
 // TestRateLimit sends nested descriptors with and without values over gRPC and /json.
 func TestRateLimit(t *testing.T) {
-	eachStore(t, func(t *testing.T, e *fixture.Environment) {
+	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		c := s.NewRateLimitClient(t)
 		pay := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay")
@@ -41,12 +41,12 @@ func TestRateLimit(t *testing.T) {
 		if status.Code(err) != codes.InvalidArgument || status.Convert(err).Message() != "rate limit domain must not be empty" {
 			t.Errorf("empty domain: %v", err)
 		}
-		overJSON(t, s)
+		checkJSON(t, s)
 	})
 }
 
-// overJSON sends the same requests to /json.
-func overJSON(t *testing.T, s *fixture.Service) {
+// checkJSON sends the same requests to /json.
+func checkJSON(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	ask := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
 		map[string]string{"key": "tenant", "value": "json"}, map[string]string{"key": "path", "value": "/pay"},
@@ -78,7 +78,7 @@ func overJSON(t *testing.T, s *fixture.Service) {
 // TestRateLimitTogether sends calls of many clients to one limit. Exactly as many as the limit
 // allows must pass.
 func TestRateLimitTogether(t *testing.T) {
-	eachStore(t, func(t *testing.T, e *fixture.Environment) {
+	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		instances := []*fixture.Service{e.Start(t)}
 		if e.Shared {
 			instances = append(instances, e.Start(t))

@@ -103,15 +103,15 @@ descriptors:
     rate_limit: {unit: year, requests_per_unit: 1000}
 `
 
-// step is one request and its expected response, in a short form.
-type step struct {
+// callStep is one request and its expected response, in a short form.
+type callStep struct {
 	ask  []*common.RateLimitDescriptor
 	hits uint32
 	want string // the overall code, and for each descriptor its code, limit and remaining hits
 }
 
-// asking is a descriptor, written as "key=value,key=value".
-func asking(path string) *common.RateLimitDescriptor {
+// newDescriptor is a descriptor, written as "key=value,key=value".
+func newDescriptor(path string) *common.RateLimitDescriptor {
 	d := &common.RateLimitDescriptor{}
 	for pair := range strings.SplitSeq(path, ",") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -120,33 +120,33 @@ func asking(path string) *common.RateLimitDescriptor {
 	return d
 }
 
-func asks(want string, paths ...string) step {
-	s := step{want: want}
+func newStep(want string, paths ...string) callStep {
+	s := callStep{want: want}
 	for _, p := range paths {
-		s.ask = append(s.ask, asking(p))
+		s.ask = append(s.ask, newDescriptor(p))
 	}
 	return s
 }
 
-// adding sets the hits of all descriptors of a step.
-func adding(hits uint64, s step) step {
+// withOwnHits sets the hits of all descriptors of a step.
+func withOwnHits(hits uint64, s callStep) callStep {
 	for _, d := range s.ask {
 		d.HitsAddend = wrapperspb.UInt64(hits)
 	}
 	return s
 }
 
-func withHits(hits uint32, s step) step { s.hits = hits; return s }
+func withHits(hits uint32, s callStep) callStep { s.hits = hits; return s }
 
-// overriding sets the limit of all descriptors of a step.
-func overriding(limit uint32, unit types.RateLimitUnit, s step) step {
+// withOwnLimit sets the limit of all descriptors of a step.
+func withOwnLimit(limit uint32, unit types.RateLimitUnit, s callStep) callStep {
 	for _, d := range s.ask {
 		d.Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: limit, Unit: unit}
 	}
 	return s
 }
 
-func givingBack(s step) step {
+func withNegativeHits(s callStep) callStep {
 	for _, d := range s.ask {
 		d.IsNegativeHits = true
 	}
@@ -154,58 +154,58 @@ func givingBack(s step) step {
 }
 
 // ruleSteps returns the rules of contract L-1 to L-20, each with a sequence of calls.
-func ruleSteps() map[string][]step {
-	return map[string][]step{
-		"exact value first":           {asks("OK: OK 11/HOUR 10", "order=exact")},
-		"then wildcards, by the file": {asks("OK: OK 12/HOUR 11", "order=exit"), asks("OK: OK 13/HOUR 12", "order=east")},
-		"a star anywhere":             {asks("OK: OK 14/HOUR 13", "order=the-end"), asks("OK: OK 14/HOUR 13", "order=-end")},
-		"then the key alone":          {asks("OK: OK 15/HOUR 14", "order=other"), asks("OK: OK 15/HOUR 14", "order=")},
-		"keys are case-sensitive":     {asks("OK: OK", "Order=exact")},
-		"depth":                       {asks("OK: OK 20/HOUR 19", "deep=x"), asks("OK: OK 21/HOUR 20", "deep=x,deeper=y"), asks("OK: OK", "deep=x,deeper=y,deepest=z"), asks("OK: OK", "deep=x,other=y")},
-		"placeholder":                 {asks("OK: OK", "placeholder=x"), asks("OK: OK 1/HOUR 0", "placeholder=x,below=y"), asks("OVER: OVER 1/HOUR 0", "placeholder=x,below=y"), asks("OK: OK 1/HOUR 0", "placeholder=other,below=y")},
-		"whitelisted":                 {asks("OK: OK", "whitelisted=yes"), asks("OVER: OVER 0/HOUR 0", "whitelisted=no")},
-		"zero blocks, looks too":      {asks("OVER: OVER 0/HOUR 0", "blocked=x"), adding(0, asks("OVER: OVER 0/HOUR 0", "blocked=y"))},
-		"any over is over":            {asks("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0 | OK", "two=or", "blocked=or", "none=or")},
-		"each value counts by itself": {asks("OK: OK 2/HOUR 1 | OK 2/HOUR 1 | OK 2/HOUR 0", "two=a", "two=b", "two=a")},
-		"unlimited":                   {asks("OK: OK ∞", "free=x")},
-		"replaced":                    {asks("OK: OK | OK 5/HOUR 4", "base=r", "middle=r"), asks("OK: OK 1/HOUR 0", "base=r"), asks("OVER: OVER 1/HOUR 0", "base=r")},
-		"replaced in a chain":         {asks("OK: OK | OK | OK 6/HOUR 5", "base=c", "middle=c", "top=c"), asks("OK: OK 1/HOUR 0", "base=c")},
-		"unlimited replaces":          {asks("OK: OK | OK ∞", "base=u", "free=u"), asks("OK: OK 1/HOUR 0", "base=u")},
-		"unlimited is not replaced":   {asks("OK: OK ∞ | OK 6/HOUR 5", "free=n", "top=n")},
-		"shadow inside":               {asks("OK: OK 1/HOUR 0", "shadow=inside"), asks("OK: OK 1/HOUR 0", "shadow=inside")},
-		"shadow beside":               {asks("OK: OK 1/HOUR 0", "shadow=beside"), asks("OK: OK 1/HOUR 0", "shadow=beside")},
-		"shared threshold":            {asks("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"), asks("OVER: OVER 2/HOUR 0", "share=/a/3"), asks("OK: OK 2/HOUR 1", "apart=/a/1"), asks("OK: OK 2/HOUR 1", "apart=/a/2")},
-		"quota mode":                  {asks("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "quota=small", "quota=large"), asks("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "quota=small", "quota=large"), asks("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "quota=small", "quota=large"), asks("OVER: OVER 1/HOUR 0 | OVER 0/HOUR 0", "quota=small", "blocked=q")},
-		"units":                       {asks("OK: OK 1000/SECOND 999 | OK 1000/MINUTE 999 | OK 1000/DAY 999 | OK 1000/WEEK 999 | OK 1000/MONTH 999 | OK 1000/YEAR 999", "unit=second", "unit=minute", "unit=day", "unit=week", "unit=month", "unit=year")},
-		"hits of the request":         {withHits(3, asks("OK: OK 10/HOUR 7", "ten=r")), withHits(8, asks("OVER: OVER 10/HOUR 0", "ten=r")), asks("OVER: OVER 10/HOUR 0", "ten=r")},
-		"hits of the descriptor":      {withHits(9, adding(2, asks("OK: OK 10/HOUR 8", "ten=d")))},
-		"no hits look":                {adding(0, asks("OK: OK 10/HOUR 10", "ten=l")), adding(10, asks("OK: OK 10/HOUR 0", "ten=l")), adding(0, asks("OK: OK 10/HOUR 0", "ten=l")), asks("OVER: OVER 10/HOUR 0", "ten=l"), adding(0, asks("OVER: OVER 10/HOUR 0", "ten=l"))},
-		"hits given back":             {adding(10, asks("OK: OK 10/HOUR 0", "ten=b")), givingBack(adding(4, asks("OK: OK 10/HOUR 4", "ten=b"))), asks("OK: OK 10/HOUR 3", "ten=b")},
-		"override":                    {overriding(3, types.RateLimitUnit_DAY, asks("OK: OK 3/DAY 2", "blocked=o")), overriding(3, types.RateLimitUnit_DAY, adding(3, asks("OVER: OVER 3/DAY 0", "blocked=o"))), overriding(4, types.RateLimitUnit_MONTH, asks("OK: OK 4/MONTH 3", "unheard=of"))},
+func ruleSteps() map[string][]callStep {
+	return map[string][]callStep{
+		"exact value first":           {newStep("OK: OK 11/HOUR 10", "order=exact")},
+		"then wildcards, by the file": {newStep("OK: OK 12/HOUR 11", "order=exit"), newStep("OK: OK 13/HOUR 12", "order=east")},
+		"a star anywhere":             {newStep("OK: OK 14/HOUR 13", "order=the-end"), newStep("OK: OK 14/HOUR 13", "order=-end")},
+		"then the key alone":          {newStep("OK: OK 15/HOUR 14", "order=other"), newStep("OK: OK 15/HOUR 14", "order=")},
+		"keys are case-sensitive":     {newStep("OK: OK", "Order=exact")},
+		"depth":                       {newStep("OK: OK 20/HOUR 19", "deep=x"), newStep("OK: OK 21/HOUR 20", "deep=x,deeper=y"), newStep("OK: OK", "deep=x,deeper=y,deepest=z"), newStep("OK: OK", "deep=x,other=y")},
+		"placeholder":                 {newStep("OK: OK", "placeholder=x"), newStep("OK: OK 1/HOUR 0", "placeholder=x,below=y"), newStep("OVER: OVER 1/HOUR 0", "placeholder=x,below=y"), newStep("OK: OK 1/HOUR 0", "placeholder=other,below=y")},
+		"whitelisted":                 {newStep("OK: OK", "whitelisted=yes"), newStep("OVER: OVER 0/HOUR 0", "whitelisted=no")},
+		"zero blocks, looks too":      {newStep("OVER: OVER 0/HOUR 0", "blocked=x"), withOwnHits(0, newStep("OVER: OVER 0/HOUR 0", "blocked=y"))},
+		"any over is over":            {newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0 | OK", "two=or", "blocked=or", "none=or")},
+		"each value counts by itself": {newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 1 | OK 2/HOUR 0", "two=a", "two=b", "two=a")},
+		"unlimited":                   {newStep("OK: OK ∞", "free=x")},
+		"replaced":                    {newStep("OK: OK | OK 5/HOUR 4", "base=r", "middle=r"), newStep("OK: OK 1/HOUR 0", "base=r"), newStep("OVER: OVER 1/HOUR 0", "base=r")},
+		"replaced in a chain":         {newStep("OK: OK | OK | OK 6/HOUR 5", "base=c", "middle=c", "top=c"), newStep("OK: OK 1/HOUR 0", "base=c")},
+		"unlimited replaces":          {newStep("OK: OK | OK ∞", "base=u", "free=u"), newStep("OK: OK 1/HOUR 0", "base=u")},
+		"unlimited is not replaced":   {newStep("OK: OK ∞ | OK 6/HOUR 5", "free=n", "top=n")},
+		"shadow inside":               {newStep("OK: OK 1/HOUR 0", "shadow=inside"), newStep("OK: OK 1/HOUR 0", "shadow=inside")},
+		"shadow beside":               {newStep("OK: OK 1/HOUR 0", "shadow=beside"), newStep("OK: OK 1/HOUR 0", "shadow=beside")},
+		"shared threshold":            {newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"), newStep("OVER: OVER 2/HOUR 0", "share=/a/3"), newStep("OK: OK 2/HOUR 1", "apart=/a/1"), newStep("OK: OK 2/HOUR 1", "apart=/a/2")},
+		"quota mode":                  {newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "quota=small", "quota=large"), newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "quota=small", "quota=large"), newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "quota=small", "quota=large"), newStep("OVER: OVER 1/HOUR 0 | OVER 0/HOUR 0", "quota=small", "blocked=q")},
+		"units":                       {newStep("OK: OK 1000/SECOND 999 | OK 1000/MINUTE 999 | OK 1000/DAY 999 | OK 1000/WEEK 999 | OK 1000/MONTH 999 | OK 1000/YEAR 999", "unit=second", "unit=minute", "unit=day", "unit=week", "unit=month", "unit=year")},
+		"hits of the request":         {withHits(3, newStep("OK: OK 10/HOUR 7", "ten=r")), withHits(8, newStep("OVER: OVER 10/HOUR 0", "ten=r")), newStep("OVER: OVER 10/HOUR 0", "ten=r")},
+		"hits of the descriptor":      {withHits(9, withOwnHits(2, newStep("OK: OK 10/HOUR 8", "ten=d")))},
+		"no hits look":                {withOwnHits(0, newStep("OK: OK 10/HOUR 10", "ten=l")), withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=l")), withOwnHits(0, newStep("OK: OK 10/HOUR 0", "ten=l")), newStep("OVER: OVER 10/HOUR 0", "ten=l"), withOwnHits(0, newStep("OVER: OVER 10/HOUR 0", "ten=l"))},
+		"hits given back":             {withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=b")), withNegativeHits(withOwnHits(4, newStep("OK: OK 10/HOUR 4", "ten=b"))), newStep("OK: OK 10/HOUR 3", "ten=b")},
+		"override":                    {withOwnLimit(3, types.RateLimitUnit_DAY, newStep("OK: OK 3/DAY 2", "blocked=o")), withOwnLimit(3, types.RateLimitUnit_DAY, withOwnHits(3, newStep("OVER: OVER 3/DAY 0", "blocked=o"))), withOwnLimit(4, types.RateLimitUnit_MONTH, newStep("OK: OK 4/MONTH 3", "unheard=of"))},
 	}
 }
 
 // TestRateLimitRules checks the rules over gRPC and /json, each in its own domain.
 func TestRateLimitRules(t *testing.T) {
-	eachStore(t, func(t *testing.T, e *fixture.Environment) {
-		for transport := range transports(nil) {
+	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
+		for transport := range newTransports(nil) {
 			fixture.WriteFile(t, filepath.Join(e.RulesDir, transport+".yaml"), fmt.Sprintf(ruleFile, transport))
 		}
 		s := e.Start(t)
-		for transport, ask := range transports(s) {
+		for transport, ask := range newTransports(s) {
 			for name, steps := range ruleSteps() {
-				t.Run(transport+"/"+name, func(t *testing.T) { follow(t, ask, transport, steps) })
+				t.Run(transport+"/"+name, func(t *testing.T) { followSteps(t, ask, transport, steps) })
 			}
 		}
 	})
 }
 
-// follow makes the calls of the steps in a domain, one after the other.
-func follow(t *testing.T, ask asker, domain string, steps []step) {
+// followSteps makes the calls of the steps in a domain, one after the other.
+func followSteps(t *testing.T, ask transport, domain string, steps []callStep) {
 	t.Helper()
 	for i, s := range steps {
 		answer := ask(t, &ratelimit.RateLimitRequest{Domain: domain, Descriptors: s.ask, HitsAddend: s.hits})
-		if got := inShort(answer); got != s.want {
+		if got := formatResponse(answer); got != s.want {
 			t.Fatalf("call %d: %s, want %s", i, got, s.want)
 		}
 		for _, status := range answer.Statuses {
@@ -216,12 +216,12 @@ func follow(t *testing.T, ask asker, domain string, steps []step) {
 	}
 }
 
-// asker requests a decision over one transport.
-type asker func(*testing.T, *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse
+// transport requests a decision over one transport.
+type transport func(*testing.T, *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse
 
-// transports returns the ways to call a service, by name.
-func transports(s *fixture.Service) map[string]asker {
-	return map[string]asker{
+// newTransports returns the ways to call a service, by name.
+func newTransports(s *fixture.Service) map[string]transport {
+	return map[string]transport{
 		"grpc": func(t *testing.T, r *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse {
 			t.Helper()
 			answer, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), r)
@@ -269,8 +269,8 @@ func postRateLimitJSON(t *testing.T, s *fixture.Service, r *ratelimit.RateLimitR
 	return answer.StatusCode, got
 }
 
-// inShort formats a response in the short form of the steps.
-func inShort(r *ratelimit.RateLimitResponse) string {
+// formatResponse formats a response in the short form of the steps.
+func formatResponse(r *ratelimit.RateLimitResponse) string {
 	short := func(c ratelimit.RateLimitResponse_Code) string { return strings.TrimSuffix(c.String(), "_LIMIT") }
 	statuses := make([]string, len(r.Statuses))
 	for i, s := range r.Statuses {

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// only returns an embedded environment with these rules and no others.
-func only(t *testing.T, rules string) *fixture.Environment {
+// newRulesEnvironment returns an embedded environment with these rules and no others.
+func newRulesEnvironment(t *testing.T, rules string) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewEnvironment(t, "embedded")
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), rules)
@@ -39,42 +39,42 @@ descriptors:
 func TestRateLimitSettings(t *testing.T) {
 	tests := map[string]struct {
 		environ []string
-		steps   []step
+		steps   []callStep
 		stats   map[string]int // of the domain grpc; service-level statistics have their full name
 	}{
 		"SHADOW_MODE": {
 			[]string{"SHADOW_MODE=true"},
-			[]step{asks("OK: OVER 0/HOUR 0", "blocked=x")},
+			[]callStep{newStep("OK: OVER 0/HOUR 0", "blocked=x")},
 			map[string]int{"ratelimit.service.global_shadow_mode": 2, "blocked.over_limit": 1},
 		},
 		"QUOTA_MODE": {
 			[]string{"QUOTA_MODE=true"},
-			[]step{asks("OK: OVER 0/HOUR 0 | OK 2/HOUR 1", "blocked=x", "two=x"), asks("OVER: OVER 0/HOUR 0", "blocked=x")},
+			[]callStep{newStep("OK: OVER 0/HOUR 0 | OK 2/HOUR 1", "blocked=x", "two=x"), newStep("OVER: OVER 0/HOUR 0", "blocked=x")},
 			nil,
 		},
 		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT": {
 			[]string{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true"},
-			[]step{asks("OVER: OK 2/HOUR 2 | OVER 0/HOUR 0", "two=x", "blocked=x"), asks("OK: OK 2/HOUR 1", "two=x")},
+			[]callStep{newStep("OVER: OK 2/HOUR 2 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 1", "two=x")},
 			map[string]int{"two.total_hits": 2},
 		},
 		"without it": {
 			nil,
-			[]step{asks("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0", "two=x", "blocked=x"), asks("OK: OK 2/HOUR 0", "two=x")},
+			[]callStep{newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 0", "two=x")},
 			nil,
 		},
 		"NEAR_LIMIT_RATIO": {
 			[]string{"NEAR_LIMIT_RATIO=0.5"},
-			[]step{withHits(12, asks("OVER: OVER 10/HOUR 0", "ten=x"))},
+			[]callStep{withHits(12, newStep("OVER: OVER 10/HOUR 0", "ten=x"))},
 			map[string]int{"ten.near_limit": 5, "ten.over_limit": 2, "ten.total_hits": 12},
 		},
 		"NEAR_LIMIT_RATIO left alone": {
 			nil,
-			[]step{withHits(9, asks("OK: OK 10/HOUR 1", "ten=x"))},
+			[]callStep{withHits(9, newStep("OK: OK 10/HOUR 1", "ten=x"))},
 			map[string]int{"ten.near_limit": 1, "ten.within_limit": 9},
 		},
 		"LOCAL_CACHE_SIZE_IN_BYTES": {
 			[]string{"LOCAL_CACHE_SIZE_IN_BYTES=1048576"},
-			[]step{withHits(3, asks("OVER: OVER 2/HOUR 0", "two=x")), asks("OVER: OVER 2/HOUR 0 | OK 10/HOUR 9", "two=x", "ten=x"), asks("OK: OK 2/HOUR 1", "two=y")},
+			[]callStep{withHits(3, newStep("OVER: OVER 2/HOUR 0", "two=x")), newStep("OVER: OVER 2/HOUR 0 | OK 10/HOUR 9", "two=x", "ten=x"), newStep("OK: OK 2/HOUR 1", "two=y")},
 			map[string]int{"two.over_limit_with_local_cache": 1, "two.over_limit": 2, "two.total_hits": 5, "ten.over_limit_with_local_cache": 0},
 		},
 	}
@@ -82,12 +82,12 @@ func TestRateLimitSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := fixture.NewEnvironment(t, "embedded")
-			for transport := range transports(nil) {
+			for transport := range newTransports(nil) {
 				fixture.WriteFile(t, filepath.Join(e.RulesDir, transport+".yaml"), fmt.Sprintf(settingRules, transport))
 			}
 			s := e.Start(t, test.environ...)
-			for transport, ask := range transports(s) {
-				follow(t, ask, transport, test.steps)
+			for transport, ask := range newTransports(s) {
+				followSteps(t, ask, transport, test.steps)
 			}
 			stats := readStats(t, s)
 			for stat, want := range test.stats {
@@ -114,10 +114,10 @@ func readStats(t *testing.T, s *fixture.Service) map[string]string {
 }
 
 func TestRateLimitHeaders(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_LIMIT_HEADER=X-Most", "LIMIT_REMAINING_HEADER=X-Left", "LIMIT_RESET_HEADER=X-Again")
-	for transport, ask := range transports(s) {
-		r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "ten="+transport, "two="+transport, "none=x").ask})
+	for transport, ask := range newTransports(s) {
+		r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "ten="+transport, "two="+transport, "none=x").ask})
 		got := map[string]string{}
 		for _, h := range r.ResponseHeadersToAdd {
 			got[h.Key] = h.Value
@@ -134,11 +134,11 @@ func TestRateLimitHeaders(t *testing.T) {
 }
 
 func TestRateLimitDynamicMetadata(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	s := e.Start(t, "RESPONSE_DYNAMIC_METADATA=true")
 	var answers []proto.Message
-	for _, ask := range transports(s) {
-		m := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "told=x").ask, HitsAddend: 1}).DynamicMetadata
+	for _, ask := range newTransports(s) {
+		m := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "told=x").ask, HitsAddend: 1}).DynamicMetadata
 		answers = append(answers, m)
 		if m.GetFields()["domain"].GetStringValue() != "d" || m.GetFields()["metadata"].GetStructValue().GetFields()["team"].GetStringValue() != "pay" {
 			t.Errorf("metadata %v", m)
@@ -160,12 +160,12 @@ func TestRateLimitPrefix(t *testing.T) {
 		want string
 	}{{one, "OK: OK 2/HOUR 1"}, {same, "OK: OK 2/HOUR 0"}, {other, "OK: OK 2/HOUR 1"}, {one, "OVER: OVER 2/HOUR 0"}} {
 		t.Log("call", i)
-		follow(t, transports(test.s)["grpc"], "d", []step{asks(test.want, "two=x")})
+		followSteps(t, newTransports(test.s)["grpc"], "d", []callStep{newStep(test.want, "two=x")})
 	}
 }
 
 func TestRateLimitDetailedStatistics(t *testing.T) {
-	e := only(t, `domain: d
+	e := newRulesEnvironment(t, `domain: d
 descriptors:
   - {key: rolled, rate_limit: {unit: hour, requests_per_unit: 5}}
   - {key: detailed, detailed_metric: true, rate_limit: {unit: hour, requests_per_unit: 5}}
@@ -177,8 +177,8 @@ descriptors:
   - {key: free, rate_limit: {unlimited: true}}
 `)
 	s := e.Start(t)
-	for _, ask := range transports(s) {
-		ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: asks("", "rolled=v", "detailed=v", "tenant=v,op=w", "path=/a/1", "dark=v", "free=v").ask})
+	for _, ask := range newTransports(s) {
+		ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "rolled=v", "detailed=v", "tenant=v,op=w", "path=/a/1", "dark=v", "free=v").ask})
 	}
 	stats := readStats(t, s)
 	for _, name := range []string{"rolled.total_hits", "detailed_v.total_hits", "tenant_v.op.total_hits", "path_/a/.total_hits", "dark.shadow_mode", "dark.over_limit", "free.total_hits"} {
@@ -189,10 +189,10 @@ descriptors:
 }
 
 func TestRateLimitMergedDomains(t *testing.T) {
-	e := only(t, fmt.Sprintf(settingRules, "d"))
+	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "more.yaml"), "domain: d\ndescriptors:\n  - {key: more, rate_limit: {unit: hour, requests_per_unit: 0}}\n")
-	for _, ask := range transports(e.Start(t, "MERGE_DOMAIN_CONFIG=true")) {
-		follow(t, ask, "d", []step{asks("OVER: OVER 0/HOUR 0 | OVER 0/HOUR 0", "blocked=x", "more=x")})
+	for _, ask := range newTransports(e.Start(t, "MERGE_DOMAIN_CONFIG=true")) {
+		followSteps(t, ask, "d", []callStep{newStep("OVER: OVER 0/HOUR 0 | OVER 0/HOUR 0", "blocked=x", "more=x")})
 	}
 	unmerged := e.Start(t, "FORCE_START_WITHOUT_INITIAL_CONFIG=true")
 	_, err := unmerged.NewRateLimitClient(t).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "more", "x"))
@@ -204,7 +204,7 @@ func TestRateLimitMergedDomains(t *testing.T) {
 // TestRateLimitBeforeConfiguration starts with an invalid configuration, with and without the
 // setting that allows this.
 func TestRateLimitBeforeConfiguration(t *testing.T) {
-	e := only(t, "domain: d\nunknown: key\n")
+	e := newRulesEnvironment(t, "domain: d\nunknown: key\n")
 	for force, health := range map[string]int{"true": http.StatusOK, "false": http.StatusServiceUnavailable} {
 		s := e.StartWithoutRules(t, "FORCE_START_WITHOUT_INITIAL_CONFIG="+force)
 		apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, health)
@@ -247,7 +247,7 @@ func TestRateLimitFollowsTheRoot(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		fixture.WriteFile(t, filepath.Join(folder, "r.yaml"), limitOf(limit))
+		fixture.WriteFile(t, filepath.Join(folder, "r.yaml"), newLimitRules(limit))
 	}
 	swap := func(to string) {
 		if err := os.Symlink(to, link+".new"); err != nil {
@@ -262,11 +262,11 @@ func TestRateLimitFollowsTheRoot(t *testing.T) {
 	awaitLimit(t, s, 1)
 	swap("two")
 	awaitLimit(t, s, 2)
-	fixture.WriteFile(t, filepath.Join(e.Dir, "two", "config", "r.yaml"), limitOf(3))
+	fixture.WriteFile(t, filepath.Join(e.Dir, "two", "config", "r.yaml"), newLimitRules(3))
 	awaitLimit(t, s, 3)
 }
 
-func limitOf(n int) string {
+func newLimitRules(n int) string {
 	return fmt.Sprintf("domain: d\ndescriptors:\n  - {key: k, rate_limit: {unit: hour, requests_per_unit: %d}}\n", n)
 }
 
@@ -282,11 +282,11 @@ func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
 
 // TestRateLimitRefuses sends malformed requests over both transports.
 func TestRateLimitRefuses(t *testing.T) {
-	s := only(t, fmt.Sprintf(settingRules, "d")).Start(t)
+	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	override := fixture.NewRateLimitRequest("d", "two", "x")
-	overriding(1, 0, step{ask: override.Descriptors})
+	withOwnLimit(1, 0, callStep{ask: override.Descriptors})
 	hits := fixture.NewRateLimitRequest("d", "two", "x")
-	adding(1<<32, step{ask: hits.Descriptors})
+	withOwnHits(1<<32, callStep{ask: hits.Descriptors})
 	for sentence, r := range map[string]*ratelimit.RateLimitRequest{
 		"rate limit domain must not be empty":                    fixture.NewRateLimitRequest("", "two", "x"),
 		"rate limit descriptor list must not be empty":           {Domain: "d"},

@@ -70,9 +70,9 @@ func newStreamDaemon(t *testing.T) *metricsDaemon {
 	return d
 }
 
-// await reads packets until the sum of a counter reaches the expected value, and returns all lines.
+// awaitCounter reads packets until the sum of a counter reaches the expected value, and returns all lines.
 // The counter is given with the text before and after its value.
-func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) string {
+func (d *metricsDaemon) awaitCounter(t *testing.T, name, suffix string, want int) string {
 	t.Helper()
 	var all strings.Builder
 	for got, timeout := 0, time.After(20*time.Second); got < want; {
@@ -82,7 +82,7 @@ func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) strin
 				t.Errorf("a packet has %d bytes", len(packet))
 			}
 			all.WriteString(packet + "\n")
-			got += sumOf(packet, name, suffix)
+			got += sumCounter(packet, name, suffix)
 		case <-timeout:
 			t.Fatalf("%s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all)
 		}
@@ -90,8 +90,8 @@ func (d *metricsDaemon) await(t *testing.T, name, suffix string, want int) strin
 	return all.String()
 }
 
-// sumOf returns the sum of the values in the lines of a counter.
-func sumOf(text, name, suffix string) int {
+// sumCounter returns the sum of the values in the lines of a counter.
+func sumCounter(text, name, suffix string) int {
 	sum := 0
 	for line := range strings.Lines(text) {
 		rest, begins := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+":")
@@ -130,13 +130,13 @@ func TestStatsd(t *testing.T) {
 		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=zone:eu,build:7")
 	const tags = ".__build=7.__zone=eu"
 	callPaid(t, s)
-	d.await(t, payPath+"total_hits"+tags, "|c", 3)
+	d.awaitCounter(t, payPath+"total_hits"+tags, "|c", 3)
 
 	last := newMetricsDaemon(t)
 	s = fixture.NewEnvironment(t, "embedded").Start(t, "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+last.port, "STATS_FLUSH_INTERVAL=30m")
 	callPaid(t, s)
 	s.Stop()
-	all := last.await(t, payPath+"total_hits", "|c", 3)
+	all := last.awaitCounter(t, payPath+"total_hits", "|c", 3)
 	for name, want := range map[string]int{
 		payPath + "over_limit":                             1,
 		payPath + "near_limit":                             1,
@@ -145,7 +145,7 @@ func TestStatsd(t *testing.T) {
 		"ratelimit.service.config_load_success":            1,
 		"ratelimit.service.call.should_rate_limit.unknown": 0,
 	} {
-		if got := sumOf(all, name, "|c"); got != want {
+		if got := sumCounter(all, name, "|c"); got != want {
 			t.Errorf("%s is %d, want %d, in:\n%s", name, got, want, all)
 		}
 	}
@@ -160,10 +160,10 @@ func TestStatsdOverTCP(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
 		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATSD_PROTOCOL=tcp", "STATS_FLUSH_INTERVAL=50ms")
 	callPaid(t, s)
-	d.await(t, payPath+"total_hits", "|c", 3)
+	d.awaitCounter(t, payPath+"total_hits", "|c", 3)
 	callPaidAgain(t, s)
 	s.Stop()
-	d.await(t, payPath+"total_hits", "|c", 1)
+	d.awaitCounter(t, payPath+"total_hits", "|c", 1)
 }
 
 // TestStatsdOfThePeer uses the variables and mogrifiers that users of the Envoy rate limit service
@@ -181,7 +181,7 @@ func TestStatsdOfThePeer(t *testing.T) {
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/own",
 	)
 	callPaid(t, s)
-	d.await(t, "ratelimit.service.rate_limit.over_limit", "|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
+	d.awaitCounter(t, "ratelimit.service.rate_limit.over_limit", "|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
 	metrics := string(apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/own", nil).WantStatus(t, http.StatusOK).Body)
 	if !strings.Contains(metrics, `ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0`) {
 		t.Errorf("store errors have no name of the Envoy service in:\n%s", metrics)
@@ -274,7 +274,7 @@ func TestStatisticsOnStandardOutput(t *testing.T) {
 	callPaid(t, s)
 	s.Stop()
 	got := s.Process.Output()
-	if sumOf(got, payPath+"over_limit.__zone=eu", "|c") != 1 || sumOf(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
+	if sumCounter(got, payPath+"over_limit.__zone=eu", "|c") != 1 || sumCounter(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
 		t.Errorf("standard output is:\n%s", got)
 	}
 	for line := range strings.Lines(got) {

@@ -60,7 +60,7 @@ descriptors:
 	if got := r.Statuses[0].LimitRemaining; got != 1_000_000-161 {
 		t.Errorf("remaining is %d after 161 hits", got)
 	}
-	first, other := main.AskAll("AUTH of-the-first", "KEYS *"), second.AskAll("KEYS *")
+	first, other := main.SendLines("AUTH of-the-first", "KEYS *"), second.SendLines("KEYS *")
 	if strings.Contains(first, "quick") || !strings.Contains(first, "slow") {
 		t.Errorf("the first store has %q", first)
 	}

@@ -40,16 +40,16 @@ func TestManagementServer(t *testing.T) {
 	}
 
 	m := newManagementServer(t, address)
-	m.offer(t, "1", shop(7, configpb.RateLimitUnit_HOUR))
+	m.offer(t, "1", newShopRules(7, configpb.RateLimitUnit_HOUR))
 	s.AwaitRules()
 	wantRule(t, c, ask, 7)
 
-	m.offer(t, "2", shop(9, configpb.RateLimitUnit_HOUR))
+	m.offer(t, "2", newShopRules(9, configpb.RateLimitUnit_HOUR))
 	m.awaitVersion(t, "2")
 	wantRule(t, c, ask, 9)
 
-	m.offer(t, "3", shop(11, configpb.RateLimitUnit_UNKNOWN))
-	refusal := m.await(t, func(r *discoverypb.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
+	m.offer(t, "3", newShopRules(11, configpb.RateLimitUnit_UNKNOWN))
+	refusal := m.awaitRequest(t, func(r *discoverypb.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
 	if refusal.GetVersionInfo() != "2" || !strings.Contains(refusal.GetErrorDetail().GetMessage(), "shop: descriptors[0]: unit is missing") {
 		t.Errorf("refused with %v", refusal)
 	}
@@ -61,7 +61,7 @@ func TestManagementServer(t *testing.T) {
 	m.stop()
 	wantRule(t, c, ask, 9)
 	again := newManagementServer(t, address)
-	again.offer(t, "4", shop(13, configpb.RateLimitUnit_HOUR))
+	again.offer(t, "4", newShopRules(13, configpb.RateLimitUnit_HOUR))
 	again.awaitVersion(t, "4")
 	wantRule(t, c, ask, 13)
 }
@@ -71,7 +71,7 @@ func TestManagementServer(t *testing.T) {
 func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	address := freeAddress(t)
 	m := newManagementServer(t, address)
-	m.offer(t, "0", shop(1_000_000, configpb.RateLimitUnit_DAY))
+	m.offer(t, "0", newShopRules(1_000_000, configpb.RateLimitUnit_DAY))
 	s := startOnServer(t, fixture.NewEnvironment(t, "embedded"), address, "serve")
 	s.AwaitRules()
 	ctx, stop := context.WithCancel(t.Context())
@@ -94,7 +94,7 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	}
 	for i := range uint32(200) {
 		version := fmt.Sprint(i + 1)
-		m.offer(t, version, shop(1_000_000+i+1, configpb.RateLimitUnit_DAY))
+		m.offer(t, version, newShopRules(1_000_000+i+1, configpb.RateLimitUnit_DAY))
 		m.awaitVersion(t, version)
 	}
 	stop()
@@ -130,7 +130,7 @@ func wantRule(t *testing.T, c ratelimit.RateLimitServiceClient, ask *ratelimit.R
 	}
 }
 
-func shop(count uint32, unit configpb.RateLimitUnit) *configpb.RateLimitConfig {
+func newShopRules(count uint32, unit configpb.RateLimitUnit) *configpb.RateLimitConfig {
 	return &configpb.RateLimitConfig{Name: "shop", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{
 		{Key: "tenant", RateLimit: &configpb.RateLimitPolicy{Unit: unit, RequestsPerUnit: count}},
 	}}
@@ -199,8 +199,8 @@ func (m *managementServer) offerTo(t *testing.T, node, version string, set ...ty
 	}
 }
 
-// await returns the next request that matches.
-func (m *managementServer) await(t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+// awaitRequest returns the next request that matches.
+func (m *managementServer) awaitRequest(t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
@@ -218,7 +218,7 @@ func (m *managementServer) await(t *testing.T, wanted func(*discoverypb.Discover
 // awaitVersion waits until the client acknowledges a version.
 func (m *managementServer) awaitVersion(t *testing.T, version string) {
 	t.Helper()
-	m.await(t, func(r *discoverypb.DiscoveryRequest) bool {
+	m.awaitRequest(t, func(r *discoverypb.DiscoveryRequest) bool {
 		return r.GetVersionInfo() == version && r.GetErrorDetail() == nil
 	})
 }

@@ -199,8 +199,8 @@ func checkTrust(t *testing.T, r *registry) {
 		t.Errorf("without a grant the challenge is %q", got)
 	}
 	p.StepUp(t, r.Environment, r.s)
-	one(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0"))) // the same token is accepted from now on
-	session, _ := fixture.SessionOf(t, r.s, p)
+	decodeRecord(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0"))) // the same token is accepted from now on
+	session, _ := fixture.ReadSession(t, r.s, p)
 	apiclient.Call(t, "POST", r.s.API+"/auth/logout", map[string]string{"sessionId": session}, p.Bearer()...).WantStatus(t, http.StatusOK)
 	apiclient.WantRegistryError(t, try("POST", "/publish", fixture.NewServerDocument(name, "3.0.0")).WantStatus(t, http.StatusUnauthorized))
 }
@@ -214,7 +214,7 @@ func TestWriteTrust(t *testing.T) {
 		if p.TrustLevel != "UNVERIFIED" {
 			t.Fatalf("trust level of a first login is %s", p.TrustLevel)
 		}
-		one(t, apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/server", "1.0.0"), p.Bearer()...))
+		decodeRecord(t, apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/server", "1.0.0"), p.Bearer()...))
 	})
 }
 
@@ -227,7 +227,7 @@ func checkAudit(t *testing.T, r *registry) {
 	try := func(method, path string, body any) apiclient.Response {
 		return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, p.Bearer()...)
 	}
-	session, user := fixture.SessionOf(t, r.s, p)
+	session, user := fixture.ReadSession(t, r.s, p)
 	steps := []struct {
 		method, path string
 		body         any

@@ -18,8 +18,8 @@ func (r *registry) sendIf(t *testing.T, method, path string, body any, header ..
 	return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, append(r.writer.Bearer(), header...)...)
 }
 
-// tag returns the ETag of a read in a content coding. The tag must be strong.
-func (r *registry) tag(t *testing.T, path, coding string) string {
+// readTag returns the ETag of a read in a content coding. The tag must be strong.
+func (r *registry) readTag(t *testing.T, path, coding string) string {
 	t.Helper()
 	tag := apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil, "Accept-Encoding", coding).WantStatus(t, http.StatusOK).Header.Get("ETag")
 	if len(tag) < 3 || tag[0] != '"' {
@@ -48,7 +48,7 @@ func checkPreconditions(t *testing.T, r *registry) {
 			reads = append(reads, path, fixture.ServerPath(name, "latest"))
 		}
 		for _, read := range reads {
-			if want := r.tag(t, read, "identity"); got != want {
+			if want := r.readTag(t, read, "identity"); got != want {
 				t.Errorf("a write answers the tag %s, and %s has %s", got, read, want)
 			}
 		}
@@ -77,7 +77,7 @@ func checkPreconditions(t *testing.T, r *registry) {
 			wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}, header...), http.StatusPreconditionFailed, "precondition")
 		}
 	}
-	if got := one(t, r.get(t, path)); got.Server["title"] != "Second" || got.Official().Status != "active" {
+	if got := decodeRecord(t, r.get(t, path)); got.Server["title"] != "Second" || got.Official().Status != "active" {
 		t.Errorf("a refused write left %+v", got)
 	}
 	// A missing version (404) and a malformed body (400) come before the condition; the rules for
@@ -89,7 +89,7 @@ func checkPreconditions(t *testing.T, r *registry) {
 	wantFault(t, r.sendIf(t, "PUT", path, titled(""), "If-Match", first), http.StatusPreconditionFailed)
 	wantFault(t, r.sendIf(t, "PUT", path, titled(""), "If-Match", second), http.StatusUnprocessableEntity, "title")
 
-	gzipped := r.tag(t, path, "gzip")
+	gzipped := r.readTag(t, path, "gzip")
 	if gzipped == second {
 		t.Errorf("both codings have the tag %s", second)
 	}
@@ -97,7 +97,7 @@ func checkPreconditions(t *testing.T, r *registry) {
 	fourth := wantTag(r.sendIf(t, "PATCH", path+"/status", map[string]string{"status": "deprecated"}, "If-Match", third), "deprecated")
 	wantTag(r.sendIf(t, "PUT", path, titled("Fifth"), "If-Match", "*"), "deprecated")
 	wantFault(t, r.sendIf(t, "DELETE", path, nil, "If-Match", fourth), http.StatusPreconditionFailed)
-	latest := r.tag(t, fixture.ServerPath(name, "latest"), "identity")
+	latest := r.readTag(t, fixture.ServerPath(name, "latest"), "identity")
 	wantTag(r.sendIf(t, "DELETE", path, nil, "If-Match", latest), "deleted")
 	wantFault(t, r.sendIf(t, "DELETE", path, nil, "If-Match", latest), http.StatusNotFound)
 	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"), http.StatusPreconditionFailed)
@@ -105,11 +105,11 @@ func checkPreconditions(t *testing.T, r *registry) {
 	// For all versions, the tag is the tag of their list.
 	r.publish(t, name, "2.0.0")
 	for _, list := range []string{fixture.ServerPath(name) + "/versions", fixture.ServerPath(name) + "/versions?include_deleted=true"} {
-		stale := r.tag(t, list, "identity")
+		stale := r.readTag(t, list, "identity")
 		r.write(t, "PUT", fixture.ServerPath(name, "2.0.0"), fixture.WithProperty(fixture.NewServerDocument(name, "2.0.0"), "title", list))
 		body := map[string]string{"status": "deprecated", "statusMessage": fmt.Sprint(len(list))}
 		wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", stale), http.StatusPreconditionFailed)
-		r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", r.tag(t, list, "gzip")).WantStatus(t, http.StatusOK)
+		r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", r.readTag(t, list, "gzip")).WantStatus(t, http.StatusOK)
 		r.setStatus(t, name, "1.0.0", "deleted")
 	}
 	r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deleted"}, "If-Match", "*").WantStatus(t, http.StatusOK)
@@ -145,11 +145,11 @@ func checkPreconditionsAtOnce(t *testing.T, r *registry) {
 		wantOneWinner("publish", func(int) apiclient.Response {
 			return r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, version), "If-None-Match", "*")
 		})
-		tag := r.tag(t, fixture.ServerPath(name, version), "identity")
+		tag := r.readTag(t, fixture.ServerPath(name, version), "identity")
 		wantOneWinner("replace", func(i int) apiclient.Response {
 			return r.sendIf(t, "PUT", fixture.ServerPath(name, version), fixture.WithProperty(fixture.NewServerDocument(name, version), "title", fmt.Sprint("By ", i)), "If-Match", tag)
 		})
-		tag = r.tag(t, fixture.ServerPath(name, version), "identity")
+		tag = r.readTag(t, fixture.ServerPath(name, version), "identity")
 		wantOneWinner("status", func(i int) apiclient.Response {
 			return r.sendIf(t, "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": "deprecated", "statusMessage": fmt.Sprint("by ", i)}, "If-Match", tag)
 		})

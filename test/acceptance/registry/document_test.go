@@ -49,8 +49,8 @@ const full = `{
 // gone is the value that removes a property.
 type gone struct{}
 
-// change sets the value at a path, for example packages.0.version.
-func change(doc map[string]any, path string, value any) {
+// setProperty sets the value at a path, for example packages.0.version.
+func setProperty(doc map[string]any, path string, value any) {
 	parts := strings.Split(path, ".")
 	var at any = doc
 	for _, part := range parts[:len(parts)-1] {
@@ -83,9 +83,9 @@ type variant struct {
 
 type object = map[string]any
 
-// variants returns, for each documented property except the name, the values just inside and just
+// newVariants returns, for each documented property except the name, the values just inside and just
 // outside its rules. Other tests cover the name.
-func variants() []variant {
+func newVariants() []variant {
 	x := strings.Repeat
 	const pkg, rt, arg, port, level, env, tr, icon, repo, remote = "packages.0.", "packages[0].", "packages.0.packageArguments.0.",
 		"packages.0.packageArguments.1.", "packages.0.packageArguments.2.", "packages.0.environmentVariables.0.", "packages.0.transport.",
@@ -179,15 +179,15 @@ func (v variant) String() string { return fmt.Sprintf("%s = %.60v", v.path, v.va
 // rules, and that validate reports the same field.
 func checkBadDocuments(t *testing.T, r *registry) {
 	const name = "com.example.bad/server"
-	for _, v := range variants() {
+	for _, v := range newVariants() {
 		if v.wrong == "" {
 			continue
 		}
 		doc := fullDocument(t, name)
-		change(doc, v.path, v.value)
+		setProperty(doc, v.path, v.value)
 		t.Run(v.String(), func(t *testing.T) {
 			wantFault(t, r.send(t, "POST", "/publish", doc), http.StatusUnprocessableEntity, v.wrong)
-			if got := r.validate(t, doc); got.Valid || !got.names(v.wrong, "error") {
+			if got := r.validate(t, doc); got.Valid || !got.hasIssue(v.wrong, "error") {
 				t.Errorf("validate says %+v", got)
 			}
 		})
@@ -201,16 +201,16 @@ func checkBadDocuments(t *testing.T, r *registry) {
 		doc["name"], doc["remotes"] = name, []any{}
 		a := r.send(t, "POST", "/publish", doc)
 		if !wrong {
-			one(t, a)
+			decodeRecord(t, a)
 			continue
 		}
 		wantFault(t, a, http.StatusUnprocessableEntity, "name")
 	}
 	r.get(t, fixture.ServerPath(name)+"/versions").WantStatus(t, http.StatusNotFound)
 	several := fullDocument(t, name)
-	change(several, "title", "")
-	change(several, "packages.0.version", "latest")
-	change(several, "icons.0.theme", "x")
+	setProperty(several, "title", "")
+	setProperty(several, "packages.0.version", "latest")
+	setProperty(several, "icons.0.theme", "x")
 	wantFault(t, r.send(t, "POST", "/publish", several), http.StatusUnprocessableEntity, "title", "packages[0].version", "icons[0].theme")
 	twice := `{"name":"com.example.bad/server","name":"com.example.bad/server","version":"1.0.0","description":"x"}`
 	wantFault(t, r.send(t, "POST", "/publish", twice), http.StatusUnprocessableEntity, "name")
@@ -219,20 +219,20 @@ func checkBadDocuments(t *testing.T, r *registry) {
 // checkGoodDocuments checks that every value just inside the rules is accepted, returned as it was
 // sent, and accepted again.
 func checkGoodDocuments(t *testing.T, r *registry) {
-	for i, v := range variants() {
+	for i, v := range newVariants() {
 		if v.wrong != "" {
 			continue
 		}
 		name := fmt.Sprintf("com.example.good/s%d", i)
 		doc := fullDocument(t, name)
-		change(doc, v.path, v.value)
+		setProperty(doc, v.path, v.value)
 		t.Run(v.String(), func(t *testing.T) {
 			if got := r.validate(t, doc); !got.Valid {
 				t.Errorf("validate says %+v", got)
 			}
 			published := r.write(t, "POST", "/publish", doc)
-			read := one(t, r.get(t, fixture.ServerPath(name, doc["version"].(string))))
-			if !same(t, published.Server, doc) || !same(t, read, published) {
+			read := decodeRecord(t, r.get(t, fixture.ServerPath(name, doc["version"].(string))))
+			if !equalJSON(t, published.Server, doc) || !equalJSON(t, read, published) {
 				t.Errorf("it reads back as %+v", read.Server)
 			}
 			r.write(t, "PUT", fixture.ServerPath(name, doc["version"].(string)), read.Server)
@@ -254,8 +254,8 @@ type verdict struct {
 	} `json:"issues"`
 }
 
-// names reports whether there is an issue of a severity at a path.
-func (v verdict) names(path, severity string) bool {
+// hasIssue reports whether there is an issue of a severity at a path.
+func (v verdict) hasIssue(path, severity string) bool {
 	for _, i := range v.Issues {
 		if i.Path == path && i.Severity == severity && i.Message != "" && i.Reference != "" {
 			return true
@@ -296,7 +296,7 @@ func checkInvisible(t *testing.T, r *registry) {
 	if out, _, code := r.TryCommand(t, string(text), "registry", "import", "--lenient", "-"); code != 0 {
 		t.Fatalf("exit %d of a lenient import: %s", code, out)
 	}
-	if got := one(t, r.get(t, fixture.ServerPath(name, version))); got.Server["version"] != version {
+	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, version))); got.Server["version"] != version {
 		t.Errorf("the stored version is read as %v", got)
 	}
 	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, version)), http.StatusUnprocessableEntity, "version must not have")
@@ -322,8 +322,8 @@ func checkValidate(t *testing.T, r *registry) {
 		{"name", "a/server", "name"}, {"name", "com.example/-server", "name"}, {"name", "com.example./server", "name"}, {"name", "com.example/server_", "name"},
 	} {
 		doc := fullDocument(t, name)
-		change(doc, c.path, c.value)
-		if got := r.validate(t, doc); !got.Valid || !got.names(c.at, "warning") {
+		setProperty(doc, c.path, c.value)
+		if got := r.validate(t, doc); !got.Valid || !got.hasIssue(c.at, "warning") {
 			t.Errorf("%s = %v is %+v, want a warning at %s", c.path, c.value, got, c.at)
 		}
 	}

@@ -24,25 +24,25 @@ func checkPublication(t *testing.T, r *registry) {
 	}
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, path := range []string{fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name, "latest")} {
-			if got := one(t, apiclient.Call(t, "GET", r.s.API+prefix+path, nil)); !same(t, got, published) || !same(t, got.Server, doc) {
+			if got := decodeRecord(t, apiclient.Call(t, "GET", r.s.API+prefix+path, nil)); !equalJSON(t, got, published) || !equalJSON(t, got.Server, doc) {
 				t.Errorf("%s%s is %+v, want %+v", prefix, path, got, published)
 			}
 		}
 		for _, path := range []string{fixture.ServerPath(name) + "/versions", "/servers?search=" + name} {
 			var l fixture.ServerPage
 			apiclient.Call(t, "GET", r.s.API+prefix+path, nil).WantStatus(t, http.StatusOK).Decode(t, &l)
-			if len(l.Servers) != 1 || !same(t, l.Servers[0], published) || l.Metadata.NextCursor != nil {
+			if len(l.Servers) != 1 || !equalJSON(t, l.Servers[0], published) || l.Metadata.NextCursor != nil {
 				t.Errorf("%s%s is %+v, want %+v", prefix, path, l, published)
 			}
 		}
 	}
 	wantFault(t, r.send(t, "POST", "/publish", doc), http.StatusConflict, "1.0.0", name)
 	second := fixture.NewServerDocument("com.example.publication/other", "1.0.0")
-	one(t, apiclient.Call(t, "POST", r.s.API+"/v0/publish", second, r.writer.Bearer()...))
-	one(t, apiclient.Call(t, "PUT", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), doc, r.writer.Bearer()...))
-	one(t, apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`, r.writer.Bearer()...))
+	decodeRecord(t, apiclient.Call(t, "POST", r.s.API+"/v0/publish", second, r.writer.Bearer()...))
+	decodeRecord(t, apiclient.Call(t, "PUT", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), doc, r.writer.Bearer()...))
+	decodeRecord(t, apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`, r.writer.Bearer()...))
 	apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name)+"/status", `{"status":"active"}`, r.writer.Bearer()...).WantStatus(t, http.StatusOK)
-	one(t, apiclient.Call(t, "DELETE", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), nil, r.writer.Bearer()...))
+	decodeRecord(t, apiclient.Call(t, "DELETE", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), nil, r.writer.Bearer()...))
 	apiclient.Call(t, "POST", r.s.API+"/v0/validate", doc).WantStatus(t, http.StatusOK)
 }
 
@@ -52,7 +52,7 @@ func checkPaths(t *testing.T, r *registry) {
 	versions := []string{"1.0.0+build.5", "v2.0.0", "2021-03-15", "1.0.0-rc.1", "Release 7/a%b?#", "ü"}
 	r.publish(t, name, versions...)
 	for _, v := range versions {
-		if got := one(t, r.get(t, fixture.ServerPath(name, v))); got.Server["version"] != v {
+		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, v))); got.Server["version"] != v {
 			t.Errorf("%s answers version %v", v, got.Server["version"])
 		}
 		if got := r.list(t, "/servers?search="+name+"&version="+fixture.EscapePath(v)); len(got.Servers) != 1 {
@@ -210,7 +210,7 @@ func TestWritesOff(t *testing.T) {
 		}
 		off.send(t, "PATCH", fixture.ServerPath(name)+"/status", `{"status":"active"}`).WantStatus(t, http.StatusOK)
 		off.send(t, "POST", "/validate", fixture.NewServerDocument(name, "2.0.0")).WantStatus(t, http.StatusOK)
-		one(t, off.get(t, fixture.ServerPath(name, "latest")))
+		decodeRecord(t, off.get(t, fixture.ServerPath(name, "latest")))
 	})
 }
 

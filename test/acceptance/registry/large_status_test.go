@@ -29,7 +29,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	const name, versions, size = "com.example.status.large/server", 300, 400 << 10
 	seedLarge(t, r, name, versions, size)
 	before := readResidentMemory(t, r.s)
-	logins, stop := r.loginsMeanwhile(t)
+	logins, stop := r.loginRepeatedly(t)
 	began := time.Now()
 	n, changed := r.setStatusAllSlowly(t, name, "deprecated")
 	stop()
@@ -53,7 +53,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 		t.Errorf("%d versions changed in %d bytes, want all but one", changed, n)
 	}
 	for _, version := range []string{"1.0.0", "1.0.7", "1.0.150", "1.0.299"} {
-		if got := one(t, r.get(t, fixture.ServerPath(name, version)+"?include_deleted=true")); got.Official().Status != "deleted" {
+		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, version)+"?include_deleted=true")); got.Official().Status != "deleted" {
 			t.Errorf("%s is %+v", version, got.Official())
 		}
 	}
@@ -137,9 +137,9 @@ func (r *registry) setStatusAllSlowly(t *testing.T, name, status string) (size, 
 	return len(begin) + int(n), changed
 }
 
-// loginsMeanwhile signs a person in repeatedly until stop is called; longest is then the duration
+// loginRepeatedly signs a person in repeatedly until stop is called; longest is then the duration
 // of the slowest login.
-func (r *registry) loginsMeanwhile(t *testing.T) (longest *time.Duration, stop func()) {
+func (r *registry) loginRepeatedly(t *testing.T) (longest *time.Duration, stop func()) {
 	t.Helper()
 	longest = new(time.Duration)
 	bob := r.NewPerson(t, fmt.Sprintf("bob-%d@example.com", time.Now().UnixNano()))

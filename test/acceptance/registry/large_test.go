@@ -33,19 +33,19 @@ func checkLarge(t *testing.T, r *registry) {
 		t.Fatalf("%d versions are listed, want %d", len(whole.Servers), versions)
 	}
 	for i, got := range whole.Servers {
-		if !same(t, got.Server, docs[i]) || got.Official().IsLatest != (i == 0) {
+		if !equalJSON(t, got.Server, docs[i]) || got.Official().IsLatest != (i == 0) {
 			t.Errorf("version %d is %v, latest %v", i, got.Server["version"], got.Official().IsLatest)
 		}
 	}
 	checkLargePages(t, r, name, versions)
-	tags := r.largeTags(t, all, nil)
-	if again := r.largeTags(t, all, tags); !slices.Equal(again, tags) {
+	tags := r.readLargeTags(t, all, nil)
+	if again := r.readLargeTags(t, all, tags); !slices.Equal(again, tags) {
 		t.Errorf("the tags %q become %q though nothing changed", tags, again)
 	}
 	r.write(t, "PUT", fixture.ServerPath(name, "1.0.3"), large(3, "another text, "))
-	replaced := r.largeTags(t, all, nil)
+	replaced := r.readLargeTags(t, all, nil)
 	r.setStatus(t, name, "1.0.3", "deprecated")
-	if deprecated := r.largeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] || replaced[0] == deprecated[0] {
+	if deprecated := r.readLargeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] || replaced[0] == deprecated[0] {
 		t.Errorf("the tags %q, %q and %q do not differ after each change", tags, replaced, deprecated)
 	}
 	r.setStatus(t, name, "1.0.5", "deleted")
@@ -73,9 +73,9 @@ func checkLargePages(t *testing.T, r *registry, name string, versions int) {
 	}
 }
 
-// largeTags returns the tags of a response in both content codings. HEAD and GET must return the
+// readLargeTags returns the tags of a response in both content codings. HEAD and GET must return the
 // same tags, and a request with a known tag gets 304.
-func (r *registry) largeTags(t *testing.T, path string, known []string) []string {
+func (r *registry) readLargeTags(t *testing.T, path string, known []string) []string {
 	t.Helper()
 	var tags []string
 	for i, coding := range []string{"identity", "gzip"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// statuses returns the number of responses by status.
-func statuses(answers []apiclient.Response) map[int]int {
+// countStatuses returns the number of responses by status.
+func countStatuses(answers []apiclient.Response) map[int]int {
 	counts := map[int]int{}
 	for _, a := range answers {
 		counts[a.Status]++
@@ -29,38 +29,38 @@ func TestParallelWrites(t *testing.T) {
 		send := func(i int, method, path string, body any) (apiclient.Response, error) {
 			return apiclient.TryCall(method, instances[i%len(instances)].API+"/v0.1"+path, body, r.writer.Bearer()...)
 		}
-		t.Run("one version", func(t *testing.T) { parallelVersion(t, r, send) })
-		t.Run("one remote URL", func(t *testing.T) { parallelRemote(t, r, send) })
-		t.Run("status of all", func(t *testing.T) { parallelStatusAll(t, r, send) })
-		t.Run("deletion", func(t *testing.T) { parallelDelete(t, r, send) })
-		t.Run("one latest", func(t *testing.T) { parallelLatest(t, r, send) })
-		t.Run("grant taken", func(t *testing.T) { parallelGrant(t, r, instances) })
+		t.Run("one version", func(t *testing.T) { checkParallelVersion(t, r, send) })
+		t.Run("one remote URL", func(t *testing.T) { checkParallelRemote(t, r, send) })
+		t.Run("status of all", func(t *testing.T) { checkParallelStatusAll(t, r, send) })
+		t.Run("deletion", func(t *testing.T) { checkParallelDelete(t, r, send) })
+		t.Run("one latest", func(t *testing.T) { checkParallelLatest(t, r, send) })
+		t.Run("grant taken", func(t *testing.T) { checkParallelGrant(t, r, instances) })
 	})
 }
 
 type sender func(i int, method, path string, body any) (apiclient.Response, error)
 
-func parallelVersion(t *testing.T, r *registry, send sender) {
+func checkParallelVersion(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/version"
 	answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
 		return send(i, "POST", "/publish", fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", fmt.Sprintf("By %d", i)))
 	})
-	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 19 {
+	if got := countStatuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 19 {
 		t.Fatalf("20 publications of one version answer %v", got)
 	}
 	won := answers[slices.IndexFunc(answers, func(a apiclient.Response) bool { return a.Status == http.StatusOK })]
-	if stored := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !same(t, stored, one(t, won)) {
+	if stored := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !equalJSON(t, stored, decodeRecord(t, won)) {
 		t.Errorf("stored is %+v, answered was %s", stored, won.Body)
 	}
 }
 
-func parallelRemote(t *testing.T, r *registry, send sender) {
+func checkParallelRemote(t *testing.T, r *registry, send sender) {
 	answers := fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
 		doc := fixture.NewServerDocument(fmt.Sprintf("com.example.parallel/remote%d", i), "1.0.0")
 		doc["remotes"] = []any{map[string]any{"type": "sse", "url": "https://one.parallel.example"}}
 		return send(i, "POST", "/publish", doc)
 	})
-	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 9 {
+	if got := countStatuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 9 {
 		t.Errorf("10 servers with one remote URL answer %v", got)
 	}
 	if got := r.list(t, "/servers?search=com.example.parallel/remote"); len(got.Servers) != 1 {
@@ -68,7 +68,7 @@ func parallelRemote(t *testing.T, r *registry, send sender) {
 	}
 }
 
-func parallelStatusAll(t *testing.T, r *registry, send sender) {
+func checkParallelStatusAll(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/all"
 	for i := range 12 {
 		r.publish(t, name, fmt.Sprintf("1.%d.0", i))
@@ -77,7 +77,7 @@ func parallelStatusAll(t *testing.T, r *registry, send sender) {
 		answers := fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) {
 			return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": status})
 		})
-		if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusBadRequest] != 1 {
+		if got := countStatuses(answers); got[http.StatusOK] != 1 || got[http.StatusBadRequest] != 1 {
 			t.Errorf("two changes of all to %s answer %v", status, got)
 		}
 	}
@@ -93,20 +93,20 @@ func parallelStatusAll(t *testing.T, r *registry, send sender) {
 	}
 }
 
-func parallelDelete(t *testing.T, r *registry, send sender) {
+func checkParallelDelete(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/delete"
 	r.publish(t, name, "1.0.0")
 	answers := fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
 		return send(i, "DELETE", fixture.ServerPath(name, "1.0.0"), nil)
 	})
-	if got := statuses(answers); got[http.StatusOK] != 1 || got[http.StatusNotFound] != 9 {
+	if got := countStatuses(answers); got[http.StatusOK] != 1 || got[http.StatusNotFound] != 9 {
 		t.Errorf("10 deletions answer %v", got)
 	}
 }
 
-// parallelLatest publishes 100 versions and changes their status during reads. Exactly one version
+// checkParallelLatest publishes 100 versions and changes their status during reads. Exactly one version
 // is the latest at every moment.
-func parallelLatest(t *testing.T, r *registry, send sender) {
+func checkParallelLatest(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/latest"
 	r.publish(t, name, "0.0.1")
 	var writers, watchers sync.WaitGroup
@@ -127,10 +127,10 @@ func parallelLatest(t *testing.T, r *registry, send sender) {
 		})
 	}
 	for _, query := range []string{"/servers?version=latest&search=" + name, "/servers?version=latest&include_deleted=true&search=" + name} {
-		watch(func() error { return seesLatest(send, query, true) })
+		watch(func() error { return checkLatestSeen(send, query, true) })
 	}
 	watch(func() error {
-		return seesLatest(send, fixture.ServerPath(name)+"/versions?include_deleted=true", false)
+		return checkLatestSeen(send, fixture.ServerPath(name)+"/versions?include_deleted=true", false)
 	})
 	watch(func() error {
 		a, err := send(0, "GET", fixture.ServerPath(name, "latest"), nil)
@@ -163,12 +163,12 @@ func parallelLatest(t *testing.T, r *registry, send sender) {
 	writers.Wait()
 	close(done)
 	watchers.Wait()
-	wantLatest(t, r, name, greatest(t, r, name), []string{"100 publications"})
+	wantLatest(t, r, name, greatestVersion(t, r, name), []string{"100 publications"})
 }
 
-// seesLatest checks that a query shows one latest version, and no other version if it selects the
+// checkLatestSeen checks that a query shows one latest version, and no other version if it selects the
 // latest only.
-func seesLatest(send sender, path string, alone bool) error {
+func checkLatestSeen(send sender, path string, alone bool) error {
 	a, err := send(1, "GET", path, nil)
 	if err != nil {
 		return err
@@ -189,8 +189,8 @@ func seesLatest(send sender, path string, alone bool) error {
 	return nil
 }
 
-// greatest returns the greatest version a.b.0 that is not deleted; the numbers have one digit.
-func greatest(t *testing.T, r *registry, name string) string {
+// greatestVersion returns the greatest version a.b.0 that is not deleted; the numbers have one digit.
+func greatestVersion(t *testing.T, r *registry, name string) string {
 	t.Helper()
 	var versions []string
 	for _, v := range r.list(t, fixture.ServerPath(name)+"/versions").Servers {
@@ -202,9 +202,9 @@ func greatest(t *testing.T, r *registry, name string) string {
 	return slices.Max(versions)
 }
 
-// parallelGrant takes a grant away while its holder writes. Requests that start after that must
+// checkParallelGrant takes a grant away while its holder writes. Requests that start after that must
 // change nothing.
-func parallelGrant(t *testing.T, r *registry, instances []*fixture.Service) {
+func checkParallelGrant(t *testing.T, r *registry, instances []*fixture.Service) {
 	p := r.NewWriter(t, r.s, "taken@example.com", "publish com.example.taken/*")
 	var group sync.WaitGroup
 	stop := make(chan struct{})

@@ -96,7 +96,7 @@ func checkFilters(t *testing.T, r *registry) {
 
 // checkSince checks that updated_since selects strictly later versions, to the microsecond.
 func checkSince(t *testing.T, r *registry, name string) {
-	updated := one(t, r.get(t, fixture.ServerPath(name, "1.5.0"))).Official().UpdatedAt
+	updated := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.5.0"))).Official().UpdatedAt
 	since := func(when string) []string {
 		return r.list(t, "/servers?search="+name+"&version=1.5.0&updated_since="+url.QueryEscape(when)).Names()
 	}
@@ -310,7 +310,7 @@ func wantLatest(t *testing.T, r *registry, name, want string, after []string) {
 		wantFault(t, shown, http.StatusNotFound)
 		shown = r.get(t, fixture.ServerPath(name, "latest")+"?include_deleted=true")
 	}
-	if got := one(t, shown); got.Server["version"] != want || !got.Official().IsLatest {
+	if got := decodeRecord(t, shown); got.Server["version"] != want || !got.Official().IsLatest {
 		t.Errorf("after %v, latest shows %v, want %s", after, got, want)
 	}
 	listed := r.list(t, "/servers?version=latest&search="+name+map[bool]string{true: "&include_deleted=true"}[len(living) == 0])

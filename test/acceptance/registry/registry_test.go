@@ -96,7 +96,7 @@ func (r *registry) send(t *testing.T, method, path string, body any) apiclient.R
 // write does what send does, and fails the test unless the response is a version.
 func (r *registry) write(t *testing.T, method, path string, body any) fixture.ServerRecord {
 	t.Helper()
-	return one(t, r.send(t, method, path, body))
+	return decodeRecord(t, r.send(t, method, path, body))
 }
 
 // publish publishes versions of a server, oldest first.
@@ -138,8 +138,8 @@ func wantCommandFailure(t *testing.T, e *fixture.Environment, args ...string) st
 
 var sixDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
 
-// one decodes a ServerResponse. It fails the test when the response has another form.
-func one(t *testing.T, a apiclient.Response) fixture.ServerRecord {
+// decodeRecord decodes a ServerResponse. It fails the test when the response has another form.
+func decodeRecord(t *testing.T, a apiclient.Response) fixture.ServerRecord {
 	t.Helper()
 	var r fixture.ServerRecord
 	a.WantStatus(t, http.StatusOK).Decode(t, &r)
@@ -160,13 +160,13 @@ func one(t *testing.T, a apiclient.Response) fixture.ServerRecord {
 	return r
 }
 
-// same reports whether two values are equal as JSON.
-func same(t *testing.T, a, b any) bool {
+// equalJSON reports whether two values are equal as JSON.
+func equalJSON(t *testing.T, a, b any) bool {
 	t.Helper()
-	return reflect.DeepEqual(asJSON(t, a), asJSON(t, b))
+	return reflect.DeepEqual(roundTripJSON(t, a), roundTripJSON(t, b))
 }
 
-func asJSON(t *testing.T, v any) any {
+func roundTripJSON(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -18,13 +18,13 @@ func checkReplace(t *testing.T, r *registry) {
 	r.publish(t, name, "2.0.0", "3.0.0")
 	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated","statusMessage":"use 2"}`).WantStatus(t, http.StatusOK)
 	r.setStatus(t, name, "3.0.0", "deleted")
-	standing := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+	standing := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
 
 	changed := fixture.NewServerDocument(name, "1.0.0")
 	changed["title"], changed["description"] = "Weather", "Says more than before"
 	replaced := r.write(t, "PUT", fixture.ServerPath(name, "1.0.0"), changed)
 	after := replaced.Official()
-	if !same(t, replaced.Server, changed) || !same(t, one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))), replaced) {
+	if !equalJSON(t, replaced.Server, changed) || !equalJSON(t, decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))), replaced) {
 		t.Errorf("the document is %v, want %v", replaced.Server, changed)
 	}
 	if after.Status != "deprecated" || after.Message() != "use 2" || after.PublishedAt != before.PublishedAt ||
@@ -58,7 +58,7 @@ func checkReplace(t *testing.T, r *registry) {
 	} {
 		t.Run(c.what, func(t *testing.T) { wantFault(t, r.send(t, "PUT", c.path, c.body), c.status, c.mention) })
 	}
-	if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !same(t, got, replaced) {
+	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !equalJSON(t, got, replaced) {
 		t.Errorf("refused replacements changed %+v to %+v", replaced, got)
 	}
 }
@@ -67,10 +67,10 @@ func checkReplace(t *testing.T, r *registry) {
 func checkDelete(t *testing.T, r *registry) {
 	name := "com.example.delete/server"
 	r.publish(t, name, "1.0.0", "2.0.0")
-	before := one(t, r.get(t, fixture.ServerPath(name, "2.0.0")))
+	before := decodeRecord(t, r.get(t, fixture.ServerPath(name, "2.0.0")))
 	gone := r.write(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil)
 	meta := gone.Official()
-	if !same(t, gone.Server, before.Server) || meta.Status != "deleted" || meta.StatusMessage != nil || meta.IsLatest ||
+	if !equalJSON(t, gone.Server, before.Server) || meta.Status != "deleted" || meta.StatusMessage != nil || meta.IsLatest ||
 		meta.PublishedAt != before.Official().PublishedAt || meta.StatusChangedAt <= before.Official().StatusChangedAt || meta.StatusChangedAt != meta.UpdatedAt {
 		t.Errorf("the deleted version is %+v", gone)
 	}
@@ -81,7 +81,7 @@ func checkDelete(t *testing.T, r *registry) {
 	for _, query := range []string{"", "?include_deleted=false", "?include_deleted="} {
 		wantFault(t, r.get(t, fixture.ServerPath(name, "2.0.0")+query), http.StatusNotFound)
 	}
-	if got := one(t, r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !same(t, got, gone) {
+	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !equalJSON(t, got, gone) {
 		t.Errorf("it reads back as %+v, want %+v", got, gone)
 	}
 	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, "2.0.0")), http.StatusConflict, "2.0.0")
@@ -89,7 +89,7 @@ func checkDelete(t *testing.T, r *registry) {
 	if back := r.setStatus(t, name, "2.0.0", "active").Official(); back.Status != "active" || !back.IsLatest {
 		t.Errorf("back again it is %+v", back)
 	}
-	flag := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+	flag := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
 	if flag.IsLatest || flag.UpdatedAt <= flag.StatusChangedAt {
 		t.Errorf("the version whose flag turned is %+v, want a new updatedAt", flag)
 	}
@@ -102,13 +102,13 @@ func checkStatus(t *testing.T, r *registry) {
 	all := []string{"active", "deprecated", "deleted"}
 	for _, from := range all {
 		for _, to := range all {
-			if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")).Official(); got.Status != from {
+			if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")).Official(); got.Status != from {
 				r.setStatus(t, name, "1.0.0", from)
 			}
 			a := r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", map[string]string{"status": to})
 			if from == to {
 				wantFault(t, a, http.StatusBadRequest, "no changes to apply")
-			} else if got := one(t, a).Official(); got.Status != to {
+			} else if got := decodeRecord(t, a).Official(); got.Status != to {
 				t.Errorf("from %s to %s it is %+v", from, to, got)
 			}
 		}
@@ -137,7 +137,7 @@ func badStatusBodies() []string {
 // checkMessages checks the message and the times of a version's status.
 func checkMessages(t *testing.T, r *registry, name string) {
 	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`)
-	last := one(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
+	last := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
 	long := strings.Repeat("ü", 500) // characters, not bytes
 	for _, c := range []struct {
 		body, message string
@@ -161,13 +161,13 @@ func checkMessages(t *testing.T, r *registry, name string) {
 			wantFault(t, a, http.StatusBadRequest, "no changes to apply")
 			continue
 		}
-		changed := one(t, a)
+		changed := decodeRecord(t, a)
 		now := changed.Official()
 		if now.Message() != c.message || (now.StatusMessage == nil) != (c.message == "") || (now.StatusChangedAt > last.StatusChangedAt) != c.moves ||
 			now.UpdatedAt <= last.UpdatedAt || now.PublishedAt != last.PublishedAt {
 			t.Errorf("%s makes it %+v, before %+v", c.body, now, last)
 		}
-		if got := one(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")); !same(t, got, changed) {
+		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")); !equalJSON(t, got, changed) {
 			t.Errorf("it reads back as %+v, want %+v", got, changed)
 		}
 		last = now
@@ -208,7 +208,7 @@ func checkStatusAll(t *testing.T, r *registry) {
 		var versions []string
 		for _, v := range got.Servers {
 			versions = append(versions, v.Server["version"].(string))
-			if stored := one(t, r.get(t, fixture.ServerPath(name, v.Server["version"].(string))+"?include_deleted=true")); !same(t, stored, v) {
+			if stored := decodeRecord(t, r.get(t, fixture.ServerPath(name, v.Server["version"].(string))+"?include_deleted=true")); !equalJSON(t, stored, v) {
 				t.Errorf("%s answers %+v, stored is %+v", c.body, v, stored)
 			}
 		}

@@ -91,7 +91,7 @@ func TestPluginKilled(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		p.StepUp(t, e, s)
-		pids := children(t, s.Process.PID())
+		pids := childProcesses(t, s.Process.PID())
 		if len(pids) == 0 {
 			t.Fatal("the service runs no plugin process")
 		}
@@ -112,8 +112,8 @@ func TestPluginKilled(t *testing.T) {
 	})
 }
 
-// children returns the processes whose parent is the given one.
-func children(t *testing.T, parent int) []int {
+// childProcesses returns the processes whose parent is the given one.
+func childProcesses(t *testing.T, parent int) []int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	shown = 20
 )
 
-// crowd is people and programs that work all the time.
-type crowd struct {
+// workload is people and programs that work all the time.
+type workload struct {
 	rotation *rotation
 	stop     func() // ends it and waits
 
@@ -29,22 +29,22 @@ type crowd struct {
 	done     map[string]int // by kind of work
 	failures []string
 
-	signIns      []*signIn
+	signIns      []*loginCycle
 	publications []*publications
-	limits       limits
+	limits       limitCounts
 }
 
-// newCrowd begins to work, each kind of work over both ways through a balancer, until stop or the test's end.
-func newCrowd(t *testing.T, e *fixture.Environment, r *rotation) *crowd {
+// newWorkload begins to work, each kind of work over both ways through a balancer, until stop or the test's end.
+func newWorkload(t *testing.T, e *fixture.Environment, r *rotation) *workload {
 	t.Helper()
-	c := &crowd{rotation: r, done: map[string]int{}}
+	c := &workload{rotation: r, done: map[string]int{}}
 	kinds := map[string]func() error{}
-	for _, w := range []way{byCall, byConnection} {
-		for kind, step := range c.kinds(t, e, w) {
+	for _, w := range []balancing{byCall, byConnection} {
+		for kind, step := range c.newWork(t, e, w) {
 			kinds[kind+" "+string(w)] = step
 		}
 	}
-	first := r.members[0].service(t)
+	first := r.members[0].newService(t)
 	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument(readName, "1.0.0"), c.publications[0].writer.Bearer()...).WantStatus(t, http.StatusOK)
 	working, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -53,33 +53,33 @@ func newCrowd(t *testing.T, e *fixture.Environment, r *rotation) *crowd {
 		c.done[kind] = 0
 	}
 	for kind, step := range kinds {
-		all.Go(func() { c.repeat(working, kind, step) })
+		all.Go(func() { c.repeatStep(working, kind, step) })
 	}
 	t.Cleanup(c.stop)
 	return c
 }
 
-// kinds returns the kinds of work, each with its own client.
-func (c *crowd) kinds(t *testing.T, e *fixture.Environment, w way) map[string]func() error {
+// newWork returns the kinds of work, each with its own client.
+func (c *workload) newWork(t *testing.T, e *fixture.Environment, w balancing) map[string]func() error {
 	t.Helper()
-	first := c.rotation.members[0].service(t)
-	api := func() *visitor { return newVisitor(t, c.rotation, apiListener, w) }
-	s := &signIn{visitor: api(), person: e.NewPerson(t, "ada-"+string(w)+"@example.com")}
+	first := c.rotation.members[0].newService(t)
+	api := func() *balancedClient { return newBalancedClient(t, c.rotation, apiListener, w) }
+	s := &loginCycle{client: api(), person: e.NewPerson(t, "ada-"+string(w)+"@example.com")}
 	writer := e.NewWriter(t, first, "eve-"+string(w)+"@example.com", "publish *")
-	p := &publications{visitor: api(), writer: writer, name: "com.example.rolling/" + string(w)}
+	p := &publications{client: api(), writer: writer, name: "com.example.rolling/" + string(w)}
 	c.signIns, c.publications = append(c.signIns, s), append(c.publications, p)
 	return map[string]func() error{
 		"sign-in":        s.step,
 		"publication":    p.step,
-		"reading":        reading{api()}.step,
-		"methods":        methodsListing{api()}.step,
-		"limit by /json": limitByJSON{newVisitor(t, c.rotation, limitsListener, w), &c.limits}.step,
-		"limit by gRPC":  limitByGRPC{newLimiter(t, c.rotation, w), &c.limits}.step,
+		"reading":        registryReads{api()}.step,
+		"methods":        methodsReads{api()}.step,
+		"limit by /json": limitByJSON{newBalancedClient(t, c.rotation, limitsListener, w), &c.limits}.step,
+		"limit by gRPC":  limitByGRPC{newRateLimitClient(t, c.rotation, w), &c.limits}.step,
 	}
 }
 
-// repeat does one kind of work until the context ends.
-func (c *crowd) repeat(ctx context.Context, kind string, step func() error) {
+// repeatStep does one kind of work until the context ends.
+func (c *workload) repeatStep(ctx context.Context, kind string, step func() error) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
@@ -87,12 +87,12 @@ func (c *crowd) repeat(ctx context.Context, kind string, step func() error) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.note(kind, step())
+			c.recordStep(kind, step())
 		}
 	}
 }
 
-func (c *crowd) note(kind string, err error) {
+func (c *workload) recordStep(kind string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done[kind]++
@@ -101,34 +101,34 @@ func (c *crowd) note(kind string, err error) {
 	}
 }
 
-// works waits until every kind of work was done often and each given instance has taken part in it.
+// awaitWork waits until every kind of work was done often and each given instance has taken part in it.
 // A client that keeps channels to all instances returns to a restarted one only after a while. An
 // operator waits for that too before the next restart.
-func (c *crowd) works(t *testing.T, members ...*member) {
+func (c *workload) awaitWork(t *testing.T, members ...*member) {
 	t.Helper()
-	before := c.sofar()
+	before := c.countDone()
 	fixture.Await(t, "work of every kind", func() bool {
-		for kind, done := range c.sofar() {
-			if done < before[kind]+often {
+		for kind, done := range c.countDone() {
+			if done < before[kind]+minSteps {
 				return false
 			}
 		}
 		return true
 	})
 	for _, m := range members {
-		fixture.Await(t, "work of an instance", func() bool { return m.decisions(t) >= often })
+		fixture.Await(t, "work of an instance", func() bool { return m.countDecisions(t) >= minSteps })
 	}
 }
 
-func (c *crowd) sofar() map[string]int {
+func (c *workload) countDone() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.done)
 }
 
-// check checks that no work failed, and that the confirmed results exist on every instance that
+// checkResults checks that no work failed, and that the confirmed results exist on every instance that
 // serves. Call it after stop.
-func (c *crowd) check(t *testing.T) {
+func (c *workload) checkResults(t *testing.T) {
 	t.Helper()
 	t.Logf("%d failures among %v", len(c.failures), c.done)
 	for _, failure := range c.failures[:min(shown, len(c.failures))] {
@@ -137,13 +137,13 @@ func (c *crowd) check(t *testing.T) {
 	if n := c.rotation.cut.Load(); n > 0 {
 		t.Errorf("%d connections were closed that their clients would have used again", n)
 	}
-	for _, m := range c.rotation.serving() {
+	for _, m := range c.rotation.servingMembers() {
 		for _, s := range c.signIns {
-			s.check(t, m.service(t))
+			s.checkLogins(t, m.newService(t))
 		}
 		for _, p := range c.publications {
-			p.check(t, m.service(t))
+			p.checkVersions(t, m.newService(t))
 		}
-		c.limits.check(t, m.service(t))
+		c.limits.checkCounts(t, m.newService(t))
 	}
 }

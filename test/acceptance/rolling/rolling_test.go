@@ -20,34 +20,34 @@ import (
 )
 
 const (
-	// drain is longer than a balancer that looks every lookEvery needs to see that an instance goes, also on a machine with
+	// drainTime is longer than a balancer that looks every lookEvery needs to see that an instance goes, also on a machine with
 	// other work to do.
-	drain     = 2 * time.Second
-	lookEvery = 20 * time.Millisecond
-	// patience is how long an instance waits for what it depends on.
-	patience = 20 * time.Second
-	// often is how many times each kind of work is done between two events.
-	often = 10
+	drainTime     = 2 * time.Second
+	checkInterval = 20 * time.Millisecond
+	// dependencyTimeout is how long an instance waits for what it depends on.
+	dependencyTimeout = 20 * time.Second
+	// minSteps is how many times each kind of work is done between two events.
+	minSteps = 10
 )
 
 // TestRollingRestart restarts two instances in turn, each as on a new machine, under a load of
 // everything that the service does. No request fails, and all confirmed results exist afterwards.
 func TestRollingRestart(t *testing.T) {
-	e := rollingEnvironment(t)
+	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 2)
 	r.start(t, r.members...)
-	c := newCrowd(t, e, r)
+	c := newWorkload(t, e, r)
 	for range 2 {
 		for _, m := range r.members {
-			c.works(t, r.members...)
+			c.awaitWork(t, r.members...)
 			m.stop(t)
-			c.works(t)
+			c.awaitWork(t)
 			r.start(t, m)
 		}
 	}
-	c.works(t, r.members...)
+	c.awaitWork(t, r.members...)
 	c.stop()
-	c.check(t)
+	c.checkResults(t)
 }
 
 // nextMigration is what the next version of the program adds to the schema. It takes a while, and fails when it is applied
@@ -64,13 +64,13 @@ ALTER TABLE methods ADD COLUMN next_version text NOT NULL DEFAULT '';
 // TestRollingUpgrade replaces two instances by two of the next version, which is this one with one more migration. The new
 // ones start at once and one of them migrates, while the old ones serve, and go on serving afterwards.
 func TestRollingUpgrade(t *testing.T) {
-	e := rollingEnvironment(t)
+	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 4)
 	old, next := r.members[:2], r.members[2:]
 	r.start(t, old...)
-	c := newCrowd(t, e, r)
-	c.works(t, old...)
-	program := nextVersion(t)
+	c := newWorkload(t, e, r)
+	c.awaitWork(t, old...)
+	program := buildNextVersion(t)
 	for _, m := range next {
 		m.program = program
 	}
@@ -78,17 +78,17 @@ func TestRollingUpgrade(t *testing.T) {
 	if told := e.RunProgram(t, program, "", "migrate", "status"); strings.Contains(told, "pending") || !strings.Contains(told, "9999_next_version") {
 		t.Errorf("after the upgrade the migrations are\n%s", told)
 	}
-	c.works(t, r.members...)
+	c.awaitWork(t, r.members...)
 	for _, m := range old {
 		m.stop(t)
-		c.works(t, next...)
+		c.awaitWork(t, next...)
 	}
 	c.stop()
-	c.check(t)
+	c.checkResults(t)
 }
 
-// nextVersion builds the program of the next version.
-func nextVersion(t *testing.T) (program string) {
+// buildNextVersion builds the program of the next version.
+func buildNextVersion(t *testing.T) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	err := instance.BuildChanged(fixture.Root, dir, fixture.RaceDetector, "cmd/tollgate", map[string]string{
@@ -100,15 +100,15 @@ func nextVersion(t *testing.T) (program string) {
 	return filepath.Join(dir, "tollgate")
 }
 
-// rollingEnvironment returns an environment without limits on the speed of a person.
-func rollingEnvironment(t *testing.T) *fixture.Environment {
+// newRollingEnvironment returns an environment without limits on the speed of a person.
+func newRollingEnvironment(t *testing.T) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rolling.yaml"), rollingRules)
 	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 	e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 	// The store and the machine may be busy with other tests; how long an answer takes is not looked at here.
-	e.Environ = append(e.Environ, "SHUTDOWN_DRAIN="+drain.String(), "KVSTORE_TIMEOUT="+patience.String(), "DATABASE_STATEMENT_TIMEOUT="+patience.String())
+	e.Environ = append(e.Environ, "SHUTDOWN_DRAIN="+drainTime.String(), "KVSTORE_TIMEOUT="+dependencyTimeout.String(), "DATABASE_STATEMENT_TIMEOUT="+dependencyTimeout.String())
 	return e
 }
 
@@ -147,8 +147,8 @@ func newRotation(t *testing.T, e *fixture.Environment, n int) *rotation {
 	for range n {
 		m := newMember(e)
 		r.members = append(r.members, m)
-		all.Go(func() { m.watch(watching) })
-		t.Cleanup(func() { m.tell(t) })
+		all.Go(func() { m.watchReadiness(watching) })
+		t.Cleanup(func() { m.stopAndReport(t) })
 	}
 	t.Cleanup(func() { stop(); all.Wait() })
 	return r
@@ -187,15 +187,15 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 	}
 }
 
-// next returns the address of a listener of an instance in rotation. The turn selects the instance.
+// nextAddress returns the address of a listener of an instance in rotation. The turn selects the instance.
 // When no instance is ready, it uses the instances that were in rotation last.
-func (r *rotation) next(listener string, turn int64) string {
-	serving := r.serving()
+func (r *rotation) nextAddress(listener string, turn int64) string {
+	serving := r.servingMembers()
 	return serving[turn%int64(len(serving))].addresses[listener]
 }
 
-// serving returns the instances in rotation, or the last ones that were when there are none now.
-func (r *rotation) serving() []*member {
+// servingMembers returns the instances in rotation, or the last ones that were when there are none now.
+func (r *rotation) servingMembers() []*member {
 	var serving []*member
 	for _, m := range r.members {
 		if m.serves.Load() {
@@ -210,11 +210,11 @@ func (r *rotation) serving() []*member {
 	return r.last
 }
 
-// watch checks the readiness of the instance repeatedly, as a load balancer does, until the context
+// watchReadiness checks the readiness of the instance repeatedly, as a load balancer does, until the context
 // ends.
-func (m *member) watch(ctx context.Context) {
-	client := &http.Client{Timeout: drain / 2, Transport: &http.Transport{DisableKeepAlives: true}}
-	ticker := time.NewTicker(lookEvery)
+func (m *member) watchReadiness(ctx context.Context) {
+	client := &http.Client{Timeout: drainTime / 2, Transport: &http.Transport{DisableKeepAlives: true}}
+	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -235,8 +235,8 @@ func (m *member) stop(t *testing.T) {
 	}
 }
 
-// tell stops the instance after the test, and prints its log when the test failed.
-func (m *member) tell(t *testing.T) {
+// stopAndReport stops the instance after the test, and prints its log when the test failed.
+func (m *member) stopAndReport(t *testing.T) {
 	if m.process == nil {
 		return
 	}
@@ -246,8 +246,8 @@ func (m *member) tell(t *testing.T) {
 	}
 }
 
-// decisions returns how many calls over gRPC the instance has answered.
-func (m *member) decisions(t *testing.T) (n int) {
+// countDecisions returns how many calls over gRPC the instance has answered.
+func (m *member) countDecisions(t *testing.T) (n int) {
 	t.Helper()
 	const name = "ratelimit_server.ShouldRateLimit.total_requests: "
 	for line := range strings.Lines(string(apiclient.Call(t, "GET", "http://"+m.process.Debug+"/stats", nil).Body)) {
@@ -258,8 +258,8 @@ func (m *member) decisions(t *testing.T) (n int) {
 	return n
 }
 
-// service returns the instance as other tests know it.
-func (m *member) service(t *testing.T) *fixture.Service {
+// newService returns the instance as other tests know it.
+func (m *member) newService(t *testing.T) *fixture.Service {
 	return &fixture.Service{
 		T: t, Process: m.process, GRPC: m.addresses[grpcListener],
 		API: "http://" + m.addresses[apiListener], RateLimitAPI: "http://" + m.addresses[limitsListener],

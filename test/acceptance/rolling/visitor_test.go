@@ -22,39 +22,39 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 )
 
-// way is how a balancer spreads calls.
-type way string
+// balancing is how a balancer spreads calls.
+type balancing string
 
 const (
-	byCall       way = "by-call"       // each call goes to the next instance, as an ingress or Envoy does it
-	byConnection way = "by-connection" // each new connection does, as a Service of Kubernetes does it
+	byCall       balancing = "by-call"       // each call goes to the next instance, as an ingress or Envoy does it
+	byConnection balancing = "by-connection" // each new connection does, as a Service of Kubernetes does it
 )
 
-// visitor is a client of a listener that calls through the load balancer. It reuses its connections
+// balancedClient is a client of a listener that calls through the load balancer. It reuses its connections
 // and never repeats a call.
-type visitor struct {
-	rotation *rotation
-	listener string
-	way      way
-	client   *http.Client
-	turn     atomic.Int64
+type balancedClient struct {
+	rotation  *rotation
+	listener  string
+	balancing balancing
+	client    *http.Client
+	turn      atomic.Int64
 }
 
-func newVisitor(t *testing.T, r *rotation, listener string, w way) *visitor {
+func newBalancedClient(t *testing.T, r *rotation, listener string, w balancing) *balancedClient {
 	t.Helper()
-	v := &visitor{rotation: r, listener: listener, way: w}
+	v := &balancedClient{rotation: r, listener: listener, balancing: w}
 	transport := &http.Transport{}
 	if w == byConnection {
 		transport.DialContext = v.dial
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	v.client = &http.Client{Transport: once{transport}}
+	v.client = &http.Client{Transport: singleAttempt{transport}}
 	apiclient.OtherListeners.Store(limitsListener, nil)
 	return v
 }
 
-// get sends a request that must be answered 200, with JSON.
-func (v *visitor) get(into any, method, path string, body any, header ...string) error {
+// decodeCall sends a request that must be answered 200, with JSON.
+func (v *balancedClient) decodeCall(into any, method, path string, body any, header ...string) error {
 	a, err := v.send(method, path, body, header...)
 	if err != nil {
 		return err
@@ -69,41 +69,43 @@ func (v *visitor) get(into any, method, path string, body any, header ...string)
 }
 
 // send sends a request once.
-func (v *visitor) send(method, path string, body any, header ...string) (apiclient.Response, error) {
+func (v *balancedClient) send(method, path string, body any, header ...string) (apiclient.Response, error) {
 	host := v.listener // dial knows it
-	if v.way == byCall {
-		host = v.next()
+	if v.balancing == byCall {
+		host = v.nextAddress()
 	}
 	return apiclient.TryCallWith(v.client, method, "http://"+host+path, body, header...)
 }
 
 // dial connects to the instance whose turn it is.
-func (v *visitor) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	c, err := v.place(ctx, "")
+func (v *balancedClient) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	c, err := v.dialTarget(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	return &kept{c, &v.rotation.cut}, nil
+	return &countedConn{c, &v.rotation.cut}, nil
 }
 
-// place does what dial does, for protocols that announce the end of a connection.
-func (v *visitor) place(ctx context.Context, _ string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", v.next())
+// dialTarget does what dial does, for protocols that announce the end of a connection.
+func (v *balancedClient) dialTarget(ctx context.Context, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", v.nextAddress())
 }
 
-// next returns the address of the instance whose turn it is.
-func (v *visitor) next() string { return v.rotation.next(v.listener, v.turn.Add(1)) }
+// nextAddress returns the address of the instance whose turn it is.
+func (v *balancedClient) nextAddress() string {
+	return v.rotation.nextAddress(v.listener, v.turn.Add(1))
+}
 
-// kept is a connection that counts the times when the server closes it without an announcement. A
+// countedConn is a connection that counts the times when the server closes it without an announcement. A
 // client that was warned does not read any more; a client that was not may be sending its next
 // request at that moment.
-type kept struct {
+type countedConn struct {
 	net.Conn
 	cut *atomic.Int64
 }
 
 // Read implements net.Conn.
-func (k *kept) Read(p []byte) (int, error) {
+func (k *countedConn) Read(p []byte) (int, error) {
 	n, err := k.Conn.Read(p)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		k.cut.Add(1)
@@ -111,12 +113,12 @@ func (k *kept) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// once fails a request that the transport has sent again over another connection when one failed, which it does by itself
+// singleAttempt fails a request that the transport has sent again over another connection when one failed, which it does by itself
 // where it holds that to be safe.
-type once struct{ transport *http.Transport }
+type singleAttempt struct{ transport *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
-func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o singleAttempt) RoundTrip(r *http.Request) (*http.Response, error) {
 	var connections atomic.Int64
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connections.Add(1) }}
 	response, err := o.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
@@ -127,14 +129,14 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// newLimiter returns a client with long-lived channels: one to each instance, whose health it watches, or a single one that
+// newRateLimitClient returns a client with long-lived channels: one to each instance, whose health it watches, or a single one that
 // the balancer places.
-func newLimiter(t *testing.T, r *rotation, w way) ratelimit.RateLimitServiceClient {
+func newRateLimitClient(t *testing.T, r *rotation, w balancing) ratelimit.RateLimitServiceClient {
 	t.Helper()
 	servers := manual.NewBuilderWithScheme("rolling")
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry(), grpc.WithResolvers(servers),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: pace, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: drain}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: pace, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: drainTime}),
 	}
 	var known resolver.State
 	for _, m := range r.members {
@@ -144,8 +146,8 @@ func newLimiter(t *testing.T, r *rotation, w way) ratelimit.RateLimitServiceClie
 		options = append(options, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"ratelimit"}}`))
 	} else {
 		known.Addresses = known.Addresses[:1] // any; the balancer decides
-		placed := &visitor{rotation: r, listener: grpcListener}
-		options = append(options, grpc.WithContextDialer(placed.place))
+		placed := &balancedClient{rotation: r, listener: grpcListener}
+		options = append(options, grpc.WithContextDialer(placed.dialTarget))
 	}
 	servers.InitialState(known)
 	conn, err := grpc.NewClient("rolling:///service", options...)

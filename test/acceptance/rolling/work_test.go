@@ -19,12 +19,12 @@ import (
 // readName is a server that is there all the time, the first of the list.
 const readName = "a.example/first"
 
-// reading reads the registry.
-type reading struct{ visitor *visitor }
+// registryReads reads the registry.
+type registryReads struct{ client *balancedClient }
 
-func (r reading) step() error {
+func (r registryReads) step() error {
 	var latest fixture.ServerRecord
-	if err := r.visitor.get(&latest, "GET", "/v0.1"+fixture.ServerPath(readName, "latest"), nil); err != nil {
+	if err := r.client.decodeCall(&latest, "GET", "/v0.1"+fixture.ServerPath(readName, "latest"), nil); err != nil {
 		return err
 	}
 	if latest.ID() != readName+"@1.0.0" {
@@ -32,7 +32,7 @@ func (r reading) step() error {
 	}
 	for _, query := range []string{"limit=1", "search=" + readName} {
 		var found fixture.ServerPage
-		if err := r.visitor.get(&found, "GET", "/v0.1/servers?"+query, nil); err != nil {
+		if err := r.client.decodeCall(&found, "GET", "/v0.1/servers?"+query, nil); err != nil {
 			return err
 		}
 		if len(found.Servers) != 1 || found.Servers[0].ID() != latest.ID() {
@@ -42,12 +42,12 @@ func (r reading) step() error {
 	return nil
 }
 
-// methodsListing reads the methods listing.
-type methodsListing struct{ visitor *visitor }
+// methodsReads reads the methods listing.
+type methodsReads struct{ client *balancedClient }
 
-func (m methodsListing) step() error {
+func (m methodsReads) step() error {
 	var listing struct{ Data []struct{} }
-	if err := m.visitor.get(&listing, "GET", "/v2/api/methods.json", nil); err != nil {
+	if err := m.client.decodeCall(&listing, "GET", "/v2/api/methods.json", nil); err != nil {
 		return err
 	}
 	if len(listing.Data) != 35 {
@@ -56,35 +56,35 @@ func (m methodsListing) step() error {
 	return nil
 }
 
-// signIn signs a person in and refreshes the tokens. Each token is shown to the next instance.
-type signIn struct {
-	visitor *visitor
-	person  *fixture.Person
-	times   int
+// loginCycle signs a person in and refreshes the tokens. Each token is shown to the next instance.
+type loginCycle struct {
+	client *balancedClient
+	person *fixture.Person
+	times  int
 }
 
-func (s *signIn) step() error {
+func (s *loginCycle) step() error {
 	s.times++
 	login := map[string]any{"email": s.person.Email, "password": fixture.Password, "deviceInfo": s.person.Device}
-	if err := s.tokens("/auth/login", login); err != nil {
+	if err := s.storeTokens("/auth/login", login); err != nil {
 		return err
 	}
-	return s.tokens("/auth/refresh", map[string]string{"refreshToken": s.person.RefreshToken})
+	return s.storeTokens("/auth/refresh", map[string]string{"refreshToken": s.person.RefreshToken})
 }
 
-// tokens gets tokens and shows the one for access.
-func (s *signIn) tokens(path string, body any) error {
+// storeTokens gets tokens and shows the one for access.
+func (s *loginCycle) storeTokens(path string, body any) error {
 	var got struct{ AccessToken, RefreshToken string }
-	if err := s.visitor.get(&got, "POST", path, body); err != nil {
+	if err := s.client.decodeCall(&got, "POST", path, body); err != nil {
 		return err
 	}
 	s.person.AccessToken, s.person.RefreshToken = got.AccessToken, got.RefreshToken
 	var session struct{ ID string }
-	return s.visitor.get(&session, "GET", "/auth/session", nil, s.person.Bearer()...)
+	return s.client.decodeCall(&session, "GET", "/auth/session", nil, s.person.Bearer()...)
 }
 
-// check checks that the last session is valid, and that the audit log has every login.
-func (s *signIn) check(t *testing.T, on *fixture.Service) {
+// checkLogins checks that the last session is valid, and that the audit log has every login.
+func (s *loginCycle) checkLogins(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	apiclient.Call(t, "GET", on.API+"/auth/session", nil, s.person.Bearer()...).WantStatus(t, http.StatusOK)
 	if told := s.person.ReadAuditLog(t, on, "eventType=LOGIN_ATTEMPT&limit=1").Total; told != s.times {
@@ -94,7 +94,7 @@ func (s *signIn) check(t *testing.T, on *fixture.Service) {
 
 // publications publishes one version of a server after the other. Each is read from the next instance.
 type publications struct {
-	visitor  *visitor
+	client   *balancedClient
 	writer   *fixture.Person
 	name     string
 	versions []string // accepted
@@ -103,11 +103,11 @@ type publications struct {
 func (p *publications) step() error {
 	version := fmt.Sprintf("1.%d.0", len(p.versions))
 	var written, read fixture.ServerRecord
-	if err := p.visitor.get(&written, "POST", "/v0.1/publish", fixture.NewServerDocument(p.name, version), p.writer.Bearer()...); err != nil {
+	if err := p.client.decodeCall(&written, "POST", "/v0.1/publish", fixture.NewServerDocument(p.name, version), p.writer.Bearer()...); err != nil {
 		return err
 	}
 	p.versions = append(p.versions, version)
-	if err := p.visitor.get(&read, "GET", "/v0.1"+fixture.ServerPath(p.name, "latest"), nil); err != nil {
+	if err := p.client.decodeCall(&read, "GET", "/v0.1"+fixture.ServerPath(p.name, "latest"), nil); err != nil {
 		return err
 	}
 	if want := p.name + "@" + version; written.ID() != want || read.ID() != want {
@@ -116,8 +116,8 @@ func (p *publications) step() error {
 	return nil
 }
 
-// check checks that the registry has the accepted versions, and no others.
-func (p *publications) check(t *testing.T, on *fixture.Service) {
+// checkVersions checks that the registry has the accepted versions, and no others.
+func (p *publications) checkVersions(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	found, err := fixture.ParseServerPage(apiclient.Call(t, "GET", on.API+"/v0.1"+fixture.ServerPath(p.name)+"/versions", nil))
 	if err != nil {
@@ -145,21 +145,21 @@ descriptors:
   - {key: few, rate_limit: {unit: year, requests_per_unit: %d}}
 `, manyLimit, fewLimit)
 
-// bothLimits returns a request that counts under both limits.
-func bothLimits() *ratelimit.RateLimitRequest {
+// newLimitsRequest returns a request that counts under both limits.
+func newLimitsRequest() *ratelimit.RateLimitRequest {
 	both := fixture.NewRateLimitRequest("rolling", "many", "")
 	both.Descriptors = append(both.Descriptors, fixture.NewRateLimitRequest("rolling", "few", "").Descriptors...)
 	return both
 }
 
-// limits is what calls under two limits came to, of which the second is soon reached.
-type limits struct {
+// limitCounts is what calls under two limits came to, of which the second is soon reached.
+type limitCounts struct {
 	mu        sync.Mutex
 	many, few int // calls within the limits
 }
 
-// note records the remaining hits of both limits in a response.
-func (l *limits) note(many, few string) error {
+// countResponse records the remaining hits of both limits in a response.
+func (l *limitCounts) countResponse(many, few string) error {
 	if many != "OK" || few != "OK" && few != "OVER_LIMIT" {
 		return fmt.Errorf("the answer is %q and %q", many, few)
 	}
@@ -172,8 +172,8 @@ func (l *limits) note(many, few string) error {
 	return nil
 }
 
-// check checks that every call was counted once, and that the limit was not exceeded.
-func (l *limits) check(t *testing.T, on *fixture.Service) {
+// checkCounts checks that every call was counted once, and that the limit was not exceeded.
+func (l *limitCounts) checkCounts(t *testing.T, on *fixture.Service) {
 	t.Helper()
 	if l.few != min(fewLimit, l.many) {
 		t.Errorf("%d of %d calls were let through a limit of %d", l.few, l.many, fewLimit)
@@ -188,12 +188,12 @@ func (l *limits) check(t *testing.T, on *fixture.Service) {
 
 // limitByJSON makes calls over HTTP.
 type limitByJSON struct {
-	visitor *visitor
-	limits  *limits
+	client *balancedClient
+	limits *limitCounts
 }
 
 func (l limitByJSON) step() error {
-	a, err := l.visitor.send("POST", "/json", bothLimits())
+	a, err := l.client.send("POST", "/json", newLimitsRequest())
 	if err != nil {
 		return err
 	}
@@ -201,19 +201,19 @@ func (l limitByJSON) step() error {
 	if err := json.Unmarshal(a.Body, &got); err != nil || len(got.Statuses) != 2 {
 		return fmt.Errorf("/json is answered %d %s", a.Status, a.Body)
 	}
-	return l.limits.note(got.Statuses[0].Code, got.Statuses[1].Code)
+	return l.limits.countResponse(got.Statuses[0].Code, got.Statuses[1].Code)
 }
 
 // limitByGRPC makes calls over gRPC.
 type limitByGRPC struct {
 	client ratelimit.RateLimitServiceClient
-	limits *limits
+	limits *limitCounts
 }
 
 func (l limitByGRPC) step() error {
-	got, err := l.client.ShouldRateLimit(context.Background(), bothLimits())
+	got, err := l.client.ShouldRateLimit(context.Background(), newLimitsRequest())
 	if err != nil {
 		return fmt.Errorf("ShouldRateLimit: %w", err)
 	}
-	return l.limits.note(got.GetStatuses()[0].GetCode().String(), got.GetStatuses()[1].GetCode().String())
+	return l.limits.countResponse(got.GetStatuses()[0].GetCode().String(), got.GetStatuses()[1].GetCode().String())
 }

@@ -26,7 +26,7 @@ func CheckDescribed(r *http.Request, a Response) error {
 	if err != nil {
 		return err
 	}
-	if err := d.check(r, a); err != nil {
+	if err := d.checkResponse(r, a); err != nil {
 		return fmt.Errorf("%s %s answers %d, which is not as openapi.yaml has it: %w\n%s", r.Method, r.URL, a.Status, err, a.Body)
 	}
 	return nil
@@ -112,9 +112,9 @@ func escapePointer(s string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(s)
 }
 
-// check compares a response with the response that the document describes for its request.
-func (d *Description) check(r *http.Request, a Response) error {
-	pointer, response, err := d.response(r, a.Status)
+// checkResponse compares a response with the response that the document describes for its request.
+func (d *Description) checkResponse(r *http.Request, a Response) error {
+	pointer, response, err := d.findResponse(r, a.Status)
 	if err != nil {
 		return err
 	}
@@ -135,32 +135,32 @@ func (d *Description) check(r *http.Request, a Response) error {
 	return d.checkBody(pointer, response.Value, a)
 }
 
-// response returns the described response for a request and a status, and records that a test got
+// findResponse returns the described response for a request and a status, and records that a test got
 // it. For a path or method that the document does not describe, it returns the refusal that the
 // part of the API describes.
-func (d *Description) response(r *http.Request, status int) (string, *openapi3.ResponseRef, error) {
-	p := d.path(r.URL.EscapedPath())
+func (d *Description) findResponse(r *http.Request, status int) (string, *openapi3.ResponseRef, error) {
+	p := d.findPath(r.URL.EscapedPath())
 	if p == nil {
-		return d.refusal(r, status, http.StatusNotFound)
+		return d.findRefusal(r, status, http.StatusNotFound)
 	}
-	method := described(r.Method)
+	method := describedMethod(r.Method)
 	operation := p.item.GetOperation(method)
 	if operation == nil {
-		return d.refusal(r, status, http.StatusMethodNotAllowed)
+		return d.findRefusal(r, status, http.StatusMethodNotAllowed)
 	}
 	pointer := p.pointer + "/" + strings.ToLower(method) + "/responses/"
 	if response := operation.Responses.Status(status); response != nil {
 		received.Store(responseName(operation.OperationID, status), nil)
 		return pointer + strconv.Itoa(status), response, nil
 	}
-	if slices.Contains(protocol, status) {
+	if slices.Contains(protocolStatuses, status) {
 		return pointer + "default", operation.Responses.Default(), nil
 	}
 	return "", nil, errors.New("the status is not among the operation's")
 }
 
-// path returns the entry of the document for a path, or nil.
-func (d *Description) path(path string) *describedPath {
+// findPath returns the entry of the document for a path, or nil.
+func (d *Description) findPath(path string) *describedPath {
 	for i := range d.paths {
 		if d.paths[i].pattern.MatchString(path) {
 			return &d.paths[i]
@@ -171,47 +171,47 @@ func (d *Description) path(path string) *describedPath {
 
 // operation returns the operation and the path item that describe a request, or nil.
 func (d *Description) operation(r *http.Request) (*openapi3.Operation, *openapi3.PathItem) {
-	p := d.path(r.URL.EscapedPath())
+	p := d.findPath(r.URL.EscapedPath())
 	if p == nil {
 		return nil, nil
 	}
-	return p.item.GetOperation(described(r.Method)), p.item
+	return p.item.GetOperation(describedMethod(r.Method)), p.item
 }
 
-// described returns the method that describes a request: GET for HEAD.
-func described(method string) string {
+// describedMethod returns the method that describes a request: GET for HEAD.
+func describedMethod(method string) string {
 	if method == http.MethodHead {
 		return http.MethodGet
 	}
 	return method
 }
 
-// protocol holds the statuses with which HTTP itself refuses a request to any operation.
-var protocol = []int{
+// protocolStatuses holds the statuses with which HTTP itself refuses a request to any operation.
+var protocolStatuses = []int{
 	http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// refusal returns the description of the refusal of an undescribed request. must is the status of
+// findRefusal returns the description of the refusal of an undescribed request. must is the status of
 // that refusal when nothing else is wrong with the request.
-func (d *Description) refusal(r *http.Request, status, must int) (string, *openapi3.ResponseRef, error) {
-	other := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, protocol...)
+func (d *Description) findRefusal(r *http.Request, status, must int) (string, *openapi3.ResponseRef, error) {
+	other := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, protocolStatuses...)
 	if status != must && !slices.Contains(other, status) {
 		return "", nil, fmt.Errorf("the status of what is not described is %d", must)
 	}
-	operation := d.alike(r)
+	operation := d.similarOperation(r)
 	if response := operation.Responses.Status(status); response != nil && status != must {
 		return "", response, nil
 	}
 	return "", operation.Responses.Default(), nil
 }
 
-// alike returns an operation of the part of the API that a request belongs to. It prefers an
+// similarOperation returns an operation of the part of the API that a request belongs to. It prefers an
 // operation with the same method, because reads and writes of a part may have different error
 // responses.
-func (d *Description) alike(r *http.Request) *openapi3.Operation {
+func (d *Description) similarOperation(r *http.Request) *openapi3.Operation {
 	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	for _, method := range []string{described(r.Method), http.MethodPost, http.MethodGet} {
+	for _, method := range []string{describedMethod(r.Method), http.MethodPost, http.MethodGet} {
 		for _, p := range d.paths {
 			operation := p.item.GetOperation(method)
 			if operation != nil && strings.HasPrefix(p.pointer+"~1", "#/paths/~1"+escapePointer(part)+"~1") {
@@ -245,21 +245,21 @@ func (d *Description) checkBody(pointer string, response *openapi3.Response, a R
 		if err != nil {
 			return fmt.Errorf("the body is no JSON: %w", err)
 		}
-		return d.valid(pointer, value)
+		return d.validate(pointer, value)
 	case "application/xml":
-		value, err := fromXML(media.Schema.Value, a.Body)
+		value, err := decodeXML(media.Schema.Value, a.Body)
 		if err != nil {
 			return err
 		}
-		return d.valid(pointer, value)
+		return d.validate(pointer, value)
 	default:
-		return d.valid(pointer, string(a.Body))
+		return d.validate(pointer, string(a.Body))
 	}
 }
 
-// valid checks a value against the schema at a JSON pointer.
-func (d *Description) valid(pointer string, value any) error {
-	schema, err := d.schema(pointer)
+// validate checks a value against the schema at a JSON pointer.
+func (d *Description) validate(pointer string, value any) error {
+	schema, err := d.compileSchema(pointer)
 	if err != nil {
 		return err
 	}
@@ -274,8 +274,8 @@ func (d *Description) valid(pointer string, value any) error {
 	return nil
 }
 
-// schema returns the schema at a JSON pointer, and compiles each schema once.
-func (d *Description) schema(pointer string) (*jsonschema.Schema, error) {
+// compileSchema returns the schema at a JSON pointer, and compiles each schema once.
+func (d *Description) compileSchema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s, ok := d.schemas[pointer]; ok {

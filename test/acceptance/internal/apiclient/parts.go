@@ -19,16 +19,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// everywhere holds the headers of every response. The document describes them once, in its
+// commonHeaders holds the headers of every response. The document describes them once, in its
 // introduction.
-var everywhere = map[string]*regexp.Regexp{
+var commonHeaders = map[string]*regexp.Regexp{
 	"X-Content-Type-Options":  regexp.MustCompile(`^nosniff$`),
 	"Content-Security-Policy": regexp.MustCompile(`^default-src 'none'; `),
 	"Referrer-Policy":         regexp.MustCompile(`^no-referrer$`),
 }
 
-// ofHTTP holds the headers of HTTP and TLS that the document does not describe.
-var ofHTTP = []string{"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security"}
+// protocolHeaders holds the headers of HTTP and TLS that the document does not describe.
+var protocolHeaders = []string{"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security"}
 
 // checkHeaders checks that a response has all described headers and no others. The headers of a
 // limit must be all present or all absent.
@@ -38,14 +38,14 @@ func (d *Description) checkHeaders(pointer string, said openapi3.Headers, got ht
 			return err
 		}
 	}
-	for name, form := range everywhere {
+	for name, form := range commonHeaders {
 		if value := got.Get(name); !form.MatchString(value) {
 			return fmt.Errorf("header %s is %q", name, value)
 		}
 	}
 	for name := range got {
 		isSaid := func(other string) bool { return http.CanonicalHeaderKey(other) == name }
-		if everywhere[name] == nil && !slices.Contains(ofHTTP, name) && !slices.ContainsFunc(slices.Collect(maps.Keys(said)), isSaid) {
+		if commonHeaders[name] == nil && !slices.Contains(protocolHeaders, name) && !slices.ContainsFunc(slices.Collect(maps.Keys(said)), isSaid) {
 			return fmt.Errorf("header %s is not described", name)
 		}
 	}
@@ -65,16 +65,16 @@ func (d *Description) checkHeader(pointer, name string, h *openapi3.HeaderRef, g
 		pointer = h.Ref
 	}
 	for _, text := range values {
-		if err := d.valid(pointer+"/schema", written(h.Value.Schema.Value, text)); err != nil {
+		if err := d.validate(pointer+"/schema", parseText(h.Value.Schema.Value, text)); err != nil {
 			return fmt.Errorf("header %s is %q: %w", name, text, err)
 		}
 	}
 	return nil
 }
 
-// written returns the value of a text in a header, a query or an XML element, in the type of its
+// parseText returns the value of a text in a header, a query or an XML element, in the type of its
 // schema.
-func written(s *openapi3.Schema, text string) any {
+func parseText(s *openapi3.Schema, text string) any {
 	switch {
 	case s.Type.Includes("integer"), s.Type.Includes("number"):
 		return json.Number(text)
@@ -102,7 +102,7 @@ func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathIte
 	if o.RequestBody == nil || r.GetBody == nil {
 		return nil
 	}
-	return d.checkSent(o.RequestBody, r)
+	return d.checkSentBody(o.RequestBody, r)
 }
 
 // checkParameter checks a query parameter. An empty parameter counts as absent.
@@ -115,14 +115,14 @@ func (d *Description) checkParameter(p *openapi3.ParameterRef, query url.Values)
 	if ref := p.Value.Schema.Ref; ref != "" {
 		pointer = ref
 	}
-	if err := d.valid(pointer, written(p.Value.Schema.Value, text)); err != nil {
+	if err := d.validate(pointer, parseText(p.Value.Schema.Value, text)); err != nil {
 		return fmt.Errorf("%s=%q: %w", p.Value.Name, text, err)
 	}
 	return nil
 }
 
-// checkSent checks the body of a request.
-func (d *Description) checkSent(body *openapi3.RequestBodyRef, r *http.Request) error {
+// checkSentBody checks the body of a request.
+func (d *Description) checkSentBody(body *openapi3.RequestBodyRef, r *http.Request) error {
 	schema := body.Value.Content.Get("application/json").Schema
 	pointer := body.Ref + "/content/application~1json/schema"
 	switch {
@@ -143,7 +143,7 @@ func (d *Description) checkSent(body *openapi3.RequestBodyRef, r *http.Request) 
 	if err != nil {
 		return fmt.Errorf("the body is no JSON: %w", err)
 	}
-	if err := d.valid(pointer, value); err != nil {
+	if err := d.validate(pointer, value); err != nil {
 		return fmt.Errorf("the body is %s: %w", text, err)
 	}
 	return nil
@@ -156,8 +156,8 @@ type element struct {
 	Elements []element `xml:",any"`
 }
 
-// fromXML returns the JSON value of an XML document, by the element names and wrappers of a schema.
-func fromXML(s *openapi3.Schema, document []byte) (any, error) {
+// decodeXML returns the JSON value of an XML document, by the element names and wrappers of a schema.
+func decodeXML(s *openapi3.Schema, document []byte) (any, error) {
 	var root element
 	if err := xml.Unmarshal(document, &root); err != nil {
 		return nil, fmt.Errorf("the body is no XML: %w", err)
@@ -171,7 +171,7 @@ func fromXML(s *openapi3.Schema, document []byte) (any, error) {
 func valueOf(s *openapi3.Schema, e element) (any, error) {
 	switch {
 	case s.Type.Includes("object"):
-		return objectOf(s, e)
+		return decodeObject(s, e)
 	case s.Type.Includes("array"):
 		items := []any{}
 		for _, child := range e.Elements {
@@ -186,12 +186,12 @@ func valueOf(s *openapi3.Schema, e element) (any, error) {
 		}
 		return items, nil
 	default:
-		return written(s, strings.TrimSpace(e.Text)), nil
+		return parseText(s, strings.TrimSpace(e.Text)), nil
 	}
 }
 
-// objectOf converts elements to properties. A nullable property without an element is null.
-func objectOf(s *openapi3.Schema, e element) (any, error) {
+// decodeObject converts elements to properties. A nullable property without an element is null.
+func decodeObject(s *openapi3.Schema, e element) (any, error) {
 	object := map[string]any{}
 	for name, property := range s.Properties {
 		if property.Value.Type.Includes("null") {
