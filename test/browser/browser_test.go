@@ -23,13 +23,13 @@ import (
 
 const (
 	root     = "../.."
-	patience = 2 * time.Minute // for a whole test
+	patience = 2 * time.Minute // the limit for a whole test
 )
 
-// browsers are the usual names.
+// browsers are the usual program names.
 var browsers = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
-// findChromium returns the browser's path, or skips.
+// findChromium returns the browser's path. It skips the test if there is no browser.
 func findChromium(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("TEST_CHROMIUM"); path != "" {
@@ -44,10 +44,10 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
-// tab is the window of a browser, by the context that chromedp finds it with.
+// tab is a browser window, identified by its chromedp context.
 type tab struct{ ctx context.Context }
 
-// openBrowser starts a browser until the test ends.
+// openBrowser starts a browser that runs until the test ends.
 func openBrowser(t *testing.T) tab {
 	t.Helper()
 	// Its last child processes may write while the folder is being removed, so
@@ -59,7 +59,7 @@ func openBrowser(t *testing.T) tab {
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(findChromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
-	if os.Geteuid() == 0 { // its sandbox is not for root
+	if os.Geteuid() == 0 { // the sandbox of the browser does not work for root
 		options = append(options, chromedp.NoSandbox)
 	}
 	within, cancel := context.WithTimeout(context.Background(), patience)
@@ -114,14 +114,14 @@ func startService(t *testing.T) string {
 	return "http://" + s.API
 }
 
-// view is a window that a page is shown in.
+// view is a window size and colour scheme.
 type view struct {
 	name   string
 	width  int64
 	scheme string // light or dark
 }
 
-// setView sets the window up.
+// setView sets the size and the colour scheme of the window.
 func (w tab) setView(t *testing.T, v view) {
 	t.Helper()
 	options := []chromedp.EmulateViewportOption{}
@@ -145,7 +145,7 @@ type complaints struct {
 	all  []string
 }
 
-// collectComplaints gathers from now on.
+// collectComplaints collects complaints from now on.
 func collectComplaints(t *testing.T, w tab, address string) *complaints {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -180,7 +180,7 @@ func (c *complaints) addComplaint(format string, args ...any) {
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
-// takeAll returns what was gathered, and forgets it.
+// takeAll returns the collected complaints and removes them.
 func (c *complaints) takeAll() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *complaints) takeAll() []string {
 	return all
 }
 
-// saveScreenshot saves a screenshot when the user sets the folder for it.
+// saveScreenshot saves a screenshot in the folder of TEST_PICTURES, if it is set.
 func saveScreenshot(t *testing.T, w tab, name string) {
 	t.Helper()
 	dir := os.Getenv("TEST_PICTURES")

@@ -11,7 +11,7 @@ import (
 //go:embed look.js
 var look string
 
-// TestDocs reads /docs in a wide and a narrow window, in light and in dark.
+// TestDocs checks /docs in a wide and a narrow window, in light and dark colours.
 func TestDocs(t *testing.T) {
 	window, address := openBrowser(t), startService(t)
 	heard := collectComplaints(t, window, address)

@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// node is one of a cluster's three.
+// node is one of the three nodes of a cluster.
 type node struct {
 	*instance.Valkey
 	id     string
 	client valkey.Client
 }
 
-// startCluster returns three nodes, each with a third of the slots, that know each other.
+// startCluster starts a cluster of three nodes, each with a third of the slots.
 func startCluster(t *testing.T) []*node {
 	t.Helper()
 	var nodes []*node
@@ -66,7 +66,7 @@ func (n *node) runCommand(t *testing.T, words ...string) string {
 	return fmt.Sprint(answer)
 }
 
-// listKeys returns the node's keys of a pattern.
+// listKeys returns the node's keys that match a pattern.
 func (n *node) listKeys(t *testing.T, pattern string) []string {
 	t.Helper()
 	keys, err := n.client.Do(t.Context(), n.client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
@@ -74,7 +74,7 @@ func (n *node) listKeys(t *testing.T, pattern string) []string {
 	return keys
 }
 
-// findHolder returns the node that has a counter whose key has a part, and the key.
+// findHolder returns the node that stores a counter, and the counter's key, which contains part.
 func findHolder(t *testing.T, nodes []*node, part string) (*node, string) {
 	t.Helper()
 	for _, n := range nodes {
@@ -94,7 +94,7 @@ func nodeURLs(nodes []*node) string {
 	return strings.Join(list, ",")
 }
 
-// moveSlot moves a slot from one node to another, in the steps in which operators' tools do.
+// moveSlot moves a slot from one node to another, in the steps of the operators' tools.
 func moveSlot(t *testing.T, nodes []*node, slot string, from, to *node) {
 	t.Helper()
 	to.runCommand(t, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
@@ -117,8 +117,8 @@ func moveSlot(t *testing.T, nodes []*node, slot string, from, to *node) {
 	}
 }
 
-// TestSlotsMove moves the slot of a counter from node to node under load: every call is answered, and every hit counted
-// once.
+// TestSlotsMove moves the slot of a counter between nodes under load. Every call gets a response,
+// and every hit is counted once.
 func TestSlotsMove(t *testing.T) {
 	nodes := startCluster(t)
 	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes))
@@ -211,7 +211,7 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 	}
 }
 
-// TestNodeFails takes one node away: only calls that need it fail.
+// TestNodeFails stops one node. Only the calls that need this node fail.
 func TestNodeFails(t *testing.T) {
 	nodes := startCluster(t)
 	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes), "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true")

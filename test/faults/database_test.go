@@ -19,15 +19,15 @@ const (
 	serversPath = "/v0.1/servers"
 	methodsPath = "/v2/api/methods.json"
 
-	// crowd is far more callers than poolSize connections.
+	// crowd is a number of callers that is much larger than poolSize, the number of connections.
 	crowd    = 60
 	poolSize = 4
-	// soon is what all of a crowd must be answered within, of which each waits for DATABASE_TIMEOUT, 3 s. One after the other
-	// they would take more than a minute.
+	// soon is the time within which all callers of a crowd must get a response. Each waits up to
+	// DATABASE_TIMEOUT, 3 s; in sequence they would take more than a minute.
 	soon = 20 * time.Second
 )
 
-// startPostgres returns a server of the test's own that answers.
+// startPostgres starts a PostgreSQL server for the test.
 func startPostgres(t *testing.T) *instance.Postgres {
 	t.Helper()
 	if !instance.PostgresInstalled() {
@@ -40,14 +40,14 @@ func startPostgres(t *testing.T) *instance.Postgres {
 	return p
 }
 
-// startOnPostgres starts a service whose records are at an address.
+// startOnPostgres starts a service that connects to PostgreSQL at an address.
 func startOnPostgres(t *testing.T, p *instance.Postgres, address string) *service {
 	t.Helper()
 	return startService(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
 		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0")
 }
 
-// answers are how many answers of each status a crowd got.
+// answers holds the number of responses of a crowd by status.
 type answers map[int]int
 
 // callInParallel sends concurrent requests for a path and returns the statuses. A 503 without Retry-After
@@ -93,7 +93,7 @@ func sumAnswers(a answers) int {
 	return n
 }
 
-// doWithin fails if do takes longer than a bound.
+// doWithin fails the test if do takes longer than the bound.
 func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
 	t.Helper()
 	began := time.Now()
@@ -105,8 +105,8 @@ func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
 	}
 }
 
-// TestDatabaseAway takes PostgreSQL away in different ways: everybody is answered soon, with a word on when to come again, and
-// served at once when it is back.
+// TestDatabaseAway makes PostgreSQL unavailable in different ways. All callers get an error with
+// Retry-After within a bound, and successful responses as soon as PostgreSQL is back.
 func TestDatabaseAway(t *testing.T) {
 	type server struct {
 		*instance.Postgres
@@ -115,7 +115,7 @@ func TestDatabaseAway(t *testing.T) {
 	for name, c := range map[string]struct{ away, back func(server) error }{
 		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
 		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {func(s server) error { s.wire.cutConnections(); return nil }, func(s server) error { s.wire.acceptAgain(); return nil }},
+		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startPostgres(t)
@@ -145,15 +145,16 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// breakableProxy carries connections to a server until it is cut: then it swallows what is sent, and what was connected stays so, as
-// where a firewall forgets connections. Those that are made after it is mended work.
+// breakableProxy forwards connections to a server. After stopForwarding it discards all data but
+// keeps the connections open, like a firewall that forgets connections. Connections made after
+// forwardNewConnections work again.
 type breakableProxy struct {
 	listener net.Listener
 	target   string
 
 	mu   sync.Mutex
 	dead bool
-	cuts int // how often it was cut
+	cuts int // number of calls of stopForwarding
 }
 
 func newBreakableProxy(t *testing.T, target string) *breakableProxy {
@@ -168,21 +169,22 @@ func newBreakableProxy(t *testing.T, target string) *breakableProxy {
 
 func (w *breakableProxy) address() string { return w.listener.Addr().String() }
 
-func (w *breakableProxy) cutConnections() {
+func (w *breakableProxy) stopForwarding() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
 	w.cuts++
 }
 
-func (w *breakableProxy) acceptAgain() {
+func (w *breakableProxy) forwardNewConnections() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = false
 }
 
-// isConnected reports whether a connection still works that was made after some cuts.
-func (w *breakableProxy) isConnected(cuts int) bool {
+// canForward reports whether a connection that was made after the given number of breaks still
+// works.
+func (w *breakableProxy) canForward(cuts int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.dead && w.cuts == cuts
@@ -197,7 +199,7 @@ func (w *breakableProxy) acceptConnections() {
 		w.mu.Lock()
 		cuts := w.cuts
 		w.mu.Unlock()
-		if !w.isConnected(cuts) {
+		if !w.canForward(cuts) {
 			go func() { _, _ = io.Copy(io.Discard, near) }() // until its end
 			continue
 		}
@@ -215,7 +217,7 @@ func (w *breakableProxy) copyData(from, to net.Conn, cuts int) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !w.isConnected(cuts) {
+		if !w.canForward(cuts) {
 			if err != nil {
 				return
 			}
@@ -234,7 +236,8 @@ func (w *breakableProxy) copyData(from, to net.Conn, cuts int) {
 	}
 }
 
-// TestSlowStatement keeps readers of one table waiting: they are answered 503, and the database does not count as away.
+// TestSlowStatement blocks the readers of one table. They get 503, and the service does not treat
+// the database as unavailable.
 func TestSlowStatement(t *testing.T) {
 	p := startPostgres(t)
 	s := startOnPostgres(t, p, p.Address)
@@ -263,7 +266,7 @@ func TestConnectionsLost(t *testing.T) {
 	other.SetMaxOpenConns(1)
 	got, ended := answers{}, 0
 	for range 20 {
-		// Each crowd meets the end of all connections once.
+		// In each round, all callers lose their connection once.
 		crowd := make(chan answers)
 		go func() { crowd <- s.callInParallel(serversPath, 4*poolSize) }()
 		var n int
@@ -282,7 +285,7 @@ func TestConnectionsLost(t *testing.T) {
 	s.wantAll("reads", got, http.StatusOK)
 }
 
-// loginBody is a login that fails and is counted, which is a write.
+// loginBody returns the body of a login that fails. The service writes the failure to the database.
 func loginBody(n int) string {
 	return fmt.Sprintf(`{"email":"nobody%d@example.com","password":"wrong","deviceInfo":{}}`, n)
 }

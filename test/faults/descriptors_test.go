@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	spareDescriptors = 8  // how many more the service may open than it has open
-	idleConnections  = 40 // how many take them
+	spareDescriptors = 8  // number of file descriptors that the service may open in addition
+	idleConnections  = 40 // number of connections that use them up
 )
 
 const changedRules = `domain: faults
@@ -65,7 +65,7 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	}
 }
 
-// wantResponses expects an answer from every listener.
+// wantResponses checks that every listener responds.
 func (s *service) wantResponses(t *testing.T) {
 	t.Helper()
 	for _, url := range []string{"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats"} {
@@ -84,7 +84,7 @@ func (s *service) wantResponses(t *testing.T) {
 	})
 }
 
-// useUpDescriptors leaves the service only a few descriptors more than it has open.
+// useUpDescriptors limits the service to a few more file descriptors than it has open.
 func (s *service) useUpDescriptors() {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
@@ -96,7 +96,7 @@ func (s *service) useUpDescriptors() {
 	failOnError(s.t, unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}, nil))
 }
 
-// openConnections opens idle connections and returns what closes them.
+// openConnections opens idle connections and returns a function that closes them.
 func (s *service) openConnections(target string) (free func()) {
 	s.t.Helper()
 	network := "tcp"
@@ -111,7 +111,7 @@ func (s *service) openConnections(target string) (free func()) {
 	}
 	return func() {
 		for _, c := range conns {
-			_ = c.Close() // nothing was said on it
+			_ = c.Close() // no data was sent on it
 		}
 	}
 }

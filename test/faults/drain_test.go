@@ -10,10 +10,11 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 )
 
-// watchful makes a client take turns among the servers whose health is good.
+// watchful makes a client choose among the servers that report themselves healthy.
 const watchful = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"ratelimit"}}`
 
-// TestStopsWithoutAFailedCall stops one of two instances under load of clients that mind health: no call fails.
+// TestStopsWithoutAFailedCall stops one of two instances under load of clients that watch the
+// health of the servers. No call fails.
 func TestStopsWithoutAFailedCall(t *testing.T) {
 	v := startValkey(t)
 	going := startService(t, "KVSTORE_URL="+v.Address, "SHUTDOWN_DRAIN=1500ms")

@@ -8,8 +8,8 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 )
 
-// TestFloodKeepsLimitsInForce has callers fill the counters in the process many times over while limits are in force: who is over a
-// limit stays over it.
+// TestFloodKeepsLimitsInForce fills the counters in the process many times over while limits are in
+// force. A caller over a limit must stay over it.
 func TestFloodKeepsLimitsInForce(t *testing.T) {
 	const limited, floods, each = 50, 8, 2000
 	s := startService(t, "ENVIRONMENT=embedded", "COUNTERS_IN_PROCESS_MAX=1000")

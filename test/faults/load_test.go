@@ -17,20 +17,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What a call can come to, besides the name of a gRPC code.
+// The outcomes of a call, in addition to the names of gRPC codes.
 const (
-	counted = "counted" // within a limit, with what remains of it
+	counted = "counted" // within a limit, with remaining hits
 	open    = "open"    // OK without a limit
 	over    = "over"    // over the limit
 )
 
-// pace is how long a caller rests between two calls.
+// pace is the pause of a caller between two calls.
 const pace = 5 * time.Millisecond
 
-// callers are connections over which one call after the other is made.
+// callers is the number of connections. Each makes one call after the other.
 const callers = 12
 
-// formatOutcome names what a call came to.
+// formatOutcome returns the outcome of a call.
 func formatOutcome(r *ratelimit.RateLimitResponse, err error) string {
 	switch {
 	case err != nil:
@@ -44,11 +44,11 @@ func formatOutcome(r *ratelimit.RateLimitResponse, err error) string {
 	}
 }
 
-// tally is what the calls of a time came to.
+// tally holds the outcomes of the calls in a period.
 type tally struct {
 	outcomes map[string]int
 	longest  time.Duration
-	failure  error // one of them
+	failure  error // an example
 }
 
 func (t tally) sumOutcomes() int {
@@ -59,7 +59,7 @@ func (t tally) sumOutcomes() int {
 	return n
 }
 
-// hasOnly reports whether all calls, and there were some, came to one of the given outcomes.
+// hasOnly reports whether there were calls and all had one of the given outcomes.
 func (t tally) hasOnly(outcomes ...string) bool {
 	for o := range t.outcomes {
 		if !slices.Contains(outcomes, o) {
@@ -77,10 +77,10 @@ func (t tally) String() string {
 	return text
 }
 
-// load is steady calls.
+// load is a steady load of calls.
 type load struct {
 	t    *testing.T
-	stop func() // ends it and waits
+	stop func() // stops the load and waits for its end
 
 	mu  sync.Mutex
 	now tally
@@ -125,7 +125,7 @@ func (l *load) recordCall(outcome string, took time.Duration, err error) {
 	}
 }
 
-// resetTally begins a new tally and returns the one before.
+// resetTally begins a new tally and returns the previous one.
 func (l *load) resetTally() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *load) presentTally() tally {
 	return copied
 }
 
-// awaitOutcomes waits until a time of at least n calls has only the given outcomes.
+// awaitOutcomes waits until at least n consecutive calls have only the given outcomes.
 func (l *load) awaitOutcomes(n int, outcomes ...string) {
 	l.t.Helper()
 	l.resetTally()
@@ -156,7 +156,7 @@ func (l *load) awaitOutcomes(n int, outcomes ...string) {
 	})
 }
 
-// awaitCalls waits for further calls, whatever they come to.
+// awaitCalls waits for n further calls with any outcome.
 func (l *load) awaitCalls(n int) {
 	l.t.Helper()
 	before := l.presentTally().sumOutcomes()

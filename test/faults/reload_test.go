@@ -19,16 +19,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Two configurations, of which an answer must show one whole: the limits of two descriptors are the first's and its next.
+// The limits of two configurations. In each, the second limit is the first plus one, so that a
+// response shows whether both come from one configuration.
 const (
 	firstLimit  = 1_000_000_000
 	secondLimit = 2_000_000_000
 )
 
-// grownAtMost is how much larger the heap may be after the reloads, in bytes.
+// grownAtMost is the allowed growth of the heap after the reloads, in bytes.
 const grownAtMost = 4 << 20
 
-// isWhole reports whether two limits are of one configuration.
+// isWhole reports whether two limits come from the same configuration.
 func isWhole(a, b uint32) bool {
 	return (a == firstLimit || a == secondLimit) && b == a+1
 }
@@ -106,10 +107,10 @@ func decideOnce(t *testing.T, d *decide.Decider) {
 	}
 }
 
-// heapSize returns the size of what is alive.
+// heapSize returns the size of the live heap.
 func heapSize() uint64 {
 	runtime.GC()
-	runtime.GC() // the first one only hands pools' memory over
+	runtime.GC() // the first collection only moves the content of pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
@@ -168,10 +169,10 @@ func callUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.
 	}
 }
 
-// liveHeap returns the size of what is alive in the instance, after it has collected its garbage.
+// liveHeap returns the size of the instance's live heap, after a garbage collection.
 func (s *service) liveHeap() uint64 {
 	s.t.Helper()
-	for range 2 { // as in heap
+	for range 2 { // as in heapSize
 		getPage(s.t, "http://"+s.Debug+"/debug/pprof/heap?gc=1")
 	}
 	return s.readMetric("go_memstats_heap_alloc_bytes")

@@ -18,7 +18,7 @@ const (
 	sentinelPassword = "of-the-sentinels"
 )
 
-// group is a primary with its replica, watched by three sentinels, all with passwords.
+// group is a primary and its replica, watched by three sentinels, all with passwords.
 type group struct {
 	primary, replica *instance.Valkey
 	sentinels        []string // addresses
@@ -39,7 +39,7 @@ func startGroup(t *testing.T) group {
 		g.sentinels = append(g.sentinels, v.Address)
 	}
 	for _, v := range watching {
-		// A sentinel looks for replicas every ten seconds, and for its like every two.
+		// A sentinel searches for replicas every ten seconds, and for other sentinels every two.
 		hurry := "SENTINEL DEBUG info-period 200 publish-period 200"
 		if told := v.SendLines("AUTH "+sentinelPassword, hurry); !strings.HasPrefix(told, "+OK\n+OK") {
 			t.Fatalf("%s: %q", hurry, told)
@@ -54,7 +54,8 @@ func startGroup(t *testing.T) group {
 	return g
 }
 
-// findField returns the value of a field in the list that a sentinel answers: each is a length, then the text.
+// findField returns the value of a field in a sentinel's response, where each text follows its
+// length.
 func findField(told, name string) string {
 	_, rest, found := strings.Cut(told, "\n"+name+"\n")
 	if !found {
@@ -85,7 +86,8 @@ func sentinelFile(t *testing.T, own, primary *instance.Valkey) string {
 	return path
 }
 
-// TestSentinelFailsOver kills the primary under load; decisions come back by themselves, from the replica.
+// TestSentinelFailsOver kills the primary under load. Decisions come from the replica without a
+// restart of the service.
 func TestSentinelFailsOver(t *testing.T) {
 	g := startGroup(t)
 	stranger := startService(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
@@ -112,7 +114,7 @@ func TestSentinelFailsOver(t *testing.T) {
 	if told := g.replica.SendLines("AUTH "+serverPassword, "KEYS *failed-over*"); !strings.Contains(told, "\n*1\n") {
 		t.Errorf("the new primary answers %q", told)
 	}
-	// The old primary comes back as a replica, and changes nothing.
+	// The old primary comes back as a replica, which changes nothing.
 	l.resetTally()
 	failOnError(t, g.primary.Start())
 	awaitTrue(t, "the old primary as a replica", func() bool {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what must come; it is no measure of how soon.
+	// patience is how long a test waits for an event; it is not a limit on the speed.
 	patience = 60 * time.Second
 	// storeTimeout is chosen so that 120 % of it reaches a bound of the histogram of response
 	// times, atMost seconds.
@@ -33,7 +33,7 @@ descriptors:
     rate_limit: {unit: day, requests_per_unit: 3000}
 `
 
-// built is where TestMain has put the binary.
+// built is the folder with the binary.
 var built string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -44,7 +44,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
 	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -57,7 +57,7 @@ func buildAndRun(m *testing.M) int {
 type service struct {
 	*instance.Instance
 	t     *testing.T
-	rules string // the folder of its rule files
+	rules string // the folder of the rule files
 }
 
 // startService runs an instance until the test ends, and waits until its rules are in force.
@@ -80,7 +80,7 @@ func startService(t *testing.T, environ ...string) *service {
 	return s
 }
 
-// writeRules puts a rule file in place at once.
+// writeRules replaces a rule file atomically.
 func (s *service) writeRules(name, content string) {
 	s.t.Helper()
 	draft := filepath.Join(filepath.Dir(s.rules), "draft")
@@ -92,8 +92,8 @@ func (s *service) writeRules(name, content string) {
 	}
 }
 
-// stop ends the instance as an operator would. One that has crashed, or in which the race detector has found something,
-// does not end well.
+// stop ends the instance as an operator would. It fails the test if the instance has crashed or its
+// race detector has found a race.
 func (s *service) stop() {
 	if err := s.Stop(); err != nil {
 		s.t.Errorf("the service ended with %v", err)
@@ -103,7 +103,7 @@ func (s *service) stop() {
 	}
 }
 
-// getPage returns status and body of an address.
+// getPage returns the status and the body of a URL.
 func getPage(t *testing.T, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url) //nolint:gosec // the instance's own
@@ -118,7 +118,7 @@ func getPage(t *testing.T, url string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-// readStat returns a statistic of the service, 0 while it is not there.
+// readStat returns a statistic of the service, or 0 if it does not exist yet.
 func (s *service) readStat(name string) uint64 {
 	s.t.Helper()
 	_, body := getPage(s.t, "http://"+s.Debug+"/stats")
@@ -147,7 +147,8 @@ func findNumber(t *testing.T, text, beginning string) uint64 {
 	return 0
 }
 
-// wantQuickCalls fails if by the service's own measure any call has taken longer than the store's deadline and a fifth.
+// wantQuickCalls checks, by the service's own metrics, that no call took longer than 120 % of the
+// store's deadline.
 func (s *service) wantQuickCalls() {
 	s.t.Helper()
 	const name, label = "ratelimit_service_response_time_seconds", `{grpc_method="ShouldRateLimit"`
@@ -181,7 +182,7 @@ func newValkey(t *testing.T, args ...string) *instance.Valkey {
 	return v
 }
 
-// startValkey returns a server that answers.
+// startValkey returns a server that accepts connections.
 func startValkey(t *testing.T, args ...string) *instance.Valkey {
 	t.Helper()
 	v := newValkey(t, args...)

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver of the file that the service has open
+	_ "modernc.org/sqlite" // the driver of the service's database file
 )
 
-// openFile opens the service's file, as another program does that works on it.
+// openFile opens the service's database file, as another program would.
 func openFile(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tollgate.db")+"?_pragma=busy_timeout(10000)")
@@ -60,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 	s := startService(t, environ...)
 	addUser(t, dir)
 	token := s.signIn()
-	// A minute from now, the next request would note that the session is in use.
+	// After a minute, the next request would store the time of the session's last use.
 	old := openFile(t, dir)
 	_, err := old.ExecContext(t.Context(), "UPDATE sessions SET last_activity = last_activity - 120000000")
 	failOnError(t, err)
@@ -97,7 +97,7 @@ func TestDiskFull(t *testing.T) {
 	wantReads("with room")
 }
 
-// mountSmallDisk returns a folder on a file system of a few mebibytes.
+// mountSmallDisk mounts a file system of a few mebibytes and returns its folder.
 func mountSmallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func mountSmallDisk(t *testing.T) string {
 	return dir
 }
 
-// fillDisk writes a file until there is no room, and returns its name.
+// fillDisk writes a file until the disk is full, and returns its name.
 func fillDisk(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "filler")
@@ -158,7 +158,7 @@ func (s *service) signIn() string {
 	return answer.AccessToken
 }
 
-// readSession returns the status with which the token's own session is answered.
+// readSession reads the token's session and returns the status.
 func (s *service) readSession(token string) int {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.API+"/auth/session", http.NoBody)

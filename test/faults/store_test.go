@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// enough is how many calls show how the service answers.
+// enough is the number of calls after which the behaviour of the service is clear.
 const enough = 300
 
-// mode is what an operator expects of a failure mode.
+// mode is a failure mode and the behaviour that an operator expects of it.
 type mode struct {
 	name      string
-	outcome   string // of calls while the store is away
-	statistic string // that counts them
+	outcome   string // outcome of calls without the store
+	statistic string // the metric that counts them
 }
 
 func failureModes() []mode {
@@ -48,7 +48,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// outage is one time in which the store is away.
+// outage is a period without the store.
 type outage struct {
 	*service
 	mode  mode
@@ -56,7 +56,7 @@ type outage struct {
 	store *instance.Valkey
 }
 
-// runOutage takes the store away and back, and looks at the answers before, within and after.
+// runOutage stops the store and starts it again, and checks the responses before, during and after.
 func (o *outage) runOutage(name string, begin, end func() error) {
 	o.t.Helper()
 	o.load.awaitOutcomes(enough, counted)
@@ -77,7 +77,7 @@ func (o *outage) runOutage(name string, begin, end func() error) {
 	o.wantHealth(http.StatusOK)
 }
 
-// checkDuring looks at a service whose store is away.
+// checkDuring checks the service while its store is unavailable.
 func (o *outage) checkDuring(name string) {
 	o.t.Helper()
 	if got := o.load.presentTally(); !got.hasOnly(o.mode.outcome, counted) {
@@ -95,7 +95,7 @@ func (o *outage) checkDuring(name string) {
 	}
 }
 
-// wantHealth looks at both of the service's words about the store.
+// wantHealth checks the health over HTTP and over gRPC.
 func (o *outage) wantHealth(want int) {
 	o.t.Helper()
 	awaitTrue(o.t, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
@@ -105,8 +105,8 @@ func (o *outage) wantHealth(want int) {
 	})
 }
 
-// wantReadiness looks at /ready while the store is away: the instance is taken out only where the failure mode does not cover
-// the limits of the API.
+// wantReadiness checks /ready while the store is unavailable. The instance is not ready only if the
+// failure mode does not cover the limits of the API.
 func (o *outage) wantReadiness() {
 	o.t.Helper()
 	want, status := http.StatusServiceUnavailable, "unavailable"
@@ -118,7 +118,7 @@ func (o *outage) wantReadiness() {
 	}
 }
 
-// wantLocalCounts finds a limit of five kept by the process alone.
+// wantLocalCounts checks that the process alone counts a limit of five.
 func (o *outage) wantLocalCounts(name string) {
 	o.t.Helper()
 	c := newRateLimitClient(o.t, o.service)
@@ -130,7 +130,7 @@ func (o *outage) wantLocalCounts(name string) {
 	}
 }
 
-// wantStored finds a new counter where it belongs, with its first hit.
+// wantStored checks that a new counter is in the store, with its first hit.
 func (o *outage) wantStored(value string) {
 	o.t.Helper()
 	r, err := newRateLimitClient(o.t, o.service).ShouldRateLimit(o.t.Context(), newRequest("few", value))

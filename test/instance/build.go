@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Build builds packages of the module whose root is given into dir, with the layout that `make build` gives bin: plugins are
-// in a folder of their own. Processes that build the same module share a folder of temporary files, where the go command finds
-// the programs that are still up to date; dir gets hard links to them.
+// Build builds packages of the module at root into dir, with the layout that `make build` gives to
+// bin: plugins are in a subfolder. Processes that build the same module share a temporary folder,
+// in which the go command keeps programs that are still up to date; dir gets hard links to them.
 func Build(root, dir string, race bool, packages ...string) error {
 	store, err := sharedFolder(root, race)
 	if err != nil {
@@ -50,7 +50,7 @@ func Build(root, dir string, race bool, packages ...string) error {
 	return nil
 }
 
-// sharedFolder returns the folder that holds the built programs of a module, which is private to the user.
+// sharedFolder returns the folder of the built programs of a module. Only the user can read it.
 func sharedFolder(root string, race bool) (string, error) {
 	path, err := filepath.Abs(root)
 	if err != nil {
@@ -67,8 +67,8 @@ func sharedFolder(root string, race bool) (string, error) {
 	return folder, nil
 }
 
-// linkProgram makes the program of a package, and its folder, appear in dir. A later build replaces the file in the store and
-// does not change what dir has.
+// linkProgram links the program of a package into dir. A later build replaces the file in store and
+// does not change the file in dir.
 func linkProgram(store, dir, pkg string) error {
 	name := filepath.Base(pkg)
 	if filepath.Dir(pkg) == "plugins" {
@@ -87,8 +87,8 @@ func linkProgram(store, dir, pkg string) error {
 	return nil
 }
 
-// LockFile waits until this process alone holds the lock on a file, which it creates where it is missing. The lock ends with
-// unlock, or with the process.
+// LockFile waits until this process alone holds the lock on a file, and creates the file if it does
+// not exist. The lock ends with unlock, or with the process.
 func LockFile(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -101,8 +101,9 @@ func LockFile(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil // closing ends the lock
 }
 
-// ParentID identifies the parent process, which is the go command for the tests of one run. It has the time of the parent's
-// start in it where the system shows that, because systems reuse process ids.
+// ParentID identifies the parent process. The test processes of one go test run have the same
+// parent. The id contains the start time of the parent if the system has /proc, because systems
+// reuse process ids.
 func ParentID() string {
 	id := strconv.Itoa(os.Getppid())
 	text, err := os.ReadFile("/proc/" + id + "/stat")

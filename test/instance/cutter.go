@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Cutter is a proxy in front of a server. It can break a connection between the server's answer and the client, so that a call is
-// carried out whose answer is lost.
+// Cutter is a proxy in front of a server. It can break a connection between the server and the
+// client, so that the server carries out a call whose response is lost.
 type Cutter struct {
 	Address string // host:port
 
@@ -19,7 +19,7 @@ type Cutter struct {
 	marker   atomic.Pointer[string]
 }
 
-// NewCutter returns a proxy that passes everything on until Cut is called.
+// NewCutter returns a proxy that forwards everything until Cut is called.
 func NewCutter(target string) (*Cutter, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,11 +30,12 @@ func NewCutter(target string) (*Cutter, error) {
 	return c, nil
 }
 
-// Cut makes the proxy drop the answer to the next request that has marker in it, and close the connection.
+// Cut makes the proxy drop the response to the next request that contains marker, and close the
+// connection.
 func (c *Cutter) Cut(marker string) { c.marker.Store(&marker) }
 
-// Close ends the listener; connections end with their clients.
-func (c *Cutter) Close() { _ = c.listener.Close() } // nothing is left to do about it
+// Close closes the listener; connections end with their clients.
+func (c *Cutter) Close() { _ = c.listener.Close() } // an error changes nothing
 
 func (c *Cutter) acceptConnections() {
 	for {
@@ -44,17 +45,17 @@ func (c *Cutter) acceptConnections() {
 		}
 		server, err := net.Dial("tcp", c.target)
 		if err != nil {
-			_ = client.Close() // the client notices
+			_ = client.Close() // the client notices the close
 			continue
 		}
 		go c.forward(client, server)
 	}
 }
 
-// forward passes on what both sides send until one of them ends, or an answer is dropped.
+// forward copies data in both directions until one side closes, or a response is dropped.
 func (c *Cutter) forward(client, server net.Conn) {
 	end := sync.OnceFunc(func() {
-		_ = client.Close() // either side ends both
+		_ = client.Close() // the end of either side ends both
 		_ = server.Close() // likewise
 	})
 	var drop atomic.Bool
@@ -69,10 +70,10 @@ func (c *Cutter) forward(client, server net.Conn) {
 		})
 	}()
 	defer end()
-	_ = copyWhile(client, server, func([]byte) bool { return !drop.Load() }) // the end is all that matters
+	_ = copyWhile(client, server, func([]byte) bool { return !drop.Load() }) // the error does not matter
 }
 
-// copyWhile copies until an error, or until pass refuses a piece.
+// copyWhile copies until an error, or until pass returns false for a piece of data.
 func copyWhile(to io.Writer, from io.Reader, pass func([]byte) bool) error {
 	for buffer := make([]byte, 64<<10); ; {
 		n, err := from.Read(buffer)

@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// NewDatabase makes an empty database of a name on the server of
-// TEST_DATABASE_URL, and returns its URL.
+// NewDatabase creates an empty database with a name on the server of TEST_DATABASE_URL, and returns
+// its URL.
 func NewDatabase(ctx context.Context, name string) (string, error) {
 	u, err := url.Parse(os.Getenv("TEST_DATABASE_URL"))
 	if err != nil {

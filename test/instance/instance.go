@@ -1,5 +1,5 @@
-// Package instance builds the service's binaries and runs them as processes,
-// for the tests and measurements that look at the service from outside.
+// Package instance builds the service's binaries and runs them as processes, for tests and
+// measurements from outside of the service.
 package instance
 
 import (
@@ -23,14 +23,14 @@ const (
 	readyMessage = "tollgate is ready"
 )
 
-// BuildChanged builds one package into dir, of the module with further files:
-// what is in each by its path from the root.
+// BuildChanged builds one package of the module with additional files into dir. files holds the
+// content by path from the root.
 func BuildChanged(root, dir string, race bool, pkg string, files map[string]string) error {
 	base, err := filepath.Abs(root)
 	if err != nil {
 		return fmt.Errorf("root of the module: %w", err)
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}} // the form of go build -overlay
+	overlay := struct{ Replace map[string]string }{map[string]string{}} // the format of go build -overlay
 	for path, content := range files {
 		file := filepath.Join(dir, fmt.Sprintf("overlay-%d", len(overlay.Replace)))
 		overlay.Replace[filepath.Join(base, path)] = file
@@ -61,8 +61,7 @@ func runBuild(root string, race bool, args ...string) error {
 	return nil
 }
 
-// Addresses are where an instance listens, each host:port; empty where a part
-// does not run.
+// Addresses are the listeners of an instance, each host:port; empty for parts that do not run.
 type Addresses struct {
 	API           string `json:"api"`
 	RateLimitHTTP string `json:"ratelimit_http"`
@@ -74,7 +73,7 @@ type Addresses struct {
 // Instance is one running process of the service.
 type Instance struct {
 	Addresses
-	StartedIn time.Duration // from the start of the process to its word that it is ready
+	StartedIn time.Duration // from the start of the process until it logs that it is ready
 
 	cmd    *exec.Cmd
 	log    *log
@@ -119,8 +118,8 @@ func (i *Instance) Log() string { return i.log.String() }
 // Output returns what the process has written to standard output so far.
 func (i *Instance) Output() string { return i.output.String() }
 
-// Stop ends the process as an operator would. It fails when the process does
-// not end in time or ends with a failure; one that has ended already is fine.
+// Stop ends the process as an operator would. It returns an error when the process does not end in
+// time or ends with a failure; it returns nil if the process ended successfully before.
 func (i *Instance) Stop() error {
 	select {
 	case <-i.ended:
@@ -171,10 +170,10 @@ func (l *log) findReady(r io.Reader) {
 			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // nothing more to find
+	_, _ = io.Copy(io.Discard, r) // nothing else to find
 }
 
-// Write takes what the process logs.
+// Write stores a part of the log.
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	l.all.Write(p)
@@ -189,7 +188,7 @@ func (l *log) String() string {
 	return l.all.String()
 }
 
-// output keeps what a process writes.
+// output stores what a process writes.
 type output struct {
 	mu  sync.Mutex
 	all bytes.Buffer

@@ -19,17 +19,17 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Postgres is a PostgreSQL server of a test's own, which the test may kill, freeze and start again. Its methods are not for
-// concurrent use.
+// Postgres is a PostgreSQL server that belongs to one test, which may kill, freeze and start it
+// again. Its methods are not safe for concurrent use.
 type Postgres struct {
 	Address string // host:port, the same for the server's whole life
 
 	dir, bin   string
-	credential *syscall.Credential // of whom it runs as; nil for the test's own
+	credential *syscall.Credential // the account of the server process; nil for the account of the test
 	cmd        *exec.Cmd
 }
 
-// postgresFolder returns where PostgreSQL's programs are; empty where it is not installed.
+// postgresFolder returns the folder of PostgreSQL's programs, or "" if it is not installed.
 func postgresFolder() string {
 	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -43,17 +43,18 @@ func postgresFolder() string {
 	return ""
 }
 
-// PostgresInstalled reports whether there is a server to start.
+// PostgresInstalled reports whether PostgreSQL is installed.
 func PostgresInstalled() bool { return postgresFolder() != "" }
 
-// NewPostgres makes a server with an empty cluster. It is not started yet. Remove removes its files.
+// NewPostgres creates a server with an empty cluster. The server is not started yet. Remove deletes
+// its files.
 func NewPostgres() (*Postgres, error) {
 	dir, err := os.MkdirTemp("", "tollgate-postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("folder of PostgreSQL: %w", err)
 	}
 	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", FreePort()), dir: dir, bin: postgresFolder()}
-	if os.Geteuid() == 0 { // as which it refuses to run
+	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
 		if err := p.runAs("postgres"); err != nil {
 			p.Remove()
 			return nil, err
@@ -85,7 +86,7 @@ func (p *Postgres) newCommand(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// URL returns the URL of the server's own database, reached at an address of the caller's choice.
+// URL returns the URL of the server's database, with an address of the caller's choice.
 func (p *Postgres) URL(address string) string {
 	u := url.URL{Scheme: "postgres", User: url.User("tollgate"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
 	return u.String()
@@ -96,7 +97,7 @@ func (p *Postgres) Open() *sql.DB {
 	return sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(p.URL(p.Address))))
 }
 
-// Start starts the server and waits until it answers.
+// Start starts the server and waits until it accepts connections.
 func (p *Postgres) Start() error {
 	_, port, _ := net.SplitHostPort(p.Address) // made by NewPostgres
 	p.cmd = p.newCommand("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
@@ -116,27 +117,27 @@ func (p *Postgres) Start() error {
 	return fmt.Errorf("postgres does not answer: %w", err)
 }
 
-// Stop ends the server and all its connections at once; nothing when it does not run.
+// Stop ends the server and all its connections at once. It does nothing if the server does not run.
 func (p *Postgres) Stop() {
 	if p.cmd == nil {
 		return
 	}
-	_ = p.Thaw()                             // what is frozen would not end
+	_ = p.Thaw()                             // a frozen process would not end
 	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended by itself
 	_ = p.cmd.Wait()                         // likewise
 	p.cmd = nil
 }
 
-// Remove ends the server and removes its files.
+// Remove ends the server and deletes its files.
 func (p *Postgres) Remove() {
 	p.Stop()
-	_ = os.RemoveAll(p.dir) // a temporary folder; what stays is the system's to sweep
+	_ = os.RemoveAll(p.dir) // a temporary folder; the system removes what is left
 }
 
-// Freeze keeps the server and what serves its connections from running.
+// Freeze suspends the server and the processes that serve its connections.
 func (p *Postgres) Freeze() error { return p.signalAll(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (p *Postgres) Thaw() error { return p.signalAll(syscall.SIGCONT) }
 
 // signalAll sends a signal to the server, which then starts no more processes, and to the processes

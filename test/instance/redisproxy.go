@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// proxyCommands are the commands that a RedisProxy passes on. Envoy's Redis proxy, for one, knows no HELLO and no CLIENT.
+// proxyCommands are the commands that a RedisProxy forwards. HELLO and CLIENT are not among them,
+// as in Envoy's Redis proxy.
 var proxyCommands = []string{"PING", "AUTH", "SELECT", "GET", "SET", "INCRBY", "EXPIRE", "PEXPIRE", "EVAL", "EVALSHA"}
 
-// RedisProxy is a proxy in front of a Valkey server that passes on few commands. A connection to it ends with the server's.
+// RedisProxy is a proxy in front of a Valkey server that forwards a few commands. A connection to
+// it ends with the connection to the server.
 type RedisProxy struct {
 	Address string // host:port
 
@@ -22,8 +24,9 @@ type RedisProxy struct {
 	refusal  string
 }
 
-// NewRedisProxy starts a proxy in front of target (host:port). Its answer to an unknown command is refusal, a format of the command's
-// name without the end of the line; with an empty refusal it closes the connection.
+// NewRedisProxy starts a proxy in front of target (host:port). It answers an unknown command with
+// refusal, a format of the command's name without the end of the line; if refusal is empty, it
+// closes the connection.
 func NewRedisProxy(target, refusal string) (*RedisProxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,8 +37,8 @@ func NewRedisProxy(target, refusal string) (*RedisProxy, error) {
 	return p, nil
 }
 
-// Close ends the listener; connections end with their clients.
-func (p *RedisProxy) Close() { _ = p.listener.Close() } // nothing is left to do about it
+// Close closes the listener; connections end with their clients.
+func (p *RedisProxy) Close() { _ = p.listener.Close() } // an error changes nothing
 
 func (p *RedisProxy) acceptConnections() {
 	for {
@@ -45,14 +48,14 @@ func (p *RedisProxy) acceptConnections() {
 		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil {
-			_ = client.Close() // as the server itself would refuse it
+			_ = client.Close() // as the server itself would refuse the client
 			continue
 		}
 		go p.forwardCommands(client, server)
 	}
 }
 
-// forwardCommands answers one command after the other until a connection ends.
+// forwardCommands forwards one command after the other until a connection ends.
 func (p *RedisProxy) forwardCommands(client, server net.Conn) {
 	defer func() { _, _ = client.Close(), server.Close() }()
 	requests, answers := bufio.NewReader(client), bufio.NewReader(server)
@@ -62,7 +65,7 @@ func (p *RedisProxy) forwardCommands(client, server net.Conn) {
 			return
 		}
 		answer := ""
-		name := strings.Split(command, "\r\n")[2] // a command is a number of parts, a length, and its name
+		name := strings.Split(command, "\r\n")[2] // a command is an array: the number of parts, the length of the name, and the name
 		switch {
 		case slices.Contains(proxyCommands, strings.ToUpper(name)):
 			if _, err := io.WriteString(server, command); err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Valkey is a server of a test's own, which the test may kill, freeze and start again. Its methods are not for concurrent
-// use.
+// Valkey is a Valkey server that belongs to one test, which may kill, freeze and start it again.
+// Its methods are not safe for concurrent use.
 type Valkey struct {
 	Address string // host:port, the same for the server's whole life
 	Args    []string
@@ -24,14 +24,15 @@ type Valkey struct {
 	cmd *exec.Cmd
 }
 
-// NewValkey returns a server that keeps its files in dir, with further arguments. It is not started yet.
+// NewValkey returns a server that keeps its files in dir, with additional arguments. The server is
+// not started yet.
 func NewValkey(dir string, args ...string) *Valkey {
 	port := FreePort()
 	base := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir}
 	return &Valkey{Address: net.JoinHostPort("127.0.0.1", port), Args: append(base, args...)}
 }
 
-// ValkeyInstalled reports whether there is a server to start.
+// ValkeyInstalled reports whether valkey-server is installed.
 func ValkeyInstalled() bool {
 	_, err := exec.LookPath("valkey-server")
 	return err == nil
@@ -52,7 +53,7 @@ func FreePort() string {
 	}
 }
 
-// Start starts the server and waits until it answers.
+// Start starts the server and waits until it responds.
 func (v *Valkey) Start() error {
 	v.cmd = exec.Command("valkey-server", v.Args...)
 	if err := v.cmd.Start(); err != nil {
@@ -67,7 +68,7 @@ func (v *Valkey) Start() error {
 	return errors.New("valkey-server does not answer")
 }
 
-// Kill ends the server as a crash would; nothing when it does not run.
+// Kill ends the server as a crash would. It does nothing if the server does not run.
 func (v *Valkey) Kill() {
 	if v.cmd == nil {
 		return
@@ -77,10 +78,10 @@ func (v *Valkey) Kill() {
 	v.cmd = nil
 }
 
-// Freeze keeps the server from running, with its connections open.
+// Freeze suspends the server; its connections stay open.
 func (v *Valkey) Freeze() error { return v.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (v *Valkey) Thaw() error { return v.cmd.Process.Signal(syscall.SIGCONT) }
 
 // SendLine sends one line and returns the first line of the response, or "".
@@ -89,8 +90,8 @@ func (v *Valkey) SendLine(line string) string {
 	if connection == nil {
 		return ""
 	}
-	defer func() { _ = connection.Close() }()                 // nothing is left to do about it
-	answer, _ := bufio.NewReader(connection).ReadString('\n') // what came before an error is shown by the test
+	defer func() { _ = connection.Close() }()                 // an error changes nothing
+	answer, _ := bufio.NewReader(connection).ReadString('\n') // the test shows what was read before an error
 	return answer
 }
 
@@ -101,7 +102,7 @@ func (v *Valkey) SendLines(lines ...string) string {
 	if connection == nil {
 		return ""
 	}
-	defer func() { _ = connection.Close() }() // nothing is left to do about it
+	defer func() { _ = connection.Close() }() // an error changes nothing
 	var all strings.Builder
 	for in := bufio.NewScanner(connection); in.Scan() && in.Text() != "+PONG"; {
 		all.WriteString(in.Text() + "\n")
@@ -115,9 +116,9 @@ func (v *Valkey) openAndSend(lines ...string) net.Conn {
 	if err != nil {
 		return nil
 	}
-	_ = connection.SetDeadline(time.Now().Add(5 * time.Second)) // without one it only waits longer
+	_ = connection.SetDeadline(time.Now().Add(5 * time.Second)) // without a deadline it only waits longer
 	if _, err := io.WriteString(connection, strings.Join(lines, "\r\n")+"\r\n"); err != nil {
-		_ = connection.Close() // it is of no use
+		_ = connection.Close() // the connection is unusable
 		return nil
 	}
 	return connection
@@ -131,15 +132,15 @@ func (v *Valkey) MustSend(line string) error {
 	return nil
 }
 
-// HostPort returns the two parts of the address.
+// HostPort returns the host and the port of the address.
 func (v *Valkey) HostPort() (host, port string) {
 	host, port, _ = net.SplitHostPort(v.Address) // made by NewValkey
 	return host, port
 }
 
-// Loopback is the environment of an instance of tests: its own files below dir, all listeners on free loopback ports, JSON
-// logs, no package registry, which are not in reach of tests, and passwords hashed at little cost, since the race detector
-// makes hashes a hundred times slower.
+// Loopback returns the environment of a test instance: its own files below dir, all listeners on
+// free loopback ports, JSON logs, no package registries, which tests cannot reach, and cheap
+// password hashes, because the race detector makes hashes a hundred times slower.
 func Loopback(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),

@@ -19,17 +19,17 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// candidate is one thing to measure: calls to one process.
+// candidate is a kind of call to one process, to be measured.
 type candidate struct {
 	name   string
 	floors []*candidate // the candidates to compare with; empty for a floor
 	pid    int
-	debug  string // where its process can be profiled; empty for a floor
+	debug  string // the address for profiles; empty for a floor
 	call   func(worker, n int) error
 	store  func() (time.Duration, error) // returns the CPU time of the store; nil without a store
-	costs  []float64                     // CPU of the process per call in µs, one a round
-	stores []float64                     // likewise of the store
-	rates  []float64                     // calls per second, one a round
+	costs  []float64                     // CPU time of the process per call in µs, one value per round
+	stores []float64                     // CPU time of the store per call in µs, one value per round
+	rates  []float64                     // calls per second, one value per round
 }
 
 // question holds gRPC requests, which are sent in turn, and the expected response to each.
@@ -47,7 +47,7 @@ func newQuestion(want ratelimit.RateLimitResponse_Code, descriptors func(i int) 
 	return q
 }
 
-// newDescriptor returns one of keys and values, by turns.
+// newDescriptor returns a descriptor. entries holds keys and values in turn.
 func newDescriptor(entries ...string) *common.RateLimitDescriptor {
 	d := &common.RateLimitDescriptor{}
 	for i := 0; i < len(entries); i += 2 {
@@ -56,14 +56,15 @@ func newDescriptor(entries ...string) *common.RateLimitDescriptor {
 	return d
 }
 
-// newOneDescriptor is the simplest question: a key with 1,000 values.
-func newOneDescriptor() question {
+// newSimpleQuestion returns the simplest question: one key with 1,000 values.
+func newSimpleQuestion() question {
 	return newQuestion(ratelimit.RateLimitResponse_OK, func(i int) []*common.RateLimitDescriptor {
 		return []*common.RateLimitDescriptor{newDescriptor("key", "v"+strconv.Itoa(i))}
 	})
 }
 
-// grpcCandidate calls ShouldRateLimit over as many connections as the plan has.
+// grpcCandidate returns a candidate that calls ShouldRateLimit over the plan's number of
+// connections.
 func grpcCandidate(name string, i *instance.Instance, q question, conns int, floors ...*candidate) (*candidate, error) {
 	clients := make([]ratelimit.RateLimitServiceClient, conns)
 	for n := range clients {
@@ -83,7 +84,7 @@ func grpcCandidate(name string, i *instance.Instance, q question, conns int, flo
 	return &candidate{name: name, floors: floors, pid: i.PID(), call: call}, nil
 }
 
-// get is one GET request, or with a body one POST.
+// get is a GET request, or a POST request if it has a body.
 type get struct {
 	address string // host:port
 	path    string
@@ -91,7 +92,7 @@ type get struct {
 	body    func(n int) []byte // body of the n-th request; nil for no body
 }
 
-// httpCandidate sends one request again and again.
+// httpCandidate returns a candidate that repeats one request.
 func httpCandidate(name string, g get, pid int, floors ...*candidate) *candidate {
 	client := newClient(g.address)
 	call := func(_, n int) error { return fetchOnce(client, g, n) }
@@ -126,8 +127,8 @@ func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	return nil
 }
 
-// runRound keeps the plan's number of calls in flight for its duration and adds
-// what one call cost the process.
+// runRound keeps the plan's number of calls in flight for its duration, and appends the cost of one
+// call.
 func (c *candidate) runRound(p plan) error {
 	var phase atomic.Int32 // 0 warming up, 1 measuring, 2 done
 	var calls atomic.Int64
@@ -174,7 +175,7 @@ func (c *candidate) runRound(p plan) error {
 	return nil
 }
 
-// expense is CPU time that was spent so far.
+// expense is the CPU time spent so far.
 type expense struct{ process, store time.Duration }
 
 func (c *candidate) readExpense() (e expense, err error) {
@@ -185,10 +186,9 @@ func (c *candidate) readExpense() (e expense, err error) {
 	return e, err
 }
 
-// cpuTime returns the CPU time, user and system, that a process has spent, by
-// the clock that Linux has for each process.
+// cpuTime returns the CPU time of a process, user and system, from the process clock of Linux.
 func cpuTime(pid int) (time.Duration, error) {
-	const scheduled = 2 // CPUCLOCK_SCHED, what a clock of a process counts (clock_getcpuclockid)
+	const scheduled = 2 // CPUCLOCK_SCHED, the kind of clock of a process (clock_getcpuclockid)
 	var spent unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &spent); err != nil { //nolint:gosec // a process id is far below 2^28
 		return 0, fmt.Errorf("read CPU time: %w", err)

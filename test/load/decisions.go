@@ -28,12 +28,11 @@ const (
 	over   = ratelimit.RateLimitResponse_OVER_LIMIT
 )
 
-// deciders are the rate limit services of one measurement, each alone in its
-// process.
+// deciders are the rate limit services of one measurement, each in its own process.
 type deciders struct {
 	*bench
 	fourFloor *candidate // the empty handler, called with four descriptors
-	likeFloor *candidate // the empty handler with the service's setting of the collector
+	likeFloor *candidate // the empty handler with the service's garbage collector settings
 	postFloor *candidate
 }
 
@@ -67,7 +66,7 @@ func (d *deciders) startFloors() (err error) {
 	if err != nil {
 		return err
 	}
-	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, newOneDescriptor(), d.plan.conns); err != nil {
+	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, newSimpleQuestion(), d.plan.conns); err != nil {
 		return err
 	}
 	d.candidates = append(d.candidates, d.likeFloor, d.fourFloor, d.postFloor)
@@ -79,8 +78,8 @@ func (d *deciders) addInProcess() error {
 	if err != nil {
 		return err
 	}
-	defer d.printProfiled(i)
-	if _, err := d.addGRPC("decision, in the process", i, newOneDescriptor(), d.floorGRPC, d.likeFloor); err != nil {
+	defer d.setDebugAddress(i)
+	if _, err := d.addGRPC("decision, in the process", i, newSimpleQuestion(), d.floorGRPC, d.likeFloor); err != nil {
 		return err
 	}
 	if _, err := d.addGRPC("decision of 4, in the process", i, fourDescriptors(), d.fourFloor); err != nil {
@@ -110,7 +109,7 @@ func (d *deciders) addOnValkey() error {
 	if err != nil {
 		return err
 	}
-	one, err := d.addGRPC("decision, on Valkey", plain, newOneDescriptor(), d.floorGRPC, d.likeFloor)
+	one, err := d.addGRPC("decision, on Valkey", plain, newSimpleQuestion(), d.floorGRPC, d.likeFloor)
 	if err != nil {
 		return err
 	}
@@ -119,13 +118,13 @@ func (d *deciders) addOnValkey() error {
 		return err
 	}
 	one.store, four.store = store, store
-	tightly := newOneDescriptor()
+	tightly := newSimpleQuestion()
 	tightly.want = over
 	if _, err := d.addGRPC("over limit, from the local cache", cached, tightly, d.floorGRPC, d.likeFloor); err != nil {
 		return err
 	}
-	d.printProfiled(plain)
-	d.printProfiled(cached)
+	d.setDebugAddress(plain)
+	d.setDebugAddress(cached)
 	return nil
 }
 
@@ -151,7 +150,7 @@ func (d *deciders) compareRuleSets() error {
 		if err != nil {
 			return err
 		}
-		d.printProfiled(i)
+		d.setDebugAddress(i)
 		for _, n := range f.sizes {
 			if err := d.addManyRules(n, f, ten); err != nil {
 				return err
@@ -167,7 +166,7 @@ func (d *deciders) addManyRules(n int, f form, ten *candidate) error {
 	if err != nil {
 		return err
 	}
-	defer d.printProfiled(i)
+	defer d.setDebugAddress(i)
 	if _, err := d.addGRPC("decision among "+name+", ten asked for", i, f.newQuestion(10), ten, d.floorGRPC); err != nil {
 		return err
 	}
@@ -182,14 +181,14 @@ func (f form) newQuestion(rules int) question {
 	})
 }
 
-// addGRPC adds a candidate.
+// addGRPC adds a candidate that makes gRPC calls.
 func (d *deciders) addGRPC(name string, i *instance.Instance, q question, floors ...*candidate) (*candidate, error) {
 	c, err := grpcCandidate(name, i, q, d.plan.conns, floors...)
 	d.candidates = append(d.candidates, c)
 	return c, err
 }
 
-// startAlone starts the rate limit service alone with rules.
+// startAlone starts the rate limit service alone with the given rules.
 func (b *bench) startAlone(name string, rules []byte, more ...string) (*instance.Instance, error) {
 	own := filepath.Join(b.dir, name)
 	if err := writeRules(own, rules); err != nil {
@@ -210,8 +209,8 @@ func (b *bench) startAlone(name string, rules []byte, more ...string) (*instance
 	return i, err
 }
 
-// awaitRules waits until a service has its rules in force, and returns the CPU time
-// that it has spent until then.
+// awaitRules waits until the rules of a service are in force, and returns the CPU time spent until
+// then.
 func awaitRules(i *instance.Instance) (time.Duration, error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		resp, err := http.Get("http://" + i.RateLimitHTTP + "/healthcheck")
@@ -226,15 +225,14 @@ func awaitRules(i *instance.Instance) (time.Duration, error) {
 	return 0, errors.New("the rules did not come into force in time\n" + i.Log())
 }
 
-// tight lets nothing through.
+// tight is a limit of zero.
 const tight = `domain: bench
 descriptors:
   - key: key
     rate_limit: {unit: year, requests_per_unit: 0}
 `
 
-// formatRules returns rules below one key, each for a value that is made of its
-// number.
+// formatRules returns n rules below one key, each for a value made from its number.
 func formatRules(n int, form func(i int) string) []byte {
 	text := []byte("domain: bench\ndescriptors:\n  - key: user\n    descriptors:\n")
 	for i := range n {
@@ -245,7 +243,7 @@ func formatRules(n int, form func(i int) string) []byte {
 
 func formatValue(i int) string { return fmt.Sprintf("/tenant/%06d", i) }
 
-// wildcardRule returns patterns of three forms by turns.
+// wildcardRule returns a pattern, in one of three forms by its number.
 func wildcardRule(i int) string {
 	return fmt.Sprintf([...]string{"/tenant/%d/*", "*/suffix-%d", "/shared/*/middle-%d/*"}[i%3], i)
 }
@@ -265,7 +263,7 @@ func fourDescriptors() question {
 	})
 }
 
-// requestBody is oneDescriptor for /json.
+// requestBody returns the request of newSimpleQuestion for /json.
 func requestBody(n int) []byte {
 	return fmt.Appendf(nil, `{"domain":"bench","descriptors":[{"entries":[{"key":"key","value":"v%d"}]}]}`, n%1000)
 }

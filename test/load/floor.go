@@ -17,15 +17,15 @@ import (
 // floorCommand is the argument with which this program runs as the floor.
 const floorCommand = "floor"
 
-// constantText is about as long as an answer of /json.
+// constantText has about the length of a response of /json.
 const constantText = `{"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"requestsPerUnit":1,"unit":"HOUR"},"durationUntilReset":"1s"}]}`
 
-// constant answers every decision with OK.
+// constant returns OK for every decision.
 type constant struct {
 	ratelimit.UnimplementedRateLimitServiceServer
 }
 
-// ShouldRateLimit returns one OK status a descriptor and looks at nothing else.
+// ShouldRateLimit returns the status OK for each descriptor without any check.
 func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
 	statuses := make([]*ratelimit.RateLimitResponse_DescriptorStatus, len(r.Descriptors))
 	for i := range statuses {

@@ -13,8 +13,8 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// The addresses of a records floor: whole rows of the service's own tables, or
-// their documents alone, which is less than any registry has to read.
+// The paths of a records floor: whole rows of the service's tables, or only their documents, which
+// is less than any registry has to read.
 const (
 	floorLatest          = "/rows/latest"
 	floorList            = "/rows/list"
@@ -79,7 +79,7 @@ func openRecords(database string) (*sql.DB, error) {
 	return db, nil
 }
 
-// writeRows answers with the columns of the rows, one after another.
+// writeRows writes the columns of the rows, one after another.
 func writeRows(c *fiber.Ctx, statement *sql.Stmt, args []any) error {
 	rows, err := statement.QueryContext(c.UserContext(), args...)
 	if err != nil {

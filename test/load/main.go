@@ -31,28 +31,28 @@ func main() {
 	if len(os.Args) > 1 {
 		switch args := os.Args[2:]; os.Args[1] {
 		case floorCommand:
-			exitOnError(serveFloor(strings.Join(args, "")))
+			exitWith(serveFloor(strings.Join(args, "")))
 		case generateCommand:
-			exitOnError(generateData(args))
+			exitWith(generateData(args))
 		case sizeCommand:
-			exitOnError(measureSizes(args))
+			exitWith(measureSizes(args))
 		case publishCommand:
-			exitOnError(measurePublication(args))
+			exitWith(measurePublication(args))
 		case decisionsCommand:
-			exitOnError(measureDecisions(args))
+			exitWith(measureDecisions(args))
 		case loginsCommand:
-			exitOnError(measureLogins(args))
+			exitWith(measureLogins(args))
 		case refusalsCommand:
-			exitOnError(measureRefusals(args))
+			exitWith(measureRefusals(args))
 		case memoryCommand:
-			exitOnError(measureMemory(args))
+			exitWith(measureMemory(args))
 		}
 	}
 	p := plan{}
 	p.defineFlags(flag.CommandLine)
 	flag.Uint64Var(&p.limit, "registry-limit", 0, "REGISTRY_RATE_LIMIT of the services, 0 = reads are not counted")
 	flag.Parse()
-	exitOnError(measureCalls(p))
+	exitWith(measureCalls(p))
 }
 
 // defineFlags declares the flags of a plan.
@@ -66,7 +66,7 @@ func (p *plan) defineFlags(flags *flag.FlagSet) {
 	flags.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
 }
 
-func exitOnError(err error) {
+func exitWith(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)

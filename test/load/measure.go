@@ -14,19 +14,19 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// bench is one measurement with the processes that it runs.
+// bench is one measurement with its processes.
 type bench struct {
 	plan       plan
 	dir        string
 	floor      *instance.Instance
 	floorGRPC  *candidate
 	floorHTTP  *candidate
-	candidates []*candidate // floors too
+	candidates []*candidate // includes floors
 	running    []*instance.Instance
-	starts     []string // how long each service took to be ready
+	starts     []string // start time of each service
 }
 
-// measureCalls builds and starts everything, runs the rounds and prints the table.
+// measureCalls starts all processes, runs the rounds and prints the table.
 func measureCalls(p plan) error {
 	return p.runBench([]string{"cmd/tollgate", "plugins/otp-log"}, func(b *bench) error {
 		for _, e := range newEnvironments(b.dir, p) {
@@ -38,14 +38,14 @@ func measureCalls(p plan) error {
 	})
 }
 
-// runBench builds packages, starts the floors and what start does, runs the rounds
-// and prints the table.
+// runBench builds packages, starts the floors, calls start for the services, runs the rounds and
+// prints the table.
 func (p plan) runBench(packages []string, start func(*bench) error) (err error) {
 	b := &bench{plan: p}
 	if b.dir, err = os.MkdirTemp("", "tollgate-load-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; what stays is the system's to sweep
+	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; the system removes what is left
 	defer b.stopAll()
 	if err := instance.Build(".", b.dir, false, packages...); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (b *bench) stopAll() {
 	}
 }
 
-// startFloor runs this program as a floor, with more in its environment.
+// startFloor runs this program as a floor, with additional environment variables.
 func (b *bench) startFloor(database string, more ...string) (*instance.Instance, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -113,12 +113,12 @@ func (b *bench) startFloors() error {
 	}
 	b.floorHTTP = httpCandidate("floor: constant Fiber answer", get{address: i.API, path: "/"}, i.PID())
 	b.floor = i
-	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i, newOneDescriptor(), b.plan.conns)
+	b.floorGRPC, err = grpcCandidate("floor: empty gRPC handler", i, newSimpleQuestion(), b.plan.conns)
 	b.candidates = append(b.candidates, b.floorGRPC, b.floorHTTP)
 	return err
 }
 
-// startService starts one service and adds what there is to measure of it.
+// startService starts a service and adds its candidates.
 func (b *bench) startService(e environment) error {
 	i, err := e.startService(b.dir, "serve")
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *bench) startService(e environment) error {
 	if err != nil {
 		return fmt.Errorf("fill %s: %w", e.name, err)
 	}
-	decision, err := grpcCandidate("decision, "+e.counters, i, newOneDescriptor(), b.plan.conns, b.floorGRPC)
+	decision, err := grpcCandidate("decision, "+e.counters, i, newSimpleQuestion(), b.plan.conns, b.floorGRPC)
 	if err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (b *bench) startService(e environment) error {
 	}
 	b.candidates = append(b.candidates,
 		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP))
-	b.printProfiled(i)
+	b.setDebugAddress(i)
 	return nil
 }
 
-// printProfiled prints the addresses at which the candidates of a process can be profiled.
-func (b *bench) printProfiled(i *instance.Instance) {
+// setDebugAddress stores the debug address of a process in its candidates, for profiles.
+func (b *bench) setDebugAddress(i *instance.Instance) {
 	for _, c := range b.candidates {
 		if c.pid == i.PID() {
 			c.debug = i.Debug
@@ -176,7 +176,7 @@ func (b *bench) addReads(e environment, i *instance.Instance) error {
 	return nil
 }
 
-// profileCandidates keeps a CPU profile of each candidate's process under its load.
+// profileCandidates saves a CPU profile of each candidate's process under its load.
 func (b *bench) profileCandidates(chosen []*candidate) error {
 	if b.plan.profiles == "" {
 		return nil
@@ -189,7 +189,7 @@ func (b *bench) profileCandidates(chosen []*candidate) error {
 		go func() {
 			failed <- fetchPage(c.debug, filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
 		}()
-		again := *c // its numbers do not count
+		again := *c // its numbers are not used
 		long := b.plan
 		long.duration = profileTime + time.Second
 		if err := again.runRound(long); err != nil {
@@ -202,7 +202,7 @@ func (b *bench) profileCandidates(chosen []*candidate) error {
 	return nil
 }
 
-// profileTime is how long a profile is taken for.
+// profileTime is the duration of a profile.
 const profileTime = 4 * time.Second
 
 func fetchPage(debug, path string) error {
@@ -210,7 +210,7 @@ func fetchPage(debug, path string) error {
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // nothing more is read
+	defer func() { _ = resp.Body.Close() }() // nothing else is read
 	content, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
@@ -237,7 +237,7 @@ func (b *bench) printResults(chosen []*candidate) error {
 			ratios = append(ratios, fmt.Sprintf("CPU of Valkey %.1f µs, %.2f × %s",
 				median(c.stores), medianRatio(c.stores, c.floors[0].costs), strings.TrimPrefix(c.floors[0].name, "floor: ")))
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates), strings.Join(ratios, "; ")) // likewise
+		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates), strings.Join(ratios, "; ")) // Flush reports any failure
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)
@@ -245,7 +245,7 @@ func (b *bench) printResults(chosen []*candidate) error {
 	return nil
 }
 
-// medianRatio returns the median of the ratios of each round.
+// medianRatio returns the median over the rounds of the ratio of two values.
 func medianRatio(a, b []float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range a {

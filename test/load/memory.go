@@ -22,8 +22,8 @@ import (
 // the rate limit service's processes.
 const memoryCommand = "memory"
 
-// measureMemory prints what the system holds in memory for processes with many
-// counters and with many rules, and how long these take to be ready.
+// measureMemory prints the memory of processes with many counters and with many rules, and their
+// start times.
 func measureMemory(args []string) (err error) {
 	flags := flag.NewFlagSet(memoryCommand, flag.ExitOnError)
 	counters := flags.Int("counters", 1_000_000, "live counters, in hundreds")
@@ -35,7 +35,7 @@ func measureMemory(args []string) (err error) {
 	if b.dir, err = os.MkdirTemp("", "tollgate-memory-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; what stays is the system's to sweep
+	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder; the system removes what is left
 	defer b.stopAll()
 	if err := instance.Build(".", b.dir, false, "cmd/tollgate"); err != nil {
 		return err
@@ -66,7 +66,7 @@ func measureMemory(args []string) (err error) {
 	return nil
 }
 
-// fillCounters makes counters, a hundred a call.
+// fillCounters creates counters, a hundred with each call.
 func fillCounters(i *instance.Instance, counters int) error {
 	conn, err := grpc.NewClient(i.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -108,8 +108,7 @@ func printMemory(i *instance.Instance, what string) error {
 	return nil
 }
 
-// readResident returns what the system holds in memory for a process, and the most
-// that it has held, in MiB.
+// readResident returns the present and the peak resident memory of a process, in MiB.
 func readResident(i *instance.Instance) (now, most int, err error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(i.PID()) + "/status")
 	if err != nil {

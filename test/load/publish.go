@@ -15,7 +15,7 @@ import (
 // publishCommand is the argument with which this program measures publication.
 const publishCommand = "publish"
 
-// publication is a measurement of publishers at work.
+// publication is a measurement of concurrent publishers.
 type publication struct {
 	publishers int
 	duration   time.Duration
@@ -41,7 +41,7 @@ func (p publication) measureRate(dir string, e environment) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = i.Stop() }() // what it stored is not looked at
+	defer func() { _ = i.Stop() }() // the stored versions are not checked
 	token, err := signIn(dir, e, i)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p publication) measureRate(dir string, e environment) error {
 	return <-profiled
 }
 
-// publishVersions publishes until the time is over and returns how many were taken.
+// publishVersions publishes until the time is over and returns the number of accepted versions.
 func (p publication) publishVersions(address, token string) (n int64, took time.Duration, err error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: p.publishers}}
 	var done atomic.Int64
@@ -79,7 +79,7 @@ func (p publication) publishVersions(address, token string) (n int64, took time.
 	for publisher := range p.publishers {
 		all.Go(func() {
 			for i := 0; time.Since(began) < p.duration && failed.Load() == nil; i++ {
-				// Ten versions of a server, then the next one.
+				// Ten versions of a server, then the next server.
 				d := newDocument(publisher*1_000_000+i/10, i%10)
 				if err := postJSONWith(client, address, token, d, nil); err != nil {
 					failed.Store(&err)

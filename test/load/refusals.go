@@ -20,9 +20,9 @@ import (
 // login reveals who has an account.
 const refusalsCommand = "refusals"
 
-// refusals is a measurement of wrong passwords, for people with an account and
-// without one. The most failures before a lock are allowed, and no person gets
-// as many. A hash of little memory shows what a dear one hides.
+// refusals is a measurement of wrong passwords for people with and without an account. The lockout
+// threshold has its maximum, which no person reaches. Password hashes use little memory, so that
+// they do not hide other differences.
 type refusals struct{ people, tries, hashMemory int }
 
 func measureRefusals(args []string) error {
@@ -46,7 +46,7 @@ func (r refusals) measureTimes(dir string, e environment) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = i.Stop() }() // what it stored is not looked at
+	defer func() { _ = i.Stop() }() // the stored records are not checked
 	for n := range r.people {
 		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (r refusals) measureTimes(dir string, e environment) error {
 		*of = append(*of, took)
 	}
 	fmt.Printf("%s, %d refusals each: known %s, unknown %s, apart by %+.1f (within ±2.6 in 99 of 100 measurements of what is alike)\n",
-		e.records, len(known), known, unknown, relativeDifference(known, unknown))
+		e.records, len(known), known, unknown, compareTimes(known, unknown))
 	return nil
 }
 
@@ -91,7 +91,7 @@ func timeRefusal(i *instance.Instance, email string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("login: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read to its end
+	defer func() { _ = resp.Body.Close() }() // the body was read to its end
 	_, err = io.Copy(io.Discard, resp.Body)
 	took := time.Since(began)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -100,9 +100,9 @@ func timeRefusal(i *instance.Instance, email string) (time.Duration, error) {
 	return took, nil
 }
 
-// relativeDifference returns how far two samples are apart by the Mann-Whitney test: about
-// normal with variance 1 when they are alike, more than 0 when a is slower.
-func relativeDifference(a, b waits) float64 {
+// compareTimes compares two samples with the Mann-Whitney test. The result is about normal with
+// variance 1 if they are alike, and positive if a is slower.
+func compareTimes(a, b waits) float64 {
 	type took struct {
 		time time.Duration
 		ofA  bool

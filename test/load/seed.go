@@ -28,15 +28,15 @@ descriptors:
     rate_limit: {unit: hour, requests_per_unit: 4000000000}
 `
 
-// environment is one way of running the service.
+// environment is one way to run the service.
 type environment struct {
 	name, counters, records string
 	environ                 []string
-	database                string // a URL, or the folder of the file
+	database                string // a URL, or the folder of the database file
 	otpLog                  string
 }
 
-// newEnvironments returns the environments that this machine has servers for.
+// newEnvironments returns the environments whose servers are available.
 func newEnvironments(dir string, p plan) []environment {
 	list := []environment{newEnvironment(dir, p, "embedded", "in the process", "SQLite")}
 	valkey, database := os.Getenv("TEST_VALKEY_URL"), os.Getenv("TEST_DATABASE_URL")
@@ -62,7 +62,7 @@ func inEachEnvironment(measure func(dir string, e environment) error) error {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; what stays is the system's to sweep
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
 	if err := instance.Build(".", dir, false, "cmd/tollgate", "plugins/otp-log"); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func newEnvironment(dir string, p plan, name, counters, records string) environm
 	return e
 }
 
-// startService starts the service of dir here, with its rate limit rules.
+// startService starts the service of dir in this environment, with its rate limit rules.
 func (e environment) startService(dir string, args ...string) (*instance.Instance, error) {
 	if err := writeRules(filepath.Dir(e.otpLog), []byte(rules)); err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func seedService(dir string, e environment, i *instance.Instance) (string, error
 	return token, nil
 }
 
-// signIn makes an account that may publish everything, signs it in with full
-// trust and returns an access token.
+// signIn creates an account that may publish everything, signs it in with full trust and returns an
+// access token.
 func signIn(dir string, e environment, i *instance.Instance) (string, error) {
 	const email, password = "load@example.com", "Correct-Horse-7-Battery"
 	if err := runCommand(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
@@ -159,7 +159,7 @@ func signIn(dir string, e environment, i *instance.Instance) (string, error) {
 	return login.AccessToken, nil
 }
 
-// newDocument returns a server document of about the size that real ones have.
+// newDocument returns a server document of about the usual size.
 func newDocument(n, patch int) map[string]any {
 	name := fmt.Sprintf("com.example/s%d", n)
 	return map[string]any{
@@ -207,12 +207,12 @@ func postJSONWith(client *http.Client, address, token string, body, into any) er
 	if err != nil {
 		return fmt.Errorf("post: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // nothing more is read
+	defer func() { _ = resp.Body.Close() }() // nothing else is read
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answered %s", address, resp.Status)
 	}
 	if into == nil {
-		_, err := io.Copy(io.Discard, resp.Body) // so that the connection is used again
+		_, err := io.Copy(io.Discard, resp.Body) // so that the connection can be reused
 		return err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
@@ -221,7 +221,7 @@ func postJSONWith(client *http.Client, address, token string, body, into any) er
 	return nil
 }
 
-// lastCode returns the code that otp-log wrote last.
+// lastCode returns the last code that otp-log wrote.
 func lastCode(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

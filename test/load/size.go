@@ -39,7 +39,7 @@ func measureSizes(args []string) (err error) {
 	if s.dir, err = os.MkdirTemp("", "tollgate-size-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(s.dir) }() // a temporary folder; what stays is the system's to sweep
+	defer func() { _ = os.RemoveAll(s.dir) }() // a temporary folder; the system removes what is left
 	if err := instance.Build(".", s.dir, false, "cmd/tollgate"); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func measureSizes(args []string) (err error) {
 	return w.Flush()
 }
 
-// compareAll measures one kind of database.
+// compareAll measures all reads on one kind of database.
 func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	if records == "PostgreSQL" && os.Getenv("TEST_DATABASE_URL") == "" {
 		fmt.Fprintln(os.Stderr, "load: PostgreSQL is left out: TEST_DATABASE_URL is not set")
@@ -79,7 +79,7 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = running.Stop() }() // nothing depends on how it ends
+		defer func() { _ = running.Stop() }() // the result does not depend on how it ends
 		both[i] = running
 	}
 	for _, r := range newReads() {
@@ -90,8 +90,7 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	return nil
 }
 
-// sizedRead is one read: its path for the n-th call on a registry of so many
-// servers.
+// sizedRead is one read: the path of the n-th call on a registry of the given size.
 type sizedRead struct {
 	name string
 	path func(n, servers int) string

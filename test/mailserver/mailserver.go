@@ -1,5 +1,5 @@
-// Package mailserver runs a real SMTP server within a test, which keeps what
-// it takes. It relays nothing.
+// Package mailserver runs a real SMTP server within a test. It stores the mail that it accepts and
+// does not relay it.
 package mailserver
 
 import (
@@ -25,10 +25,9 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Options say how a server behaves. The zero value offers STARTTLS and takes
-// everything.
+// Options configure a server. The zero value offers STARTTLS and accepts all mail.
 type Options struct {
-	TLS      bool // from the first byte
+	TLS      bool // TLS from the first byte
 	Plain    bool // neither TLS nor STARTTLS
 	Username string
 	Password string // required when there is a username
@@ -37,7 +36,7 @@ type Options struct {
 	Refuse func(command string) error
 }
 
-// Letter is what the server has taken.
+// Letter is a message that the server has accepted.
 type Letter struct {
 	From    string
 	To      []string
@@ -50,7 +49,7 @@ type Letter struct {
 // Server is a mail server on this machine.
 type Server struct {
 	Port   string
-	CAFile string // the certificate that it shows, for 127.0.0.1
+	CAFile string // the server certificate, for 127.0.0.1
 
 	options Options
 	mu      sync.Mutex
@@ -61,7 +60,7 @@ type Server struct {
 // Start runs a server until the test ends.
 func Start(t *testing.T, o Options) *Server {
 	t.Helper()
-	certified := httptest.NewTLSServer(nil) // for its certificate
+	certified := httptest.NewTLSServer(nil) // for the certificate
 	config := &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certified.Certificate().Raw})
 	certified.Close()
@@ -78,14 +77,14 @@ func Start(t *testing.T, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, s.Port, _ = net.SplitHostPort(listener.Addr().String()) // an address that was just listened on
+	_, s.Port, _ = net.SplitHostPort(listener.Addr().String()) // the address of a listener that was open a moment ago
 	if o.TLS {
 		listener = tls.NewListener(listener, config)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		_ = server.Close() // ends connections that hang, which is the end of the test anyway
+		_ = server.Close() // ends connections that hang
 		<-ended
 		for _, fault := range s.faults {
 			t.Errorf("mail server: %v", fault)
@@ -94,7 +93,7 @@ func Start(t *testing.T, o Options) *Server {
 	return s
 }
 
-// Letters returns what the server has taken so far.
+// Letters returns the messages that the server has accepted so far.
 func (s *Server) Letters() []Letter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (s *Server) newSession() smtp.Session {
 	return &guarded{one}
 }
 
-// session is one connection.
+// session is the session of one connection.
 type session struct {
 	server *Server
 	passed bool
@@ -158,7 +157,7 @@ func (s *Server) checkRefusal(command string) error {
 	return s.options.Refuse(command)
 }
 
-// guarded is a session that must sign in.
+// guarded is a session that requires authentication.
 type guarded struct{ *session }
 
 func (*guarded) AuthMechanisms() []string { return []string{sasl.Plain} }
@@ -174,7 +173,7 @@ func (g *guarded) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-// parseContent reads a letter of two alternative parts.
+// parseContent parses a message with two alternative parts.
 func (l Letter) parseContent(content []byte) (Letter, error) {
 	m, err := mail.ReadMessage(bytes.NewReader(content))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// deviceEntry is a device as the API shows it.
+// deviceEntry is a device in a response of the API.
 type deviceEntry struct {
 	ID, Identity, TrustStatus, FirstSeen, LastSeen string
 	Revoked                                        bool
@@ -40,8 +40,7 @@ func listSessions(t *testing.T, p *fixture.Person, s *fixture.Service) []session
 	return got.Sessions
 }
 
-// TestDevices walks through what a person sees of their devices and sessions,
-// and does to them.
+// TestDevices checks what a person sees of their devices and sessions, and every change of them.
 func TestDevices(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
@@ -75,7 +74,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("after the mark the device is %v", marked.Device)
 		}
 		revokeTwice(t, s, desk, phone, seen[0].ID)
-		phone.Login(t, s) // makes a new device; the revoked one stays listed
+		phone.Login(t, s) // makes a new device; the revoked one stays in the list
 		if all := listDevices(t, desk, s); len(all) != 3 || all[0].ID == seen[0].ID || all[0].TrustStatus != "PENDING" {
 			t.Errorf("after the next login the devices are %+v", all)
 		}
@@ -106,8 +105,8 @@ func revokeTwice(t *testing.T, s *fixture.Service, by, of *fixture.Person, devic
 	}
 }
 
-// awaitEnded waits until the person's session is refused everywhere: copies of
-// it may pass for less than a second.
+// awaitEnded waits until every instance refuses the person's session. Cached copies may be accepted
+// for less than a second.
 func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	fixture.Await(t, "the end of a session", func() bool {
@@ -147,7 +146,7 @@ func TestTrustOfDevices(t *testing.T) {
 				level("UNVERIFIED", "")
 				mark := listDevices(t, p, s)[0].ID
 				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
-				level("UNVERIFIED", "") // the mark counts once the device is confirmed
+				level("UNVERIFIED", "") // the mark applies once the device is confirmed
 				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"PENDING"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
 				p.StepUp(t, e, s)
 				token := p.DeviceToken
@@ -158,7 +157,7 @@ func TestTrustOfDevices(t *testing.T) {
 				level(c.trusted, token)
 				level(c.unproven, "")
 				p.Device["timezone"] = "Asia/Tokyo"
-				level("UNVERIFIED", token) // a token proves its own device, no other
+				level("UNVERIFIED", token) // a token proves its own device only
 			})
 		}
 	})
@@ -226,7 +225,7 @@ func TestAuditLog(t *testing.T) {
 func wantRiskDetails(t *testing.T, details map[string]any) {
 	t.Helper()
 	factors, _ := details["factors"].(map[string]any)
-	// An unknown device, and one failed sign-in before.
+	// An unknown device, and one failed login before.
 	want := map[string]any{"deviceFamiliarity": 30.0, "geographicAnomaly": 0.0, "ipReputation": 0.0, "loginVelocity": 0.0, "failedAttempts": 10.0}
 	for name, points := range want {
 		if factors[name] != points {

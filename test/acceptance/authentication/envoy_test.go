@@ -14,8 +14,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestEnvoyExample reads the filter of docs/authentication.md as Envoy does:
-// no unknown field, and all of Envoy's own rules.
+// TestEnvoyExample parses the filter of docs/authentication.md as Envoy does: without unknown
+// fields, and with Envoy's own validation.
 func TestEnvoyExample(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/authentication.md")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// writeKey adds a signing key to a folder, whole from the moment it is there.
+// writeKey adds a signing key to a folder atomically.
 func writeKey(t *testing.T, dir, name string) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -51,8 +51,8 @@ func readKeySet(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 	return set
 }
 
-// readKeyID verifies an access token by the key set alone, as a gateway does, and
-// returns the id of the key that signed it.
+// readKeyID verifies an access token with the key set alone, as a gateway does, and returns the id
+// of the signing key.
 func readKeyID(t *testing.T, s *fixture.Service, token string) (kid string) {
 	t.Helper()
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.EdDSA})
@@ -120,14 +120,14 @@ func TestKeyRotation(t *testing.T) {
 				t.Errorf("the key set is %+v", set)
 			}
 		}
-		again := e.Start(t) // which knows of the key that is gone by its records alone
+		again := e.Start(t) // which knows the removed key only from its database
 		apiclient.WantAuthError(t, apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
-		refreshTokens(t, early, again) // the session lives on
+		refreshTokens(t, early, again) // the session still exists
 		apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusOK)
 	})
 }
 
-// refreshTokens turns the person's tokens over.
+// refreshTokens refreshes the person's tokens.
 func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	t.Helper()
 	var next struct{ AccessToken, RefreshToken string }
@@ -151,7 +151,7 @@ func callRepeatedly(t *testing.T, on []*fixture.Service, p *fixture.Person) (sto
 						t.Error("no request was sent")
 					}
 					return
-				case <-time.After(5 * time.Millisecond): // the machine has other work to do
+				case <-time.After(5 * time.Millisecond): // the machine is busy
 				}
 				a, err := apiclient.TryCall("GET", s.API+"/auth/session", nil, bearer...)
 				if err != nil || a.Status != http.StatusOK || !json.Valid(a.Body) {

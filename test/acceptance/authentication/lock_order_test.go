@@ -12,11 +12,12 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// lockRounds is how often each pair of changes is made at once.
+// lockRounds is the number of times that each pair of changes is made at once.
 const lockRounds = 15
 
-// TestLockOrder makes changes at once that lock the same rows, a device's and its sessions': PostgreSQL must have no deadlock to
-// solve, which takes a second each and fails one of them.
+// TestLockOrder makes changes at once that lock the same rows: those of a device and of its
+// sessions. PostgreSQL must not detect a deadlock, because that takes a second and fails one of the
+// changes.
 func TestLockOrder(t *testing.T) {
 	e := fixture.NewProduction(t)
 	s := e.Start(t, append(fixture.RelaxedRiskSettings, "STEP_UP_LIMIT=100000")...)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRefresh turns refresh tokens over and replays an old one.
+// TestRefresh refreshes tokens and replays an old one.
 func TestRefresh(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -104,7 +104,7 @@ func TestOperatorShutsOut(t *testing.T) {
 		if wrong := try("wrong"); wrong.Status != http.StatusUnauthorized || !bytes.Equal(wrong.Body, unknown.Body) {
 			t.Errorf("a wrong password gets %d %s, an unknown address gets %s", wrong.Status, wrong.Body, unknown.Body)
 		}
-		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // a lock leaves living sessions alone
+		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // a lock does not end sessions
 		e.RunCommand(t, "", "user", "unlock", "--email", p.Email)
 		p.Login(t, s)
 
@@ -113,7 +113,7 @@ func TestOperatorShutsOut(t *testing.T) {
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).
 			WantStatus(t, http.StatusUnauthorized), "invalid_token")
 		for apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).Status == http.StatusOK {
-			// A copy of the session passes for less than a second more.
+			// A cached copy of the session is accepted for less than a second more.
 		}
 		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...), "invalid_token")
 		e.RunCommand(t, "", "user", "enable", "--email", p.Email)

@@ -21,10 +21,10 @@ func TestMetricsOfSignIn(t *testing.T) {
 			"logins_total invalid_credentials", "password_hashes_total done")
 		s.WantCounted(t, func() { ada.Login(t, s) },
 			"logins_total succeeded", "password_hashes_total done", "sessions_started_total UNVERIFIED", "login_risk_score")
-		countRefreshes(t, s, ada)
+		checkRefreshMetrics(t, s, ada)
 		ada.Login(t, s)
-		countStepUps(t, e, s, ada)
-		countSecondFactors(t, e, s, ada)
+		checkStepUpMetrics(t, e, s, ada)
+		checkSecondFactorMetrics(t, e, s, ada)
 
 		s.WantCounted(t, func() {
 			for range 3 {
@@ -37,8 +37,8 @@ func TestMetricsOfSignIn(t *testing.T) {
 	})
 }
 
-// countRefreshes turns a person's token over, and replays it.
-func countRefreshes(t *testing.T, s *fixture.Service, p *fixture.Person) {
+// checkRefreshMetrics refreshes a person's token and replays it.
+func checkRefreshMetrics(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	refresh := func(status int) {
 		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, status)
@@ -48,9 +48,9 @@ func countRefreshes(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	s.WantCounted(t, func() { refresh(http.StatusUnauthorized) }, "token_refreshes_total invalid")
 }
 
-// countStepUps goes through a step-up with a wrong code, a code sent again, the
-// right one, and that one once more.
-func countStepUps(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) {
+// checkStepUpMetrics makes a step-up with a wrong code, a resend, the right code, and the right
+// code again.
+func checkStepUpMetrics(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	var id string
 	s.WantCounted(t, func() { id = startChallenge(t, p, s) }, "step_ups_total EMAIL_OTP initiated")
@@ -70,8 +70,8 @@ func countStepUps(t *testing.T, e *fixture.Environment, s *fixture.Service, p *f
 	s.WantCounted(t, func() { verify(code, http.StatusBadRequest) }, "step_ups_total EMAIL_OTP challenge_closed")
 }
 
-// countSecondFactors signs a person in with an authenticator.
-func countSecondFactors(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) {
+// checkSecondFactorMetrics signs a person in with an authenticator.
+func checkSecondFactorMetrics(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	app := e.EnrolAuthenticator(t, p)
 	var user string

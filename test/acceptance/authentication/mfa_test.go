@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// startLogin makes the first step of a login and returns the user's id.
+// startLogin makes the first step of a login and returns the user id.
 func startLogin(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 	t.Helper()
 	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device},
@@ -34,7 +34,7 @@ func verifyLogin(t *testing.T, p *fixture.Person, s *fixture.Service, user, code
 	return apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code, "deviceInfo": p.Device})
 }
 
-// acceptLogin keeps the session that an answer to the second step gives.
+// acceptLogin stores the tokens of the response to the second step.
 func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
 	t.Helper()
 	var got map[string]any
@@ -51,7 +51,7 @@ func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
 	}
 }
 
-// TestMFA walks from a password alone to an authenticator, in and out with it, and back.
+// TestMFA enrols an authenticator, signs in with it, and removes it again.
 func TestMFA(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		// This test signs in and fails faster than people do.
@@ -158,7 +158,8 @@ func stepUpWithApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fix
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": used}).
 			WantStatus(t, http.StatusUnauthorized), "invalid_otp")
 	}
-	// The login took the code of the next step, so that the present one, of the window though it is, is not later than it.
+	// The login used the code of the next step. The code of the present step is in the window, but
+	// it is refused because it is not later.
 	before := app.Code(t, 0)
 	a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": before})
 	if a.Status == http.StatusOK {
@@ -201,7 +202,7 @@ func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	}
 }
 
-// startPair starts one instance, or two where they can share their records.
+// startPair starts two instances, or one if the environment is not shared.
 func startPair(t *testing.T, e *fixture.Environment) []*fixture.Service {
 	t.Helper()
 	list := []*fixture.Service{e.Start(t)}
@@ -211,7 +212,8 @@ func startPair(t *testing.T, e *fixture.Environment) []*fixture.Service {
 	return list
 }
 
-// verifyAll sends answers at once, to all instances in turn, and counts what comes back.
+// verifyAll sends the codes at once, to all instances in turn, and returns the number of responses
+// by outcome.
 func verifyAll(t *testing.T, on []*fixture.Service, p *fixture.Person, user string, codes []string) map[string]int {
 	t.Helper()
 	var mu sync.Mutex

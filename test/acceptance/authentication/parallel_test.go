@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// countOutcomes counts answers by status and code.
+// countOutcomes returns the number of responses by status and code.
 func countOutcomes(t *testing.T, answers []apiclient.Response) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
@@ -126,7 +126,7 @@ func TestEndedEverywhere(t *testing.T) {
 			for how, end := range sessionEndings(e, on[0], owner) {
 				victim := &fixture.Person{Email: email, Device: map[string]string{"userAgent": how}}
 				victim.Login(t, on[0])
-				id, _ := fixture.ReadSession(t, on[len(on)-1], victim) // a copy of the session is there now
+				id, _ := fixture.ReadSession(t, on[len(on)-1], victim) // a copy of the session is in the cache now
 				end(t, victim, id)
 				wantRefusedSoon(t, on[len(on)-1], victim, how)
 				ended = append(ended, victim)
@@ -145,7 +145,7 @@ func TestEndedEverywhere(t *testing.T) {
 	}
 }
 
-// sessionEndings are the ways in which a session of the owner's ends.
+// sessionEndings returns the ways in which a session of the owner ends.
 func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.Person) map[string]func(t *testing.T, victim *fixture.Person, id string) {
 	return map[string]func(*testing.T, *fixture.Person, string){
 		"sign-out": func(t *testing.T, victim *fixture.Person, id string) {

@@ -42,7 +42,7 @@ func TestPasswordChange(t *testing.T) {
 		change(ada, fixture.Password, renewed).WantStatus(t, http.StatusOK)
 
 		for apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...).Status == http.StatusOK {
-			// A copy of the session passes for less than a second more.
+			// A cached copy of the session is accepted for less than a second more.
 		}
 		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...), "invalid_token")
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": thief.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
@@ -61,7 +61,8 @@ func TestPasswordChange(t *testing.T) {
 	})
 }
 
-// TestSecondFactorsAreNotKeptInClear looks for them in all that the service keeps and logs.
+// TestSecondFactorsAreNotKeptInClear searches everything that the service stores and logs for
+// secrets of second factors.
 func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)

@@ -10,19 +10,19 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// refusal is one refusal: a request and its answer. try checks that answers have the fields of
-// contract A-2.
+// refusal is a request and the error that it must get. check also verifies the fields of contract
+// A-2.
 type refusal struct {
 	name, method, path string
 	as                 *fixture.Person // the person whose access token is sent; nil for no token
-	body               any             // sent as JSON, a string as it is
+	body               any             // sent as JSON; a string is sent unchanged
 	status             int
 	code               string
-	field              string // that details.fields names
+	field              string // the field in details.fields
 }
 
-// tablePeople are the people of a table, and what they own.
-type tablePeople struct {
+// refusalTable holds the people of the table and the ids of their devices and sessions.
+type refusalTable struct {
 	fresh    *fixture.Person // UNVERIFIED: a first login
 	full     *fixture.Person // FULL_TRUST, on a device of the same person
 	high     *fixture.Person // HIGH_RISK
@@ -43,7 +43,7 @@ const (
 func TestAuthRefusals(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "STEP_UP_LIMIT=100")
-		c := newTablePeople(t, e, s)
+		c := newRefusalTable(t, e, s)
 		rows := c.gateRows()
 		for _, part := range [][]refusal{c.loginRows(), c.tokenRows(), c.stepUpRows(), c.ownershipRows(), c.logRows()} {
 			rows = append(rows, part...)
@@ -84,9 +84,9 @@ func wantLimits(t *testing.T, a apiclient.Response) {
 	}
 }
 
-func newTablePeople(t *testing.T, e *fixture.Environment, s *fixture.Service) *tablePeople {
+func newRefusalTable(t *testing.T, e *fixture.Environment, s *fixture.Service) *refusalTable {
 	t.Helper()
-	c := &tablePeople{fresh: e.NewPerson(t, "ada@example.com"), high: e.NewPerson(t, "mallory@example.com"), other: e.NewPerson(t, "eve@example.com")}
+	c := &refusalTable{fresh: e.NewPerson(t, "ada@example.com"), high: e.NewPerson(t, "mallory@example.com"), other: e.NewPerson(t, "eve@example.com")}
 	c.fresh.Login(t, s)
 	c.session0, _ = fixture.ReadSession(t, s, c.fresh)
 	c.full = &fixture.Person{Email: c.fresh.Email, Device: map[string]string{"userAgent": "curl/8.5.0", "language": "en"}}
@@ -119,7 +119,7 @@ func startChallenge(t *testing.T, p *fixture.Person, s *fixture.Service) string 
 
 // gateRows returns the refusals of every protected endpoint: no token, a malformed token, and a
 // session below the required level.
-func (c *tablePeople) gateRows() []refusal {
+func (c *refusalTable) gateRows() []refusal {
 	var rows []refusal
 	for _, at := range []struct{ method, path, level string }{
 		{"POST", "/auth/logout", ""}, {"GET", "/auth/session", ""},
@@ -145,8 +145,8 @@ func (c *tablePeople) gateRows() []refusal {
 	return rows
 }
 
-// loginRows are the refusals of a login.
-func (c *tablePeople) loginRows() []refusal {
+// loginRows returns the refusals of a login.
+func (c *refusalTable) loginRows() []refusal {
 	good := map[string]any{"email": c.fresh.Email, "password": fixture.Password, "deviceInfo": c.fresh.Device}
 	post := func(name string, body any, status int, code, field string) refusal {
 		return refusal{name: name, method: "POST", path: "/auth/login", body: body, status: status, code: code, field: field}
@@ -175,8 +175,8 @@ func (c *tablePeople) loginRows() []refusal {
 	return rows
 }
 
-// tokenRows are the refusals of refresh, sign-out and the rest below /auth.
-func (c *tablePeople) tokenRows() []refusal {
+// tokenRows returns the refusals of refresh, sign-out and other calls below /auth.
+func (c *refusalTable) tokenRows() []refusal {
 	return []refusal{
 		{name: "no token", method: "POST", path: "/auth/refresh", body: "{}", status: badRequest, code: "invalid_input", field: "refreshToken"},
 		{name: "empty token", method: "POST", path: "/auth/refresh", body: `{"refreshToken":""}`, status: badRequest, code: "invalid_input", field: "refreshToken"},
@@ -192,8 +192,8 @@ func (c *tablePeople) tokenRows() []refusal {
 	}
 }
 
-// stepUpRows are the refusals of step-up.
-func (c *tablePeople) stepUpRows() []refusal {
+// stepUpRows returns the refusals of step-up.
+func (c *refusalTable) stepUpRows() []refusal {
 	initiate := func(name string, body any, code string) refusal {
 		return refusal{name: name, method: "POST", path: "/auth/step-up/initiate", as: c.fresh, body: body, status: badRequest, code: code, field: "method"}
 	}
@@ -214,8 +214,8 @@ func (c *tablePeople) stepUpRows() []refusal {
 	return rows
 }
 
-// ownershipRows are the refusals of devices and sessions.
-func (c *tablePeople) ownershipRows() []refusal {
+// ownershipRows returns the refusals of devices and sessions.
+func (c *refusalTable) ownershipRows() []refusal {
 	trusted := map[string]string{"trustStatus": "TRUSTED"}
 	rows := []refusal{
 		{name: "no status", method: "PUT", path: "/devices/" + c.own + "/trust", body: "{}", status: badRequest, code: "invalid_input", field: "trustStatus"},
@@ -240,8 +240,8 @@ func (c *tablePeople) ownershipRows() []refusal {
 	return rows
 }
 
-// logRows are the refusals of the audit log's query.
-func (c *tablePeople) logRows() []refusal {
+// logRows returns the refusals of the audit log's query.
+func (c *refusalTable) logRows() []refusal {
 	var rows []refusal
 	for query, field := range map[string]string{
 		"eventType=login_attempt": "eventType", "startDate=yesterday": "startDate", "endDate=2026-13-01": "endDate",

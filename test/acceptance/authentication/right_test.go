@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// startInstances starts instances on one database and one store of counters, or one where there is no sharing.
+// startInstances starts n instances with one database and one counter store, or one instance if the
+// environment is not shared.
 func startInstances(t *testing.T, e *fixture.Environment, n int, environ ...string) []*fixture.Service {
 	t.Helper()
 	if !e.Shared {
@@ -22,7 +23,7 @@ func startInstances(t *testing.T, e *fixture.Environment, n int, environ ...stri
 	return list
 }
 
-// newLoginBody is the body of a person's login.
+// newLoginBody returns the body of a person's login.
 func newLoginBody(p *fixture.Person, word string) map[string]any {
 	return map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device}
 }
@@ -63,7 +64,8 @@ func TestRightLoginsInParallel(t *testing.T) {
 	})
 }
 
-// TestRightAmongWrongInParallel mixes right passwords with fewer wrong ones than lock, and with more.
+// TestRightAmongWrongInParallel mixes correct passwords with wrong ones: fewer than the threshold,
+// and more.
 func TestRightAmongWrongInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 3, "AUTH_RATE_LIMIT=100000")
@@ -169,7 +171,7 @@ func TestPasswordChangesInParallel(t *testing.T) {
 	})
 }
 
-// TestHashesRenewedInParallel raises the cost of hashes and signs in everywhere at once.
+// TestHashesRenewedInParallel raises the cost of hashes and signs in on all instances at once.
 func TestHashesRenewedInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		for round := range 5 {

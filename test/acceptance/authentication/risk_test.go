@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// The addresses of the risk tests. All are for documentation (RFC 5737) but the private one.
+// The addresses of the risk tests. All are reserved for documentation (RFC 5737), except the
+// private one.
 const (
 	inBerlin   = "203.0.113.1"
 	inFrance   = "203.0.113.65" // no coordinates
@@ -25,7 +26,7 @@ const (
 	private    = "10.1.2.3"
 )
 
-// writeCityDatabase writes a database that knows the addresses.
+// writeCityDatabase writes a city database with the test addresses.
 func writeCityDatabase(t *testing.T, path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-City", IncludeReservedNetworks: true})
@@ -82,7 +83,7 @@ type evaluation struct {
 	Unanswered []string
 }
 
-// readLastEvaluation reads the audit log with the person's present token.
+// readLastEvaluation reads the last risk evaluation in the audit log with the person's token.
 func readLastEvaluation(t *testing.T, p *fixture.Person, s *fixture.Service) evaluation {
 	t.Helper()
 	var page struct {
@@ -104,7 +105,8 @@ func trustDevice(t *testing.T, p *fixture.Person, s *fixture.Service) {
 		WantStatus(t, http.StatusOK)
 }
 
-// TestRiskOfPlaces signs in from all over the world and looks at the levels, and at the factors in the audit log.
+// TestRiskOfPlaces signs in from many places and checks the trust levels and the risk factors in
+// the audit log.
 func TestRiskOfPlaces(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"), filepath.Join(e.Dir, "tor.txt")
@@ -140,7 +142,7 @@ func TestRiskOfPlaces(t *testing.T) {
 			{address: "203.0.113.3", level: "FULL_TRUST", reputation: 10},
 			{address: "203.0.113.2", level: "LIMITED_TRUST", reputation: 40},
 			{address: inFrance, level: "FULL_TRUST", place: 20},
-			{address: inFrance, level: "FULL_TRUST"}, // learnt by now
+			{address: inFrance, level: "FULL_TRUST"}, // known by now
 			{address: inHighRisk, level: "LIMITED_TRUST", place: 30},
 			{address: inTokyo, level: "LIMITED_TRUST", place: 40},
 			{address: "203.0.113.2", level: "HIGH_RISK", place: 40, reputation: 40},

@@ -20,8 +20,8 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// secrets are what a full run shows to the service or is given by it, by what
-// each is, and what the run's refusals said.
+// secrets holds the secrets that a full run sends and receives, by description, and the text of its
+// refusals.
 type secrets struct {
 	values   map[string]string
 	codes    []string // short secrets, searched for as whole words
@@ -35,7 +35,7 @@ func (k *secrets) add(name, value string) {
 	k.values[name] = value
 }
 
-// addTokens keeps what a session is carried by.
+// addTokens adds the tokens of a session.
 func (k *secrets) addTokens(when string, p *fixture.Person) {
 	k.add("access token "+when, p.AccessToken)
 	k.add("refresh token "+when, p.RefreshToken)
@@ -44,18 +44,18 @@ func (k *secrets) addTokens(when string, p *fixture.Person) {
 	}
 }
 
-func (k *secrets) wantNoSecrets(a apiclient.Response) {
+func (k *secrets) recordRefusal(a apiclient.Response) {
 	fmt.Fprintln(&k.refusals, a.Status, a.Header, string(a.Body))
 }
 
-// TestNoSecretIsKeptInClear looks for every password, code and token of a full
-// run in the log, the error answers, the audit log, all records and the store.
+// TestNoSecretIsKeptInClear searches the log, the error responses, the audit log, all records and
+// the counter store for every password, code and token of a full run.
 func TestNoSecretIsKeptInClear(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"LOG_LEVEL=debug", "PACKAGE_CHECKS=off"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		k := runEverything(t, e, s, p)
-		apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // so that the store has a copy
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // so that the cache has a copy
 		places := map[string][]byte{
 			"log": serviceLines(s.Process.Log()), "error answers": k.refusals.Bytes(),
 			"audit log": apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Body,
@@ -121,13 +121,13 @@ func runEverything(t *testing.T, e *fixture.Environment, s *fixture.Service, p *
 	login := func(word string) apiclient.Response {
 		return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
 	}
-	k.wantNoSecrets(login(wrong).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(login(wrong).WantStatus(t, http.StatusUnauthorized))
 	p.Login(t, s)
 	k.addTokens("of the first login", p)
-	k.wantNoSecrets(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
+	k.recordRefusal(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
 
 	id := startChallenge(t, p, s)
-	k.wantNoSecrets(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
 	k.codes = append(k.codes, "314159", e.LastCode(t, p.Email))
 	p.StepUp(t, e, s)
 	k.codes = append(k.codes, e.LastCode(t, p.Email))
@@ -139,15 +139,15 @@ func runEverything(t *testing.T, e *fixture.Environment, s *fixture.Service, p *
 	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusOK).Decode(t, &next)
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 	k.addTokens("after a refresh", p)
-	k.wantNoSecrets(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
-	k.wantNoSecrets(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, badRequest))
+	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, badRequest))
 	for _, word := range [][2]string{{fixture.Password, renewed}, {renewed, fixture.Password}} {
 		p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": word[0], "newPassword": word[1]}).WantStatus(t, http.StatusOK)
 	}
-	k.wantNoSecrets(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
 
 	withSecondFactor(t, s, p, k)
-	k.wantNoSecrets(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
+	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
 	user := startLogin(t, p, s)
 	acceptLogin(t, p, verifyLogin(t, p, s, user, k.values["recovery code 1"]))
 	k.addTokens("after the replay", p)
@@ -169,15 +169,15 @@ func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *se
 		k.add(fmt.Sprint("recovery code without hyphens ", i), strings.ReplaceAll(code, "-", ""))
 	}
 	user := startLogin(t, p, s)
-	k.wantNoSecrets(verifyLogin(t, p, s, user, "271828").WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(verifyLogin(t, p, s, user, "271828").WantStatus(t, http.StatusUnauthorized))
 	code := app.Code(t, 1)
 	k.codes = append(k.codes, "271828", code, app.Code(t, 0))
 	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
 	k.addTokens("of the second factor", p)
 }
 
-// serviceLines leaves those lines of the log out with which otp-log, the
-// courier for development, delivers codes.
+// serviceLines returns the log without the lines in which otp-log, the courier for development,
+// delivers codes.
 func serviceLines(log string) []byte {
 	var kept []byte
 	for line := range strings.Lines(log) {
@@ -197,7 +197,7 @@ func readEveryColumn(t *testing.T, e *fixture.Environment) []byte {
 	}
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(findSetting(e, "DATABASE_URL"))))
 	defer func() { _ = db.Close() }() // nothing was written
-	db.SetMaxOpenConns(1)             // the setting is of the connection
+	db.SetMaxOpenConns(1)             // the setting applies to the connection
 	if _, err := db.ExecContext(t.Context(), "SET xmlbinary = hex"); err != nil {
 		t.Fatal(err)
 	}

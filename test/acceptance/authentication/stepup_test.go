@@ -18,7 +18,7 @@ func TestStepUpCodes(t *testing.T) {
 		s, last := on[0], on[len(on)-1]
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
-		for range 2 { // refused ones are not counted
+		for range 2 { // refused requests are not counted
 			apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, badRequest), "validation_error")
 		}
 		id := startChallenge(t, p, s)
@@ -120,7 +120,7 @@ func TestExpiry(t *testing.T) {
 			return apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
 		}
 		apiclient.Call(t, "POST", s.API+"/auth/refresh", `{"refreshToken":"nonsense"}`).WantStatus(t, http.StatusUnauthorized)
-		expires := time.Now().Add(4 * time.Second) // at the latest: the session began before
+		expires := time.Now().Add(4 * time.Second) // at the latest: the session began earlier
 		fixture.Await(t, "the end of a session", func() bool { return time.Now().After(expires) })
 		apiclient.WantAuthError(t, refresh().WantStatus(t, http.StatusUnauthorized), "token_expired")
 	})
@@ -145,7 +145,7 @@ func TestReuseGrace(t *testing.T) {
 		}
 		a, third := refresh(second)
 		a.WantStatus(t, http.StatusOK)
-		a, _ = refresh(p.RefreshToken) // its successor is spent
+		a, _ = refresh(p.RefreshToken) // its successor was used
 		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusForbidden), "access_denied")
 		a, _ = refresh(third)
 		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "invalid_token")
@@ -179,7 +179,7 @@ func TestLimitsByAddress(t *testing.T) {
 			for _, other := range []struct {
 				address string
 				used    int
-			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} { // a network of version 6 is one client
+			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} { // an IPv6 network is one client
 				a := apiclient.Call(t, asks[0].method, on[0].API+asks[0].path, nil, append(p.Bearer(), "X-Forwarded-For", other.address)...)
 				apiclient.WantOwnLimit(t, a.WantStatus(t, asks[0].status), strconv.Itoa(limit), strconv.Itoa(limit-other.used))
 			}

@@ -135,7 +135,7 @@ func TestUntrustedDevice(t *testing.T) {
 			apiclient.Call(t, "GET", at.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
 			return got.TrustLevel
 		}
-		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a copy
+		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a cached copy
 			t.Fatal("the session is not at FULL_TRUST")
 		}
 		device := findFirefox(t, ada, s)
@@ -169,7 +169,7 @@ func TestNoticesOfLosses(t *testing.T) {
 		const revoked, untrusted, ended = "One of your devices was revoked", "One of your devices was marked as untrusted", "One of your sessions was ended"
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
-		for range 2 { // what the owner does at FULL_TRUST
+		for range 2 { // the owner's acts at FULL_TRUST
 			second := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "second"}}
 			second.Login(t, s)
 			id, _ := fixture.ReadSession(t, s, second)
@@ -182,7 +182,7 @@ func TestNoticesOfLosses(t *testing.T) {
 			t.Fatalf("with a password alone the level is %s", thief.TrustLevel)
 		}
 		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK)
-		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK) // lowers nothing more
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK) // changes nothing more
 		id, _ := fixture.ReadSession(t, s, ada)
 		apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		for range 4 {
@@ -245,7 +245,7 @@ func TestRoutesAndLevels(t *testing.T) {
 			method, path string
 			body         any
 			level        string
-			status       int // of a session that is admitted
+			status       int // with a session that the route accepts
 		}{
 			{"GET", "/auth/session", nil, "HIGH_RISK", 200},
 			{"POST", "/auth/logout", map[string]string{"sessionId": unknownID}, "HIGH_RISK", 404},

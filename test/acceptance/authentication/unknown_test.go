@@ -28,7 +28,7 @@ func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 		e.NewPerson(t, "gone@example.com")
 		e.RunCommand(t, "", "user", "disable", "--email", "gone@example.com")
 		hashes := s.Metric("tollgate_password_hashes_total")
-		for try := range 6 { // the sixth finds the account locked
+		for try := range 6 { // for the sixth, the account is locked
 			want := readRefusal(t, s, collector, known.Email, try, known.Device)
 			for _, email := range []string{"eve@example.com", "gone@example.com"} {
 				if got := readRefusal(t, s, collector, email, try, known.Device); got != want {
@@ -42,8 +42,8 @@ func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 	})
 }
 
-// readRefusal tries a wrong password and returns what can be seen of how it was
-// refused: the answer, and the statements to the database in their order.
+// readRefusal tries a wrong password and returns everything that distinguishes refusals: the
+// response, and the sequence of database statements.
 func readRefusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string) string {
 	t.Helper()
 	trace := newTraceID(email, try)
@@ -59,7 +59,7 @@ func readRefusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector
 		body = "" // the body has the end of the lock, which differs
 	}
 	of := func(span otlptest.Span) bool { return hex.EncodeToString(span.GetTraceId()) == trace }
-	// The span of the request ends last, so those below it have arrived with it.
+	// The span of the request ends last, so that all spans below it have arrived before it.
 	collector.Await(t, func(span otlptest.Span) bool { return of(span) && span.GetName() == "POST /auth/login" })
 	spans := slices.DeleteFunc(collector.Spans(), func(span otlptest.Span) bool { return !of(span) })
 	slices.SortFunc(spans, func(a, b otlptest.Span) int { return cmp.Compare(a.GetStartTimeUnixNano(), b.GetStartTimeUnixNano()) })
@@ -79,7 +79,7 @@ func newTraceID(email string, try int) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// visibleHeader returns the headers of an answer but for those that differ with each.
+// visibleHeader returns the headers of a response, except those that differ in each response.
 func visibleHeader(h http.Header) string {
 	h = h.Clone()
 	for _, name := range []string{"Date", "X-Request-Id", "Content-Length", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {

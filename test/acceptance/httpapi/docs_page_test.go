@@ -32,7 +32,7 @@ func TestCommandsOfDocs(t *testing.T) {
 	if len(commands) < 35 {
 		t.Fatalf("the page has %d commands", len(commands))
 	}
-	// What is published first is there for the others.
+	// The published server must exist for the other calls.
 	i := slices.IndexFunc(commands, func(c []string) bool { return c[1] == "publishServer" })
 	if i < 0 {
 		t.Fatal("the page does not say how to publish")
@@ -64,7 +64,7 @@ func TestCommandsOfDocs(t *testing.T) {
 	}
 }
 
-// notUnderstood are the statuses of requests that are wrong in themselves.
+// notUnderstood are the statuses of malformed requests.
 var notUnderstood = []int{
 	http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestHealth looks at what an operator's tools look at.
+// TestHealth checks the pages for the tools of an operator.
 func TestHealth(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestDescription reads the description of the API in its three forms.
+// TestDescription reads the description of the API in its three formats.
 func TestDescription(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "API_RATE_LIMIT=1", "AUTH_RATE_LIMIT=1", "REGISTRY_RATE_LIMIT=1")

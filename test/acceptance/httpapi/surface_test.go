@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// surface is one HTTP listener, and a path there that answers 200 to GET.
+// surface is an HTTP listener, with a path that returns 200 for GET.
 type surface struct{ name, address, path string }
 
 func listSurfaces(s *fixture.Service) []surface {
@@ -28,8 +28,8 @@ func listSurfaces(s *fixture.Service) []surface {
 	}
 }
 
-// sendRaw sends bytes over a connection of their own and returns all answers until
-// the server closes it, which it must.
+// sendRaw sends bytes over a new connection and returns all responses until the server closes it,
+// which it must do.
 func (l surface) sendRaw(t *testing.T, text string) []apiclient.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", l.address)
@@ -66,13 +66,13 @@ func readResponses(t *testing.T, name string, c io.Reader) []apiclient.Response 
 	}
 }
 
-// TestSurface sends every HTTP listener what no well-meaning client sends.
+// TestSurface sends malformed and hostile requests to every HTTP listener.
 func TestSurface(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
 	for _, l := range listSurfaces(s) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Run("refused", func(t *testing.T) { checkRefused(t, l) })
-			if l.name != "debug" { // read by the standard library, as RFC 9112 allows; it changes nothing
+			if l.name != "debug" { // the standard library accepts it, as RFC 9112 allows; it changes nothing
 				t.Run("no smuggling", func(t *testing.T) { checkSmuggling(t, l) })
 			}
 			t.Run("methods", func(t *testing.T) { checkStrangeMethods(t, l) })
@@ -82,8 +82,8 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// checkRefused sends requests that are malformed or too large: one answer of
-// 4xx or 5xx, and the connection is closed.
+// checkRefused sends requests that are malformed or too large. Each gets one response with 4xx or
+// 5xx, and the connection is closed.
 func checkRefused(t *testing.T, l surface) {
 	begin := "GET " + l.path + " HTTP/1.1\r\nHost: a\r\n"
 	for name, c := range map[string]struct {
@@ -145,7 +145,7 @@ func checkSmuggling(t *testing.T, l surface) {
 	}
 }
 
-// TestSmugglingOverTheLimit does the same where the limit refuses first.
+// TestSmugglingOverTheLimit makes the same checks when the limit refuses the first request.
 func TestSmugglingOverTheLimit(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "REGISTRY_RATE_LIMIT=1")
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
@@ -184,7 +184,7 @@ func checkStrangePaths(t *testing.T, l surface) {
 	}
 }
 
-// checkHeaders looks at what good and bad answers carry.
+// checkHeaders checks the headers of successful responses and errors.
 func checkHeaders(t *testing.T, l surface) {
 	for _, path := range []string{l.path, "/nothing/here"} {
 		a := apiclient.Call(t, "GET", "http://"+l.address+path, nil, "Origin", "https://evil.example")
@@ -244,9 +244,8 @@ func TestAPIHeaders(t *testing.T) {
 	}
 }
 
-// TestSlowClients lets clients send a byte now and then, in the header and in
-// the body. They are cut off when the time of a request is over, however busy
-// they look, and others are served meanwhile.
+// TestSlowClients sends a byte now and then, in the header and in the body. The service closes the
+// connections when the time of a request is over, and serves other clients meanwhile.
 func TestSlowClients(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "READ_TIMEOUT=1s")
 	for name, begin := range map[string]string{

@@ -17,8 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// newTLSClient is a client that trusts one authority and makes a connection for each
-// call.
+// newTLSClient returns a client that trusts one authority and opens a connection for each call.
 func newTLSClient(trusted *testcert.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -26,8 +25,7 @@ func newTLSClient(trusted *testcert.Certificate) *http.Client {
 	}}
 }
 
-// callWithClient makes one call with a client. The answer is checked against the
-// description, like all.
+// callWithClient makes one call with a client, and checks the response against the description.
 func callWithClient(t *testing.T, c *http.Client, method, address string, body any, header ...string) apiclient.Response {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -46,7 +44,7 @@ func callWithClient(t *testing.T, c *http.Client, method, address string, body a
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // it was read whole
+	defer func() { _ = response.Body.Close() }() // the body was read whole
 	read, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +56,8 @@ func callWithClient(t *testing.T, c *http.Client, method, address string, body a
 	return a
 }
 
-// TestTLS serves the API over TLS, takes a new certificate without a restart,
-// and gives out its cookie for TLS only.
+// TestTLS checks that the API works over TLS, that a new certificate applies without a restart, and
+// that the cookie is restricted to TLS.
 func TestTLS(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	files := fixture.NewTLSFiles(e.Dir)

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestLogLines reads the log of a service whose counter store is away, in JSON: each line has its
-// message, time and level (contract O-19), and each failure names its request as the answer does,
-// in every transport, whether or not the caller gave it a name.
+// TestLogLines reads the JSON log of a service without its counter store. Each line has its
+// message, time and level (contract O-19), and each failure has the request id of its response, in
+// every transport, with and without an id from the caller.
 func TestLogLines(t *testing.T) {
 	s := fixture.NewProduction(t).Start(t, "KVSTORE_URL=127.0.0.1:1", "LOG_FORMAT=json", "LOG_LEVEL=debug")
 	var asked []string
@@ -45,7 +45,7 @@ func TestLogLines(t *testing.T) {
 	}
 }
 
-// failByGRPC makes a call that is refused and returns its id.
+// failByGRPC makes a refused call and returns its request id.
 func failByGRPC(t *testing.T, s *fixture.Service, id string) string {
 	t.Helper()
 	ctx := t.Context()

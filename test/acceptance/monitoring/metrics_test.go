@@ -53,7 +53,8 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	return all
 }
 
-// allMetricsSettings turns on what has metrics only where it is on: TLS, and checks of packages.
+// allMetricsSettings returns settings that enable the parts with optional metrics: TLS, and checks
+// of packages.
 func allMetricsSettings(t *testing.T, e *fixture.Environment) []string {
 	t.Helper()
 	files := fixture.NewTLSFiles(e.Dir)
@@ -106,7 +107,7 @@ func labelNames(m *dto.Metric) []string {
 // before the first listener starts.
 func TestLogIsCounted(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
-	for _, level := range []string{"warning", "error"} { // what is said later is of another level
+	for _, level := range []string{"warning", "error"} { // later lines have another level
 		got, want := s.Metric("tollgate_log_entries_total", "level", level), strings.Count(s.Process.Log(), `"level":"`+level+`"`)
 		if int(got) != want {
 			t.Errorf("%v lines of level %s are counted, the log has %d", got, level, want)

@@ -31,7 +31,7 @@ func TestTracing(t *testing.T) {
 				collector := otlptest.Start(t)
 				s := e.Start(t,
 					"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL="+protocol, "TRACING_SERVICE_NAMESPACE=acceptance",
-					"TRACING_SAMPLING_RATE=0", // sampled is what the caller samples
+					"TRACING_SAMPLING_RATE=0", // only the requests that the caller samples
 					"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint(protocol), "OTEL_BSP_SCHEDULE_DELAY=50",
 				)
 				apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK) // not sampled
@@ -116,7 +116,7 @@ func TestCollectorAway(t *testing.T) {
 	s.Stop()
 }
 
-// TestRequestIDOfFailure follows one request from the answer to the log.
+// TestRequestIDOfFailure finds the request id of a response in the log.
 func TestRequestIDOfFailure(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "LOG_LEVEL=debug")

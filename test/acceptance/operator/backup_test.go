@@ -15,10 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// TestBackupAndRestore runs the commands of docs/backup.md as they are written:
-// the first of a database's chapter while the service runs, the second after
-// it has stopped, on the same folder or on an empty database. What came between
-// is gone, all else is there.
+// TestBackupAndRestore runs the commands of docs/backup.md: the first block for a database while
+// the service runs, the second after it has stopped, with the same folder or an empty database.
+// Changes made after the backup are gone; everything else exists.
 func TestBackupAndRestore(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/backup.md")
 	if err != nil {
@@ -58,7 +57,7 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 }
 
-// requireDump skips where PostgreSQL's tools are missing.
+// requireDump skips the test if PostgreSQL's tools are not installed.
 func requireDump(t *testing.T) {
 	t.Helper()
 	for _, tool := range []string{"pg_dump", "pg_restore"} {
@@ -75,8 +74,7 @@ func writeSample(t *testing.T, e *fixture.Environment, servers int) string {
 	return file
 }
 
-// runShell runs commands of a document in the environment's folder and returns
-// what they print.
+// runShell runs commands of a document in the environment's folder and returns their output.
 func runShell(t *testing.T, e *fixture.Environment, commands string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
@@ -88,9 +86,8 @@ func runShell(t *testing.T, e *fixture.Environment, commands string) string {
 	return string(out)
 }
 
-// TestInstancesStartTogether starts several at once on a database without a
-// schema: one of them makes it, and all serve. One that may not make it ends
-// with a sentence.
+// TestInstancesStartTogether starts several instances at once with an empty database: one of them
+// creates the schema, and all serve. An instance that may not create it fails with an error.
 func TestInstancesStartTogether(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		forbidden := append(append([]string{}, e.Environ...), "MIGRATE_ON_START=false")

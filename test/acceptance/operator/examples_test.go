@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// exampleCommands are what comes before the lines of a command that need more
-// than a person, a device, a session, a server and the files of writeFiles.
+// exampleCommands are the preparing commands for examples that need more than a person, a device, a
+// session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
 	"tollgate user add":         "rm -r $DATA_DIR",
 	"tollgate user disable-mfa": "tollgate user enrol-mfa --email ada@example.com",
@@ -34,8 +34,8 @@ var exampleCommands = map[string]string{
 	"tollgate whoami":           begun,
 }
 
-// What brings a publisher to where the examples begin: signed in, with a step-up
-// that waits for its code; and that code.
+// The commands that prepare a publisher: signed in, with an open step-up; and the code of the
+// step-up.
 const (
 	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
 	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
@@ -43,8 +43,8 @@ const (
 	steppedUp = "tollgate login --code " + code
 )
 
-// exampleServices are the commands that call a service: one runs for each of
-// their lines.
+// exampleServices are the commands that call a service. Each line of their examples gets a running
+// service.
 var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 }
@@ -83,8 +83,7 @@ func commandExamples(document string) map[string][]string {
 	return examples
 }
 
-// exampleData is what the examples assume: records of people who have signed
-// in, and files.
+// exampleData is the data that the examples use: records of people who have signed in, and files.
 type exampleData struct {
 	*fixture.Environment
 	replacements []string // texts of the examples, each with its replacement in this data
@@ -152,7 +151,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 
 // example is one line that runs in its own folder.
 type example struct {
-	name    string // of the command
+	name    string // the name of the command
 	line    string
 	dir     string
 	environ []string
@@ -170,7 +169,7 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 	x.environ = append(append([]string{}, e.Environ...),
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"), "PASSWORD="+fixture.Password, "LOG_LEVEL=info",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
-	x.line = listServers(t, x.line)
+	x.line = replaceServers(t, x.line)
 	if slices.Contains(exampleServices, name) {
 		x.startService(t)
 	}
@@ -180,8 +179,8 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 	x.runLine(t)
 }
 
-// startService runs a service on the data of the example, in the place of the ones that
-// its line names.
+// startService starts a service with the data of the example, which replaces the services in the
+// line.
 func (x *example) startService(t *testing.T) {
 	t.Helper()
 	s := fixture.Launch(t, "serve", x.environ)
@@ -194,7 +193,7 @@ func (x *example) startService(t *testing.T) {
 	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
 }
 
-// runShell runs commands where the files of the example are.
+// runShell runs commands in the folder of the example.
 func (x *example) runShell(t *testing.T, commands string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
@@ -206,7 +205,7 @@ func (x *example) runShell(t *testing.T, commands string) string {
 	return string(out)
 }
 
-// runAtTerminal runs the line at a terminal at which the words are typed.
+// runAtTerminal runs the line at a terminal and types the words.
 func (x *example) runAtTerminal(t *testing.T, words ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
@@ -215,7 +214,7 @@ func (x *example) runAtTerminal(t *testing.T, words ...string) string {
 	return x.runShell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
 }
 
-// runLine runs the line itself.
+// runLine runs the line.
 func (x *example) runLine(t *testing.T) {
 	switch {
 	case x.name == "tollgate serve" || x.name == "tollgate ratelimit" || x.line == "tollgate serve":
@@ -246,7 +245,7 @@ func (x *example) runLine(t *testing.T) {
 	}
 }
 
-// enrolPerson gives the person an authenticator and returns its code.
+// enrolPerson enrols an authenticator for the person and returns its code.
 func enrolPerson(t *testing.T, x *example) string {
 	t.Helper()
 	var told struct{ Secret string }
@@ -261,8 +260,8 @@ func enrolPerson(t *testing.T, x *example) string {
 	return code
 }
 
-// listServers puts those of the tests in the place of the ones that a line names.
-func listServers(t *testing.T, line string) string {
+// replaceServers replaces the servers in a line by those of the tests.
+func replaceServers(t *testing.T, line string) string {
 	t.Helper()
 	if strings.Contains(line, "postgres://") || strings.Contains(line, "localhost:6379") {
 		if os.Getenv("TEST_DATABASE_URL") == "" || os.Getenv("TEST_VALKEY_URL") == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// runHealth runs the command with the settings of an instance and the port it has.
+// runHealth runs the health command with the settings of an instance and its port.
 func runHealth(t *testing.T, i *instance.Instance, environ []string, args ...string) (code int, told string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(i.API)
@@ -23,7 +23,7 @@ func runHealth(t *testing.T, i *instance.Instance, environ []string, args ...str
 	}
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), append([]string{"health"}, args...)...)
 	cmd.Env = append(append([]string{}, environ...), "PORT="+port)
-	out, _ := cmd.CombinedOutput() // the exit code is looked at
+	out, _ := cmd.CombinedOutput() // the caller checks the exit code
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 

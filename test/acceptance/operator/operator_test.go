@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// wantShutOut waits until the person's access token is refused, on every
-// instance.
+// wantShutOut waits until every instance refuses the person's access token.
 func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -28,8 +27,8 @@ func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service)
 	}
 }
 
-// TestOperatorEndsSessions ends one session, then a device's, then all, while
-// the service keeps copies of them.
+// TestOperatorEndsSessions ends one session, then the sessions of a device, then all, while the
+// service caches copies of them.
 func TestOperatorEndsSessions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		instances := []*fixture.Service{e.Start(t)}
@@ -122,7 +121,7 @@ func wantGivenByOperator(t *testing.T, p *fixture.Person, e *fixture.Environment
 }
 
 // TestOperatorsGiveOneGrantAtOnce runs the same command in several processes: all succeed, and
-// one of them changed something.
+// exactly one changes something.
 func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.RunCommand(t, fixture.Password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// importResult is what `registry import --output json` prints.
+// importResult is the output of `registry import --output json`.
 type importResult struct {
 	Taken, Skipped, Refused, Unfinished int
 	Records                             []struct{ Verdict, Server, Version, Origin, Reason string }
@@ -39,8 +39,8 @@ func importRegistry(t *testing.T, e *fixture.Environment, args ...string) import
 	return m
 }
 
-// newSampleExport returns an export of another registry: servers of several versions,
-// of every status, some of them latest by another rule than ours.
+// newSampleExport returns an export of another registry: servers with several versions and every
+// status. Some versions are the latest by another rule than Tollgate's.
 func newSampleExport(t *testing.T, servers int) string {
 	t.Helper()
 	var records []any
@@ -69,11 +69,11 @@ func newSampleExport(t *testing.T, servers int) string {
 	return string(text)
 }
 
-// TestTransferRoundTrip: an import twice changes nothing the second time, and
-// what is exported makes the same registry elsewhere, byte for byte.
+// TestTransferRoundTrip checks that a second import changes nothing, and that an export creates the
+// same registry elsewhere, byte for byte.
 func TestTransferRoundTrip(t *testing.T) {
 	elsewhere := fixture.NewEnvironments(t)
-	slices.Reverse(elsewhere) // from the one kind of database to the other, where there are two
+	slices.Reverse(elsewhere) // from one kind of database to the other, if there are two
 	for i, e := range fixture.NewEnvironments(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := e.Start(t)
@@ -120,7 +120,7 @@ func wantImportAudited(t *testing.T, e *fixture.Environment, versions int) {
 	}
 }
 
-// wantImported looks at what came in through the running service.
+// wantImported checks the imported versions through the running service.
 func wantImported(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	var list fixture.ServerPage
@@ -206,7 +206,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 	})
 }
 
-// TestTransferFromRegistry copies a running registry, whole, over its API.
+// TestTransferFromRegistry copies a whole running registry over its API.
 func TestTransferFromRegistry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "sample.json")

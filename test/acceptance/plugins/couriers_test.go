@@ -20,7 +20,7 @@ import (
 
 var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 
-// mailSettings are the settings that send codes to a mail server.
+// mailSettings returns the settings for a mail server.
 func mailSettings(m *mailserver.Server) []string {
 	return []string{
 		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
@@ -45,8 +45,7 @@ func verifyCode(t *testing.T, s *fixture.Service, challenge, otp string) apiclie
 	return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge, "otp": otp})
 }
 
-// TestStepUpByEmail walks through step-up with a real mail server, which
-// refuses some of the letters.
+// TestStepUpByEmail makes step-ups with a real mail server that refuses some of the messages.
 func TestStepUpByEmail(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		var mu sync.Mutex
@@ -68,7 +67,7 @@ func TestStepUpByEmail(t *testing.T) {
 			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
 		}
 		refuse(&smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "later"})
-		for range 3 { // more than STEP_UP_LIMIT: what was not delivered is not counted
+		for range 3 { // more than STEP_UP_LIMIT: undelivered codes are not counted
 			a := initiate().WantStatus(t, http.StatusServiceUnavailable)
 			if strings.Contains(string(a.Body), "challengeId") {
 				t.Errorf("a challenge is open although its code was not delivered: %s", a.Body)
@@ -89,7 +88,7 @@ func TestStepUpByEmail(t *testing.T) {
 			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}, p.Bearer()...)
 		}
 		resend().WantStatus(t, http.StatusServiceUnavailable)
-		verifyCode(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: its code was replaced by one that was lost
+		verifyCode(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: a lost code replaced it
 		refuse(nil)
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
 		letters = listCodeLetters(mail)
@@ -115,7 +114,7 @@ func TestMailServerAway(t *testing.T) {
 	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 }
 
-// TestStepUpBySMS hands the code to a gateway as Twilio has it.
+// TestStepUpBySMS delivers the code to a gateway with the interface of Twilio.
 func TestStepUpBySMS(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		var mu sync.Mutex
@@ -124,13 +123,13 @@ func TestStepUpBySMS(t *testing.T) {
 		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
-			body, _ := io.ReadAll(r.Body)           // what is missing shows below
+			body, _ := io.ReadAll(r.Body)           // the test checks the form below
 			form, _ := url.ParseQuery(string(body)) // likewise
 			account, token, _ := r.BasicAuth()      // likewise
 			form.Set("by", account+" "+token+" "+r.URL.Path)
 			forms = append(forms, form)
 			w.WriteHeader(status)
-			_ = json.NewEncoder(w).Encode(map[string]any{"sid": "SM1", "status": "queued"}) // the client reads it or not
+			_ = json.NewEncoder(w).Encode(map[string]any{"sid": "SM1", "status": "queued"}) // the client may ignore it
 		}))
 		t.Cleanup(gateway.Close)
 		s := e.Start(t, "OTP_SMS_PLUGIN=otp-sms", "SMS_GATEWAY_URL="+gateway.URL+"/Accounts/{account}/Messages.json",

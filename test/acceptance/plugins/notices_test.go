@@ -43,7 +43,7 @@ func TestNotices(t *testing.T) {
 
 		first := ada.RefreshToken
 		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t, http.StatusOK)
-		for range 2 { // the second finds everything ended
+		for range 2 { // the second replay finds all sessions ended
 			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first})
 		}
 		fixture.Await(t, "the notice of a replay", func() bool { return told(ada.Email, replay) == 1 })
@@ -88,7 +88,7 @@ func TestNoticesDoNotDelay(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, mailSettings(mail)...)
 	e.NewPerson(t, "ada@example.com").Login(t, s)
-	<-reached // the notice is under way, and the login was answered before it could end
+	<-reached // the notice is being sent, and the response to the login came before its end
 }
 
 // TestNoticesOfTheDevelopmentCourier checks that notices and codes go to separate files, and that

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// expireAccessToken makes the access token look as if its time were over.
+// expireAccessToken makes the stored access token look expired.
 func expireAccessToken(t *testing.T, p *fixture.Publisher) {
 	t.Helper()
 	text, err := os.ReadFile(p.File)
@@ -194,7 +194,7 @@ type terminal struct {
 	lines chan string
 
 	shown  strings.Builder
-	looked int // how much of it was waited for already
+	looked int // the part of it that await has read
 }
 
 func openPublisherTerminal(t *testing.T, p *fixture.Publisher, args ...string) *terminal {
@@ -256,10 +256,10 @@ func TestTablesAtTheTerminal(t *testing.T) {
 	}
 }
 
-// removeSpaces leaves all blanks out.
+// removeSpaces removes all white space.
 func removeSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// await waits until the terminal shows a text that was not waited for before.
+// await waits until the terminal shows a text after the last awaited one.
 func (c *terminal) await(text string) {
 	c.t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -280,7 +280,7 @@ func (c *terminal) await(text string) {
 	}
 }
 
-// answer waits for a prompt and types.
+// answer waits for a prompt and types a line.
 func (c *terminal) answer(prompt, line string) {
 	c.t.Helper()
 	c.await(prompt)
@@ -302,7 +302,7 @@ func (c *terminal) end(code int) string {
 	return c.shown.String()
 }
 
-// TestPublisherAtTheTerminal is a publisher's day at a terminal, with a second factor.
+// TestPublisherAtTheTerminal runs the commands of a publisher at a terminal, with a second factor.
 func TestPublisherAtTheTerminal(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0")...)
@@ -324,7 +324,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 		if e.LastCode(t, ada.Email) == wrong {
 			wrong = "111111"
 		}
-		_, _ = fmt.Fprintln(c.pty, wrong) // a failure shows in what follows
+		_, _ = fmt.Fprintln(c.pty, wrong) // the next line fails if this one does
 		first := e.LastCode(t, ada.Email)
 		c.await("the code is wrong")
 		c.answer("Code by email", "")
@@ -362,8 +362,8 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 	})
 }
 
-// TestPublishingGuide types every command of docs/publishing.md at a terminal as it is written, but for the service's
-// address and what is read from an e-mail.
+// TestPublishingGuide types every command of docs/publishing.md at a terminal, except that it
+// replaces the service's address and reads codes from the courier's file.
 func TestPublishingGuide(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/publishing.md")
 	if err != nil {
@@ -420,7 +420,7 @@ func TestOperatorAtTheTerminal(t *testing.T) {
 		t.Errorf("user add shows %s", shown)
 	}
 	c = open("user", "enrol-mfa", "--email", "ada@example.com")
-	c.await("█") // the QR code, which a pipe does not get
+	c.await("█") // the QR code, which is not printed to a pipe
 	c.await("otpauth://totp/")
 	c.await("Code from the app: ")
 	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {

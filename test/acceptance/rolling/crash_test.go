@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestKillKeepsPublications kills the service while it takes publications: each
-// that was answered 200 is there afterwards.
+// TestKillKeepsPublications kills the service during publications. Each version that got the
+// response 200 exists afterwards.
 func TestKillKeepsPublications(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -60,7 +60,7 @@ func TestKillKeepsPublications(t *testing.T) {
 	})
 }
 
-// TestTwoInstances lets two processes share sessions, limits and records.
+// TestTwoInstances checks that two processes share sessions, limits and records.
 func TestTwoInstances(t *testing.T) {
 	e := fixture.NewProduction(t)
 	first := e.Start(t, "REGISTRY_RATE_LIMIT=50")
@@ -83,8 +83,8 @@ func TestTwoInstances(t *testing.T) {
 		WantStatus(t, http.StatusUnauthorized)
 }
 
-// TestPluginKilled kills the plugin that delivers codes: the service goes on
-// and delivers the next.
+// TestPluginKilled kills the plugin that delivers codes. The service continues and delivers the
+// next code.
 func TestPluginKilled(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -101,7 +101,7 @@ func TestPluginKilled(t *testing.T) {
 			}
 		}
 		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
-		// Until the plugin is back a challenge is answered 503 and not counted.
+		// Until the plugin runs again, a challenge returns 503 and is not counted.
 		for {
 			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
 			if a.Status == http.StatusOK {

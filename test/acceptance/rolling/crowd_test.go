@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// pace is how long everybody rests between two pieces of work.
+	// pace is the pause between two steps of work.
 	pace = 25 * time.Millisecond
-	// shown is how many failures are shown.
+	// shown is the number of failures that the test prints.
 	shown = 20
 )
 
-// workload is people and programs that work all the time.
+// workload is a continuous load of people and programs.
 type workload struct {
 	rotation *rotation
-	stop     func() // ends it and waits
+	stop     func() // stops the load and waits for its end
 
 	mu       sync.Mutex
 	done     map[string]int // by kind of work
@@ -34,7 +34,8 @@ type workload struct {
 	limits       limitCounts
 }
 
-// newWorkload begins to work, each kind of work over both ways through a balancer, until stop or the test's end.
+// newWorkload starts the work, each kind with both ways of balancing. It runs until stop is called
+// or the test ends.
 func newWorkload(t *testing.T, e *fixture.Environment, r *rotation) *workload {
 	t.Helper()
 	c := &workload{rotation: r, done: map[string]int{}}
@@ -78,7 +79,7 @@ func (c *workload) newWork(t *testing.T, e *fixture.Environment, w balancing) ma
 	}
 }
 
-// repeatStep does one kind of work until the context ends.
+// repeatStep repeats a step of one kind of work until the context ends.
 func (c *workload) repeatStep(ctx context.Context, kind string, step func() error) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// drainTime is longer than a balancer that looks every lookEvery needs to see that an instance goes, also on a machine with
-	// other work to do.
+	// drainTime is long enough for a balancer that checks every checkInterval to notice that an
+	// instance stops, even on a busy machine.
 	drainTime     = 2 * time.Second
 	checkInterval = 20 * time.Millisecond
-	// dependencyTimeout is how long an instance waits for what it depends on.
+	// dependencyTimeout is how long an instance waits for its dependencies.
 	dependencyTimeout = 20 * time.Second
-	// minSteps is how many times each kind of work is done between two events.
+	// minSteps is the number of steps of each kind of work between two events.
 	minSteps = 10
 )
 
@@ -50,8 +50,8 @@ func TestRollingRestart(t *testing.T) {
 	c.checkResults(t)
 }
 
-// nextMigration is what the next version of the program adds to the schema. It takes a while, and fails when it is applied
-// twice.
+// nextMigration is the additional migration of the next version. It takes some time, and fails when
+// it is applied twice.
 const nextMigration = `SELECT pg_sleep(1);
 CREATE TABLE next_version (id bigint PRIMARY KEY);
 ALTER TABLE versions ADD COLUMN next_version text NOT NULL DEFAULT '';
@@ -61,8 +61,9 @@ ALTER TABLE accounts ADD COLUMN next_version text NOT NULL DEFAULT '';
 ALTER TABLE methods ADD COLUMN next_version text NOT NULL DEFAULT '';
 `
 
-// TestRollingUpgrade replaces two instances by two of the next version, which is this one with one more migration. The new
-// ones start at once and one of them migrates, while the old ones serve, and go on serving afterwards.
+// TestRollingUpgrade replaces two instances by two of the next version, which has one more
+// migration. The new instances start at once; one of them migrates while the old ones serve
+// requests, and the old ones continue afterwards.
 func TestRollingUpgrade(t *testing.T) {
 	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 4)
@@ -107,7 +108,8 @@ func newRollingEnvironment(t *testing.T) *fixture.Environment {
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rolling.yaml"), rollingRules)
 	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 	e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
-	// The store and the machine may be busy with other tests; how long an answer takes is not looked at here.
+	// The store and the machine may be busy with other tests; this test does not check response
+	// times.
 	e.Environ = append(e.Environ, "SHUTDOWN_DRAIN="+drainTime.String(), "KVSTORE_TIMEOUT="+dependencyTimeout.String(), "DATABASE_STATEMENT_TIMEOUT="+dependencyTimeout.String())
 	return e
 }
@@ -119,10 +121,10 @@ const (
 	grpcListener   = "grpc"
 )
 
-// rotation is what a balancer knows: the instances, and which of them say that they are ready.
+// rotation is the state of a load balancer: the instances, and which of them are ready.
 type rotation struct {
 	members []*member
-	cut     atomic.Int64 // connections that an instance closed while their client would have used them again
+	cut     atomic.Int64 // connections that an instance closed while the client might have used them again
 
 	mu   sync.Mutex
 	last []*member // in rotation
@@ -134,7 +136,7 @@ type member struct {
 	environ   []string
 	addresses map[string]string // host:port by listener
 	process   *instance.Instance
-	serves    atomic.Bool // it is in rotation
+	serves    atomic.Bool // the instance is in rotation
 }
 
 // newRotation returns n instances of an environment, which are not started, and checks until the
@@ -168,7 +170,8 @@ func newMember(e *fixture.Environment) *member {
 	return m
 }
 
-// start starts instances at once, each with nothing that it wrote to its disk before, and waits until they are in rotation.
+// start starts instances at once, each without local files of an earlier run, and waits until they
+// are in rotation.
 func (r *rotation) start(t *testing.T, members ...*member) {
 	t.Helper()
 	failures := make([]error, len(members))
@@ -258,7 +261,7 @@ func (m *member) countDecisions(t *testing.T) (n int) {
 	return n
 }
 
-// newService returns the instance as other tests know it.
+// newService returns the instance as a fixture.Service.
 func (m *member) newService(t *testing.T) *fixture.Service {
 	return &fixture.Service{
 		T: t, Process: m.process, GRPC: m.addresses[grpcListener],

@@ -22,12 +22,12 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 )
 
-// balancing is how a balancer spreads calls.
+// balancing is the way in which a load balancer distributes calls.
 type balancing string
 
 const (
-	byCall       balancing = "by-call"       // each call goes to the next instance, as an ingress or Envoy does it
-	byConnection balancing = "by-connection" // each new connection does, as a Service of Kubernetes does it
+	byCall       balancing = "by-call"       // each call goes to the next instance, as with an ingress or Envoy
+	byConnection balancing = "by-connection" // each new connection goes to the next instance, as with a Service of Kubernetes
 )
 
 // balancedClient is a client of a listener that calls through the load balancer. It reuses its connections
@@ -53,7 +53,7 @@ func newBalancedClient(t *testing.T, r *rotation, listener string, w balancing) 
 	return v
 }
 
-// decodeCall sends a request that must be answered 200, with JSON.
+// decodeCall sends a request that must return 200, and decodes the JSON response.
 func (v *balancedClient) decodeCall(into any, method, path string, body any, header ...string) error {
 	a, err := v.send(method, path, body, header...)
 	if err != nil {
@@ -77,7 +77,7 @@ func (v *balancedClient) send(method, path string, body any, header ...string) (
 	return apiclient.TryCallWith(v.client, method, "http://"+host+path, body, header...)
 }
 
-// dial connects to the instance whose turn it is.
+// dial connects to the next instance.
 func (v *balancedClient) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	c, err := v.dialTarget(ctx, "")
 	if err != nil {
@@ -113,8 +113,8 @@ func (k *countedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// singleAttempt fails a request that the transport has sent again over another connection when one failed, which it does by itself
-// where it holds that to be safe.
+// singleAttempt returns an error when the transport has repeated a request over another connection.
+// A transport repeats requests that it considers safe.
 type singleAttempt struct{ transport *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -123,7 +123,7 @@ func (o singleAttempt) RoundTrip(r *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connections.Add(1) }}
 	response, err := o.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err == nil && connections.Load() > 1 {
-		_ = response.Body.Close() // it counts for nothing
+		_ = response.Body.Close() // the response is not used
 		return nil, errors.New("a connection failed, and the request was sent again over another")
 	}
 	return response, err

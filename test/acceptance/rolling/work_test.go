@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// readName is a server that is there all the time, the first of the list.
+// readName is a server that exists from the start, the first in the list.
 const readName = "a.example/first"
 
 // registryReads reads the registry.
@@ -56,7 +56,7 @@ func (m methodsReads) step() error {
 	return nil
 }
 
-// loginCycle signs a person in and refreshes the tokens. Each token is shown to the next instance.
+// loginCycle signs a person in and refreshes the tokens. It uses each token on the next instance.
 type loginCycle struct {
 	client *balancedClient
 	person *fixture.Person
@@ -72,7 +72,7 @@ func (s *loginCycle) step() error {
 	return s.storeTokens("/auth/refresh", map[string]string{"refreshToken": s.person.RefreshToken})
 }
 
-// storeTokens gets tokens and shows the one for access.
+// storeTokens requests tokens and uses the access token.
 func (s *loginCycle) storeTokens(path string, body any) error {
 	var got struct{ AccessToken, RefreshToken string }
 	if err := s.client.decodeCall(&got, "POST", path, body); err != nil {
@@ -92,7 +92,8 @@ func (s *loginCycle) checkLogins(t *testing.T, on *fixture.Service) {
 	}
 }
 
-// publications publishes one version of a server after the other. Each is read from the next instance.
+// publications publishes one version of a server after the other, and reads each from the next
+// instance.
 type publications struct {
 	client   *balancedClient
 	writer   *fixture.Person
@@ -138,7 +139,7 @@ const (
 	fewLimit  = 500
 )
 
-// rollingRules has limits of a year, the end of which no test meets.
+// rollingRules has limits per year, so that no window ends during a test.
 var rollingRules = fmt.Sprintf(`domain: rolling
 descriptors:
   - {key: many, rate_limit: {unit: year, requests_per_unit: %d}}
@@ -152,13 +153,13 @@ func newLimitsRequest() *ratelimit.RateLimitRequest {
 	return both
 }
 
-// limitCounts is what calls under two limits came to, of which the second is soon reached.
+// limitCounts holds the number of calls within two limits. The calls soon reach the second limit.
 type limitCounts struct {
 	mu        sync.Mutex
 	many, few int // calls within the limits
 }
 
-// countResponse records the remaining hits of both limits in a response.
+// countResponse counts a response under both limits.
 func (l *limitCounts) countResponse(many, few string) error {
 	if many != "OK" || few != "OK" && few != "OVER_LIMIT" {
 		return fmt.Errorf("the answer is %q and %q", many, few)
