@@ -99,7 +99,7 @@ func newRateLimitService(ctx context.Context, parts settings.Parts, l rateLimitP
 // addDebug adds the debug listener. Without the rate limit part it has no rules and statistics: zeros would only
 // mislead.
 func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *lifecycle.Process) error {
-	shown := debugapi.Dependencies{Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log}
+	shown := debugapi.Ports{Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log}
 	if parts.RateLimit {
 		l.Statistics.Measure(l.Metrics)
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics
@@ -119,7 +119,7 @@ func (l rateLimitParts) addPrometheus(ctx context.Context, _ settings.Parts, p *
 	if !l.Prometheus.Enabled {
 		return nil
 	}
-	s, cleanup, err := debugapi.OpenPrometheus(ctx, l.Prometheus, debugapi.Dependencies{
+	s, cleanup, err := debugapi.OpenPrometheus(ctx, l.Prometheus, debugapi.Ports{
 		Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log,
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 	}
 	health := ratelimitapi.NewHealth(
 		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
-	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Dependencies{
+	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
 		Decider: l.Decider, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
@@ -171,7 +171,7 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []rest.Probe, p *lifecycle.Process) error {
 	a.Database.Measure(a.Metrics)
 	health := rest.NewHealth(probes...)
-	app := rest.New(a.Config, rest.Dependencies{
+	app := rest.New(a.Config, rest.Ports{
 		Parts: a.running(parts), Health: health, Pages: apidocs.New(), Throttle: a.Throttle, Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})

@@ -50,7 +50,7 @@ const (
 )
 
 // Dependencies is what the listener shows; what is nil has no page.
-type Dependencies struct {
+type Ports struct {
 	Rules      decide.Rules
 	Statistics *Statistics
 	Metrics    http.Handler
@@ -67,9 +67,9 @@ type Server struct {
 
 // Open takes the address of the listener; the cleanup gives it up. Nothing is
 // answered before Serve.
-func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
+func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	o := httpconn.ListenerOptions{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
-	s, cleanup, err := listen(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), routes(d), o)
+	s, cleanup, err := newServer(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), newHandler(d), o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)
 	}
@@ -77,7 +77,7 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 }
 
 // listen takes an address for a handler; the cleanup gives it up.
-func listen(ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions) (*Server, func(), error) {
+func newServer(ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions) (*Server, func(), error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +85,7 @@ func listen(ctx context.Context, address string, h http.Handler, o httpconn.List
 	o.Refusal = httpconn.TooManyConnections
 	l = httpconn.NewListener(l, o)
 	s := &Server{listener: l, http: &http.Server{
-		Handler:           named(h),
+		Handler:           addRequestID(h),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
@@ -124,15 +124,15 @@ type page struct {
 	handler       http.Handler
 }
 
-func pages(d Dependencies) []page {
+func listPages(d Ports) []page {
 	list := []page{
 		{"/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
 	}
 	if d.Rules != nil {
-		list = append(list, page{"/rlconfig", "the rate limit configuration in force", showRules(d.Rules)})
+		list = append(list, page{"/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
 	}
 	if d.Statistics != nil {
-		list = append(list, page{"/stats", "statistics of the rate limits, one a line", http.HandlerFunc(d.Statistics.show)})
+		list = append(list, page{"/stats", "statistics of the rate limits, one a line", http.HandlerFunc(d.Statistics.writeText)})
 	}
 	if d.Metrics != nil {
 		list = append(list, page{"/metrics", "metrics of all parts for Prometheus", d.Metrics})
@@ -140,9 +140,9 @@ func pages(d Dependencies) []page {
 	return list
 }
 
-func routes(d Dependencies) http.Handler {
+func newHandler(d Ports) http.Handler {
 	mux := http.NewServeMux()
-	list := pages(d)
+	list := listPages(d)
 	for _, p := range list {
 		mux.Handle("GET "+p.path, p.handler)
 	}
@@ -152,7 +152,7 @@ func routes(d Dependencies) http.Handler {
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		plain(w)
+		setTextHeaders(w)
 		for _, p := range list {
 			_, _ = fmt.Fprintf(w, "%s: %s\n", p.path, p.meaning) // the client may have gone
 		}
@@ -162,7 +162,7 @@ func routes(d Dependencies) http.Handler {
 
 // named gives each request an id, the caller's if that can be taken, and puts
 // it into the answer.
-func named(next http.Handler) http.Handler {
+func addRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestid.Header)
 		if !requestid.Valid(id) {
@@ -175,7 +175,7 @@ func named(next http.Handler) http.Handler {
 	})
 }
 
-func plain(w http.ResponseWriter) {
+func setTextHeaders(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")

@@ -71,7 +71,7 @@ func openWith(t *testing.T, c debugapi.PrometheusConfig) *bench {
 		t.Fatal(err)
 	}
 	b.statistics.Measure(metrics)
-	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Dependencies{
+	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Ports{
 		Rules: b.rules, Statistics: b.statistics, Metrics: promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
@@ -220,7 +220,7 @@ func TestConfig(t *testing.T) {
 	for _, digit := range port {
 		n = n*10 + int(digit-'0')
 	}
-	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n}, debugapi.Dependencies{}); err == nil || !strings.Contains(err.Error(), port) {
+	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n}, debugapi.Ports{}); err == nil || !strings.Contains(err.Error(), port) {
 		t.Errorf("a taken port: %v", err)
 	}
 }

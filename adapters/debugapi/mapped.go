@@ -19,27 +19,27 @@ import (
 
 // idleSeries is how long a series that nothing is counted on stays, when there are more series than
 // statistics: those of values that were forgotten. It is as long as the values are kept themselves.
-const idleSeries = time.Hour
+const maxIdle = time.Hour
 
 // maxRefused bounds how many names that cannot be shown are remembered and logged.
-const maxRefused = 100
+const maxRejected = 100
 
 // ownPrefixes begin the names of metrics that are not statistics of the rate limit service.
 var ownPrefixes = []string{"tollgate_", "go_", "process_", "promhttp_"}
 
 // mapped shows the counters under the names that a mapping gives them, and adds up what it gives one
 // name. It counts what they grew by, so that a sum does not shrink when a part of it is forgotten.
-type mapped struct {
+type mappedMetrics struct {
 	mapper *mapper.MetricMapper
 	log    *logrus.Entry
 	timer  timer
 	now    func() time.Time
 
-	mutex   sync.Mutex // held for the fields below
-	changes *statistics.Changes
-	series  map[string]*mappedSeries
-	metrics map[string]*mappedMetric
-	refused map[string]struct{}
+	mutex    sync.Mutex // held for the fields below
+	changes  *statistics.Changes
+	series   map[string]*mappedSeries
+	metrics  map[string]*mappedMetric
+	rejected map[string]struct{}
 }
 
 // mappedMetric is what the series of one metric share.
@@ -69,20 +69,20 @@ type timer struct {
 	scale float64
 }
 
-func newMapped(m *mapper.MetricMapper, s *statistics.Statistics, log *logrus.Entry) (*mapped, error) {
+func newMappedMetrics(m *mapper.MetricMapper, s *statistics.Statistics, log *logrus.Entry) (*mappedMetrics, error) {
 	t := newTimer(m)
-	if isForeign(t.name) {
-		return nil, fmt.Errorf("response times are named %s: %w", t.name, errForeign)
+	if isReserved(t.name) {
+		return nil, fmt.Errorf("response times are named %s: %w", t.name, errReserved)
 	}
-	return &mapped{
+	return &mappedMetrics{
 		mapper: m, log: log, timer: t, now: time.Now, changes: s.NewChanges(),
-		series: map[string]*mappedSeries{}, metrics: map[string]*mappedMetric{}, refused: map[string]struct{}{},
+		series: map[string]*mappedSeries{}, metrics: map[string]*mappedMetric{}, rejected: map[string]struct{}{},
 	}, nil
 }
 
-var errForeign = errors.New("metrics of the process have names that begin so")
+var errReserved = errors.New("metrics of the process have names that begin so")
 
-func isForeign(metric string) bool {
+func isReserved(metric string) bool {
 	return slices.ContainsFunc(ownPrefixes, func(own string) bool { return strings.HasPrefix(metric, own) })
 }
 
@@ -96,7 +96,7 @@ func newTimer(m *mapper.MetricMapper) timer {
 		t.name = mapper.EscapeMetricName(found.Name)
 	}
 	if found.Action == mapper.ActionTypeDrop || t.name == "" {
-		return timer{Collector: noTimer{}, Observer: noTimer{}}
+		return timer{Collector: discardTimer{}, Observer: discardTimer{}}
 	}
 	if found.Scale.Set {
 		t.scale = found.Scale.Val
@@ -140,19 +140,19 @@ func summaryOptions(m *mapper.MetricMapper, found *mapper.MetricMapping, o prome
 }
 
 // collect takes what was counted since the last time, and shows all there is.
-func (m *mapped) collect(to chan<- prometheus.Metric) {
+func (m *mappedMetrics) collect(to chan<- prometheus.Metric) {
 	m.timer.Collect(to)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	now := m.now()
 	for name, by := range m.changes.Counters() {
-		m.add(name, by, now)
+		m.addToSeries(name, by, now)
 	}
 	names := m.changes.Len()
 	for key, s := range m.series {
 		idle := now.Sub(s.touched)
-		if s.ttl > 0 && idle > s.ttl || idle > idleSeries && len(m.series) > names {
-			m.forget(key, s)
+		if s.ttl > 0 && idle > s.ttl || idle > maxIdle && len(m.series) > names {
+			m.removeSeries(key, s)
 			continue
 		}
 		metric, err := prometheus.NewConstMetric(s.desc, prometheus.CounterValue, s.value, s.values...)
@@ -163,7 +163,7 @@ func (m *mapped) collect(to chan<- prometheus.Metric) {
 }
 
 // add counts on the series that a name belongs to.
-func (m *mapped) add(name string, by uint64, now time.Time) {
+func (m *mappedMetrics) addToSeries(name string, by uint64, now time.Time) {
 	found, labels, present := m.mapper.GetMapping(name, mapper.MetricTypeCounter)
 	if !present {
 		found, labels = &mapper.MetricMapping{Name: name, Ttl: m.mapper.Defaults.Ttl}, nil
@@ -182,7 +182,7 @@ func (m *mapped) add(name string, by uint64, now time.Time) {
 	if s == nil {
 		var err error
 		if s, err = m.newSeries(metric, cmp.Or(found.HelpText, "Statistics of the rate limit service."), names, values); err != nil {
-			m.refuse(metric, err)
+			m.logRejected(metric, err)
 			return
 		}
 		s.ttl = found.Ttl
@@ -197,15 +197,15 @@ func (m *mapped) add(name string, by uint64, now time.Time) {
 }
 
 // newSeries returns a series, or why it cannot be shown.
-func (m *mapped) newSeries(metric, help string, names, values []string) (*mappedSeries, error) {
+func (m *mappedMetrics) newSeries(metric, help string, names, values []string) (*mappedSeries, error) {
 	rest, ofTimer := strings.CutPrefix(metric, m.timer.name)
 	switch {
 	case metric == "":
 		return nil, errors.New("the name is empty")
 	case m.timer.name != "" && ofTimer && slices.Contains([]string{"", "_sum", "_count", "_bucket"}, rest):
 		return nil, errors.New("response times have the same name")
-	case isForeign(metric):
-		return nil, errForeign
+	case isReserved(metric):
+		return nil, errReserved
 	}
 	shared := m.metrics[metric]
 	if shared == nil {
@@ -221,7 +221,7 @@ func (m *mapped) newSeries(metric, help string, names, values []string) (*mapped
 }
 
 // forget gives up a series.
-func (m *mapped) forget(key string, s *mappedSeries) {
+func (m *mappedMetrics) removeSeries(key string, s *mappedSeries) {
 	delete(m.series, key)
 	shared := m.metrics[s.metric]
 	if shared.series--; shared.series == 0 {
@@ -230,10 +230,10 @@ func (m *mapped) forget(key string, s *mappedSeries) {
 }
 
 // refuse logs once that a metric cannot be shown.
-func (m *mapped) refuse(metric string, why error) {
-	if _, known := m.refused[metric]; known || len(m.refused) == maxRefused {
+func (m *mappedMetrics) logRejected(metric string, why error) {
+	if _, known := m.rejected[metric]; known || len(m.rejected) == maxRejected {
 		return
 	}
-	m.refused[metric] = struct{}{}
+	m.rejected[metric] = struct{}{}
 	m.log.WithError(why).WithField("metric", metric).Warn("PROMETHEUS_MAPPER_YAML: a statistic cannot be shown under the name that it gets")
 }

@@ -44,13 +44,13 @@ func (v *values) set(from, n int) {
 	}
 }
 
-func openMapped(t testing.TB, v *values, mapping string) *mapped {
+func openMapped(t testing.TB, v *values, mapping string) *mappedMetrics {
 	t.Helper()
 	m := &mapper.MetricMapper{}
 	if err := m.InitFromYAMLString(mapping); err != nil {
 		t.Fatal(err)
 	}
-	named, err := newMapped(m, statistics.New(v, v, statistics.Options{}), logrus.NewEntry(logrus.New()))
+	named, err := newMappedMetrics(m, statistics.New(v, v, statistics.Options{}), logrus.NewEntry(logrus.New()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func openMapped(t testing.TB, v *values, mapping string) *mapped {
 }
 
 // shown returns how many metrics are shown.
-func (m *mapped) shown() int {
+func (m *mappedMetrics) shown() int {
 	to := make(chan prometheus.Metric, 1<<20)
 	m.collect(to)
 	return len(to)

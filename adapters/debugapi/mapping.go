@@ -24,7 +24,7 @@ func readMapping(path string) (*mapper.MetricMapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if content, err = renewOptions(content); err != nil {
+	if content, err = renameOptions(content); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	m := &mapper.MetricMapper{}
@@ -64,7 +64,7 @@ func checkMapping(m *mapper.MetricMapping) error {
 
 // renewOptions gives options the names that they have now. A file that has none of the old ones is
 // returned as it is.
-func renewOptions(content []byte) ([]byte, error) {
+func renameOptions(content []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		return nil, err //nolint:wrapcheck // the caller names the file
@@ -73,10 +73,10 @@ func renewOptions(content []byte) ([]byte, error) {
 		return content, nil
 	}
 	root := document.Content[0]
-	changed := renewSection(valueOf(root, "defaults"))
-	if list := valueOf(root, "mappings"); list != nil {
+	changed := renameSectionOptions(optionValue(root, "defaults"))
+	if list := optionValue(root, "mappings"); list != nil {
 		for _, section := range list.Content {
-			changed = renewSection(section) || changed
+			changed = renameSectionOptions(section) || changed
 		}
 	}
 	if !changed {
@@ -86,7 +86,7 @@ func renewOptions(content []byte) ([]byte, error) {
 }
 
 // renewSection renews the options of one section and reports whether there were old ones.
-func renewSection(section *yaml.Node) bool {
+func renameSectionOptions(section *yaml.Node) bool {
 	if section == nil || section.Kind != yaml.MappingNode {
 		return false
 	}
@@ -96,31 +96,31 @@ func renewSection(section *yaml.Node) bool {
 		{"buckets", "histogram_options", "buckets"},
 		{"quantiles", "summary_options", "quantiles"},
 	} {
-		value := valueOf(section, renewed.old)
+		value := optionValue(section, renewed.old)
 		if value == nil {
 			continue
 		}
-		remove(section, renewed.old)
+		removeOption(section, renewed.old)
 		into := section
 		if renewed.group != "" {
-			if into = valueOf(section, renewed.group); into == nil {
+			if into = optionValue(section, renewed.group); into == nil {
 				into = &yaml.Node{Kind: yaml.MappingNode}
-				add(section, renewed.group, into)
+				addOption(section, renewed.group, into)
 			}
 		}
-		if valueOf(into, renewed.name) == nil {
-			add(into, renewed.name, value)
+		if optionValue(into, renewed.name) == nil {
+			addOption(into, renewed.name, value)
 		}
 		changed = true
 	}
-	if kind := valueOf(section, "match_metric_type"); kind != nil && kind.Value == "timer" {
+	if kind := optionValue(section, "match_metric_type"); kind != nil && kind.Value == "timer" {
 		kind.Value, changed = string(mapper.MetricTypeObserver), true
 	}
 	return changed
 }
 
 // valueOf returns the value of a key; nil for none.
-func valueOf(section *yaml.Node, key string) *yaml.Node {
+func optionValue(section *yaml.Node, key string) *yaml.Node {
 	if section.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -132,11 +132,11 @@ func valueOf(section *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-func add(section *yaml.Node, key string, value *yaml.Node) {
+func addOption(section *yaml.Node, key string, value *yaml.Node) {
 	section.Content = append(section.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
 }
 
-func remove(section *yaml.Node, key string) {
+func removeOption(section *yaml.Node, key string) {
 	for i := 0; i+1 < len(section.Content); i += 2 {
 		if section.Content[i].Value == key {
 			section.Content = append(section.Content[:i:i], section.Content[i+2:]...)
@@ -146,8 +146,8 @@ func remove(section *yaml.Node, key string) {
 }
 
 // noTimer takes the times of calls where a mapping drops them.
-type noTimer struct{}
+type discardTimer struct{}
 
-func (noTimer) Observe(float64)                  {}
-func (noTimer) Describe(chan<- *prometheus.Desc) {}
-func (noTimer) Collect(chan<- prometheus.Metric) {}
+func (discardTimer) Observe(float64)                  {}
+func (discardTimer) Describe(chan<- *prometheus.Desc) {}
+func (discardTimer) Collect(chan<- prometheus.Metric) {}

@@ -51,8 +51,8 @@ const maxScrapers = 1000
 // OpenPrometheus takes the address of a listener that shows the metrics to
 // Prometheus and nothing else of d; the cleanup gives it up. Nothing is answered
 // before Serve.
-func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Dependencies) (*Server, func(), error) {
-	s, cleanup, err := listen(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Ports) (*Server, func(), error) {
+	s, cleanup, err := newServer(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != c.Path {
 			http.NotFound(w, r)
 			return

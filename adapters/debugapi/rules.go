@@ -11,9 +11,9 @@ import (
 
 // showRules prints one rule a line, in the form that users of the Envoy service
 // read, and what that form has no word for behind it.
-func showRules(rules decide.Rules) http.Handler {
+func newRulesHandler(rules decide.Rules) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		plain(w)
+		setTextHeaders(w)
 		set := rules.Current()
 		if set == nil {
 			_, _ = fmt.Fprintln(w, "no configuration is loaded") // the client may have gone
@@ -33,21 +33,21 @@ func writeRule(b *strings.Builder, r *ratelimit.Rule) {
 		unit, requests = strings.ToUpper(r.Limit.Unit.String()), r.Limit.RequestsPerUnit
 	}
 	fmt.Fprintf(b, "%s.%s: unit=%s requests_per_unit=%d, shadow_mode: %t, quota_mode: %t",
-		oneLine(string(r.Domain)), oneLine(r.Path), unit, requests, r.Shadow, r.Quota)
+		replaceControls(string(r.Domain)), replaceControls(r.Path), unit, requests, r.Shadow, r.Quota)
 	if r.Unlimited {
 		b.WriteString(", unlimited: true")
 	}
 	if r.Name != "" {
-		fmt.Fprintf(b, ", name: %s", oneLine(string(r.Name)))
+		fmt.Fprintf(b, ", name: %s", replaceControls(string(r.Name)))
 	}
 	for _, name := range r.Replaces {
-		fmt.Fprintf(b, ", replaces: %s", oneLine(string(name)))
+		fmt.Fprintf(b, ", replaces: %s", replaceControls(string(name)))
 	}
 	b.WriteByte('\n')
 }
 
 // oneLine keeps control characters of the configuration out of a line.
-func oneLine(s string) string {
+func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return '_'

@@ -19,7 +19,7 @@ import (
 // for, as text and as metrics. It is safe for concurrent use.
 type Statistics struct {
 	statistics *statistics.Statistics
-	mapped     *mapped // nil for the metrics' own names
+	mapped     *mappedMetrics // nil for the metrics' own names
 	times      prometheus.Collector
 	took       prometheus.Observer
 	unit       time.Duration // of what took observes
@@ -35,11 +35,11 @@ func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Ent
 	if err != nil {
 		return nil, fmt.Errorf("PROMETHEUS_MAPPER_YAML: %w", err)
 	}
-	named, err := newMapped(m, s, log)
+	named, err := newMappedMetrics(m, s, log)
 	if err != nil {
 		return nil, fmt.Errorf("PROMETHEUS_MAPPER_YAML: %s: %w", c.Mapper, err)
 	}
-	return &Statistics{statistics: s, mapped: named, times: noTimer{}, took: named.timer, unit: time.Millisecond}, nil
+	return &Statistics{statistics: s, mapped: named, times: discardTimer{}, took: named.timer, unit: time.Millisecond}, nil
 }
 
 func statisticsWithoutMapping(c PrometheusConfig, s *statistics.Statistics) *Statistics {
@@ -91,11 +91,11 @@ func (s *Statistics) Collect(to chan<- prometheus.Metric) {
 	stats := statistics.Stats()
 	descs := make([]*prometheus.Desc, len(stats))
 	for i, stat := range stats {
-		descs[i] = prometheus.NewDesc(statistics.RuleMetric(stat), stat.Help(), ruleLabels(), nil)
+		descs[i] = prometheus.NewDesc(statistics.RuleMetric(stat), stat.Help(), ruleLabelNames(), nil)
 	}
 	totals := s.statistics.Totals()
 	for i := range totals {
-		labels := labelsOf(&totals[i])
+		labels := labelPairs(&totals[i])
 		for j, stat := range stats {
 			to <- &ruleMetric{descs[j], labels, float64(totals[i].Values[stat])}
 		}
@@ -122,20 +122,20 @@ func (m *ruleMetric) Write(into *dto.Metric) error {
 
 // ruleLabels tell rules apart, sorted as Prometheus wants them: the domain, the
 // first two levels as dashboards of the Envoy service have them, and the path.
-func ruleLabels() []string { return []string{"domain", "key1", "key2", "rule"} }
+func ruleLabelNames() []string { return []string{"domain", "key1", "key2", "rule"} }
 
-func labelsOf(t *statistics.Total) []*dto.LabelPair {
+func labelPairs(t *statistics.Total) []*dto.LabelPair {
 	values := [...]string{t.Domain, t.Key1, t.Key2, t.Rule}
 	pairs := make([]*dto.LabelPair, len(values))
-	for i, name := range ruleLabels() {
+	for i, name := range ruleLabelNames() {
 		pairs[i] = &dto.LabelPair{Name: &name, Value: &values[i]}
 	}
 	return pairs
 }
 
 // show prints all counters as "name: value" lines, sorted.
-func (s *Statistics) show(w http.ResponseWriter, _ *http.Request) {
-	plain(w)
+func (s *Statistics) writeText(w http.ResponseWriter, _ *http.Request) {
+	setTextHeaders(w)
 	var lines []string
 	add := func(name string, value uint64) {
 		lines = append(lines, fmt.Sprintf("%s: %d\n", name, value))

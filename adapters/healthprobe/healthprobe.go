@@ -36,7 +36,7 @@ type Target struct {
 // Ask returns nil when the answer is 200, and of /ready also says so. Anything else is fault.Unavailable with
 // a sentence that names the address and what is down there; the context's error
 // when it ended first.
-func Ask(ctx context.Context, t Target) error {
+func Check(ctx context.Context, t Target) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL.String(), http.NoBody)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" cannot be reached", err)
@@ -45,23 +45,23 @@ func Ask(ctx context.Context, t Target) error {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(r)
 	if err != nil {
-		return t.silent(ctx, err)
+		return t.noResponse(ctx, err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	switch {
 	case err != nil:
-		return t.silent(ctx, err)
+		return t.noResponse(ctx, err)
 	case answer.StatusCode != http.StatusOK:
-		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), why(answer.StatusCode, text))
-	case path.Base(t.URL.Path) == "ready" && !saysReady(text):
+		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), describeResponse(answer.StatusCode, text))
+	case path.Base(t.URL.Path) == "ready" && !isReady(text):
 		return fault.Newf(fault.Unavailable, "", "%s answers as no tollgate service does: is the address right?", t.URL.Redacted())
 	}
 	return nil
 }
 
 // saysReady reports whether an answer of /ready says that all is well, which a web server that answers everything does not.
-func saysReady(text []byte) bool {
+func isReady(text []byte) bool {
 	var ready struct {
 		Status string `json:"status"`
 	}
@@ -69,7 +69,7 @@ func saysReady(text []byte) bool {
 }
 
 // silent tells of a service that did not answer.
-func (t Target) silent(ctx context.Context, err error) error {
+func (t Target) noResponse(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask %s: %w", t.URL.Redacted(), ctx.Err())
 	}
@@ -81,14 +81,14 @@ func (t Target) silent(ctx context.Context, err error) error {
 }
 
 // why tells what an answer says: which dependencies are down, or its own words.
-func why(status int, text []byte) string {
+func describeResponse(status int, text []byte) string {
 	var ready struct {
 		Status       string            `json:"status"`
 		Dependencies map[string]string `json:"dependencies"`
 	}
 	if json.Unmarshal(text, &ready) != nil || ready.Status == "" {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-		return strings.TrimRight(fmt.Sprintf("%d %s, %s", status, http.StatusText(status), plain(line)), ", ")
+		return strings.TrimRight(fmt.Sprintf("%d %s, %s", status, http.StatusText(status), printable(line)), ", ")
 	}
 	var down []string
 	for _, name := range slices.Sorted(maps.Keys(ready.Dependencies)) {
@@ -99,11 +99,11 @@ func why(status int, text []byte) string {
 	if len(down) == 0 || ready.Status == "terminating" {
 		down = append([]string{"it is " + ready.Status}, down...)
 	}
-	return plain(strings.Join(down, ", "))
+	return printable(strings.Join(down, ", "))
 }
 
 // plain keeps what a stranger may have written from steering a terminal.
-func plain(s string) string {
+func printable(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

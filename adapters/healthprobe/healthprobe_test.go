@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			}))
 			defer s.Close()
-			err := healthprobe.Ask(t.Context(), target(t, s.URL))
+			err := healthprobe.Check(t.Context(), target(t, s.URL))
 			if c.told == "" && err != nil || c.told != "" && (!fault.Is(err, fault.Unavailable) || err.Error() != s.URL+"/ready is not ready: "+c.told) {
 				t.Errorf("Ask = %v", err)
 			}
@@ -64,11 +64,11 @@ func TestStrangers(t *testing.T) {
 	for _, body := range []string{"OK", "", "<html>", `{"hello":1}`, `{"status":"unavailable"}`} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		asked := target(t, s.URL)
-		if err := healthprobe.Ask(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is the address right?") {
+		if err := healthprobe.Check(t.Context(), asked); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is the address right?") {
 			t.Errorf("%q at /ready: %v", body, err)
 		}
 		asked.URL.Path = "/healthcheck" // which has words of its own
-		if err := healthprobe.Ask(t.Context(), asked); err != nil {
+		if err := healthprobe.Check(t.Context(), asked); err != nil {
 			t.Errorf("%q at /healthcheck: %v", body, err)
 		}
 		s.Close()
@@ -79,13 +79,13 @@ func TestNoAnswer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	gone := target(t, s.URL)
 	s.Close()
-	if err := healthprobe.Ask(t.Context(), gone); !fault.Is(err, fault.Unavailable) || strings.Count(err.Error(), gone.URL.Host) > 2 ||
+	if err := healthprobe.Check(t.Context(), gone); !fault.Is(err, fault.Unavailable) || strings.Count(err.Error(), gone.URL.Host) > 2 ||
 		!strings.Contains(err.Error(), gone.URL.String()+" does not answer") {
 		t.Errorf("nobody there: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := healthprobe.Ask(ended, gone); !errors.Is(err, context.Canceled) {
+	if err := healthprobe.Check(ended, gone); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -95,12 +95,12 @@ func TestTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
 	defer s.Close()
 	to := target(t, s.URL)
-	if err := healthprobe.Ask(t.Context(), to); !fault.Is(err, fault.Unavailable) {
+	if err := healthprobe.Check(t.Context(), to); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a stranger's certificate: %v", err)
 	}
 	to.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	to.TLS.RootCAs.AddCert(s.Certificate())
-	if err := healthprobe.Ask(t.Context(), to); err != nil {
+	if err := healthprobe.Check(t.Context(), to); err != nil {
 		t.Errorf("a trusted certificate: %v", err)
 	}
 }

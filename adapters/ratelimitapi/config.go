@@ -66,15 +66,15 @@ type HealthConfig struct {
 // Validate names the first setting that is out of range.
 func (c Config) Validate() error {
 	return errors.Join(
-		port("GRPC_PORT", c.GRPC.Port),
-		port("RATELIMIT_HTTP_PORT", c.HTTP.Port),
-		positive("GRPC_MAX_CONNECTIONS", c.GRPC.MaxConnections),
-		positive("RATELIMIT_HTTP_MAX_CONNECTIONS", c.HTTP.MaxConnections),
-		duration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
-		duration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
-		header("LIMIT_LIMIT_HEADER", c.Headers.Limit),
-		header("LIMIT_REMAINING_HEADER", c.Headers.Remaining),
-		header("LIMIT_RESET_HEADER", c.Headers.Reset),
+		checkPort("GRPC_PORT", c.GRPC.Port),
+		checkPort("RATELIMIT_HTTP_PORT", c.HTTP.Port),
+		checkPositive("GRPC_MAX_CONNECTIONS", c.GRPC.MaxConnections),
+		checkPositive("RATELIMIT_HTTP_MAX_CONNECTIONS", c.HTTP.MaxConnections),
+		checkDuration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
+		checkDuration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
+		checkHeaderName("LIMIT_LIMIT_HEADER", c.Headers.Limit),
+		checkHeaderName("LIMIT_REMAINING_HEADER", c.Headers.Remaining),
+		checkHeaderName("LIMIT_RESET_HEADER", c.Headers.Reset),
 		c.TLS.validate(),
 	)
 }
@@ -93,46 +93,46 @@ func (c TLSConfig) validate() error {
 	return nil
 }
 
-func port(variable string, n int) error {
+func checkPort(variable string, n int) error {
 	if n < 0 || n > 65535 {
 		return fmt.Errorf("%s: %d is not a port, 0 to 65535", variable, n)
 	}
 	return nil
 }
 
-func positive(variable string, n int) error {
+func checkPositive(variable string, n int) error {
 	if n < 1 {
 		return fmt.Errorf("%s: %d is less than 1", variable, n)
 	}
 	return nil
 }
 
-func duration(variable string, d time.Duration) error {
+func checkDuration(variable string, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("%s: %v is negative", variable, d)
 	}
 	return nil
 }
 
-func header(variable, name string) error {
+func checkHeaderName(variable, name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("%s: %q is not the name of a header", variable, name)
 	}
 	return nil
 }
 
-func (c GRPCConfig) listen(ctx context.Context) (net.Listener, error) {
+func (c GRPCConfig) openListener(ctx context.Context) (net.Listener, error) {
 	if c.Socket != "" {
 		return listenOnSocket(ctx, c.Socket)
 	}
-	return listen(ctx, "GRPC_HOST and GRPC_PORT", c.Host, c.Port)
+	return listenTCP(ctx, "GRPC_HOST and GRPC_PORT", c.Host, c.Port)
 }
 
-func (c HTTPConfig) listen(ctx context.Context) (net.Listener, error) {
-	return listen(ctx, "RATELIMIT_HTTP_HOST and RATELIMIT_HTTP_PORT", c.Host, c.Port)
+func (c HTTPConfig) openListener(ctx context.Context) (net.Listener, error) {
+	return listenTCP(ctx, "RATELIMIT_HTTP_HOST and RATELIMIT_HTTP_PORT", c.Host, c.Port)
 }
 
-func listen(ctx context.Context, variables, host string, port int) (net.Listener, error) {
+func listenTCP(ctx context.Context, variables, host string, port int) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", variables, err)
@@ -152,7 +152,7 @@ func listenOnSocket(ctx context.Context, path string) (net.Listener, error) {
 		_ = c.Close() // somebody listens; that is all we wanted to know
 		return nil, fmt.Errorf("GRPC_UDS: %w", err)
 	}
-	if removeErr := removeSocket(path); removeErr != nil {
+	if removeErr := removeUnixSocket(path); removeErr != nil {
 		return nil, fmt.Errorf("GRPC_UDS: %w", err)
 	}
 	if l, err = config.Listen(ctx, "unix", path); err != nil {

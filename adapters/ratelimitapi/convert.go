@@ -16,35 +16,35 @@ import (
 
 // question is a request in the core's form. Its memory is used again by later
 // calls.
-type question struct {
+type coreRequest struct {
 	request   ratelimit.Request
 	entries   []ratelimit.Entry // of all descriptors, one behind the other
 	overrides []ratelimit.Limit // likewise
 }
 
 // keepAtMost bounds the memory that a call leaves to later ones, in entries.
-const keepAtMost = 256
+const maxPooledEntries = 256
 
 // questions is a pool of question.
-type questions struct{ pool sync.Pool }
+type requestPool struct{ pool sync.Pool }
 
 // ask converts a request. What it returns must be given back.
-func (p *questions) ask(m *ratelimitpb.RateLimitRequest) *question {
-	q, _ := p.pool.Get().(*question)
+func (p *requestPool) convert(m *ratelimitpb.RateLimitRequest) *coreRequest {
+	q, _ := p.pool.Get().(*coreRequest)
 	if q == nil {
-		q = &question{}
+		q = &coreRequest{}
 	}
 	q.request.Domain = ratelimit.Domain(m.GetDomain())
 	q.request.Hits = m.GetHitsAddend()
-	q.reserve(m)
+	q.growLists(m)
 	for _, d := range m.GetDescriptors() {
-		q.add(d)
+		q.addDescriptor(d)
 	}
 	return q
 }
 
-func (p *questions) giveBack(q *question) {
-	if cap(q.entries) > keepAtMost || cap(q.request.Descriptors) > keepAtMost {
+func (p *requestPool) release(q *coreRequest) {
+	if cap(q.entries) > maxPooledEntries || cap(q.request.Descriptors) > maxPooledEntries {
 		return
 	}
 	clear(q.entries)
@@ -55,7 +55,7 @@ func (p *questions) giveBack(q *question) {
 }
 
 // reserve makes room, so that what points into the lists stays good.
-func (q *question) reserve(m *ratelimitpb.RateLimitRequest) {
+func (q *coreRequest) growLists(m *ratelimitpb.RateLimitRequest) {
 	entries, overrides := 0, 0
 	for _, d := range m.GetDescriptors() {
 		entries += len(d.GetEntries())
@@ -71,7 +71,7 @@ func (q *question) reserve(m *ratelimitpb.RateLimitRequest) {
 	}
 }
 
-func (q *question) add(m *commonpb.RateLimitDescriptor) {
+func (q *coreRequest) addDescriptor(m *commonpb.RateLimitDescriptor) {
 	from := len(q.entries)
 	for _, e := range m.GetEntries() {
 		q.entries = append(q.entries, ratelimit.Entry{Key: e.GetKey(), Value: e.GetValue()})
@@ -85,14 +85,14 @@ func (q *question) add(m *commonpb.RateLimitDescriptor) {
 	}
 	if limit := m.GetLimit(); limit != nil {
 		q.overrides = append(q.overrides, ratelimit.Limit{
-			RequestsPerUnit: limit.GetRequestsPerUnit(), Unit: unitOf(limit.GetUnit()),
+			RequestsPerUnit: limit.GetRequestsPerUnit(), Unit: unitFromProto(limit.GetUnit()),
 		})
 		d.Override = &q.overrides[len(q.overrides)-1]
 	}
 	q.request.Descriptors = append(q.request.Descriptors, d)
 }
 
-func unitOf(u typepb.RateLimitUnit) ratelimit.Unit {
+func unitFromProto(u typepb.RateLimitUnit) ratelimit.Unit {
 	switch u {
 	case typepb.RateLimitUnit_SECOND:
 		return ratelimit.Second
@@ -111,7 +111,7 @@ func unitOf(u typepb.RateLimitUnit) ratelimit.Unit {
 	}
 }
 
-func unitTo(u ratelimit.Unit) ratelimitpb.RateLimitResponse_RateLimit_Unit {
+func unitToProto(u ratelimit.Unit) ratelimitpb.RateLimitResponse_RateLimit_Unit {
 	switch u {
 	case ratelimit.Second:
 		return ratelimitpb.RateLimitResponse_RateLimit_SECOND
@@ -132,7 +132,7 @@ func unitTo(u ratelimit.Unit) ratelimitpb.RateLimitResponse_RateLimit_Unit {
 	}
 }
 
-func codeTo(c ratelimit.Code) ratelimitpb.RateLimitResponse_Code {
+func codeToProto(c ratelimit.Code) ratelimitpb.RateLimitResponse_Code {
 	if c == ratelimit.OverLimit {
 		return ratelimitpb.RateLimitResponse_OVER_LIMIT
 	}
@@ -140,21 +140,21 @@ func codeTo(c ratelimit.Code) ratelimitpb.RateLimitResponse_Code {
 }
 
 // reply is one status of an answer with all that it points to, made at once.
-type reply struct {
+type statusMessage struct {
 	status ratelimitpb.RateLimitResponse_DescriptorStatus
 	limit  ratelimitpb.RateLimitResponse_RateLimit
 	reset  durationpb.Duration
 }
 
 // toMessage converts a decision.
-func toMessage(d *ratelimit.Decision, headers []pair) *ratelimitpb.RateLimitResponse {
-	replies := make([]reply, len(d.Statuses))
+func newResponse(d *ratelimit.Decision, headers []headerField) *ratelimitpb.RateLimitResponse {
+	replies := make([]statusMessage, len(d.Statuses))
 	m := &ratelimitpb.RateLimitResponse{
-		OverallCode: codeTo(d.Code),
+		OverallCode: codeToProto(d.Code),
 		Statuses:    make([]*ratelimitpb.RateLimitResponse_DescriptorStatus, len(d.Statuses)),
 	}
 	for i := range d.Statuses {
-		replies[i].fill(&d.Statuses[i])
+		replies[i].setStatus(&d.Statuses[i])
 		m.Statuses[i] = &replies[i].status
 	}
 	for _, h := range headers {
@@ -163,15 +163,15 @@ func toMessage(d *ratelimit.Decision, headers []pair) *ratelimitpb.RateLimitResp
 	return m
 }
 
-func (r *reply) fill(from *ratelimit.Status) {
-	r.status.Code = codeTo(from.Code)
+func (r *statusMessage) setStatus(from *ratelimit.Status) {
+	r.status.Code = codeToProto(from.Code)
 	r.status.LimitRemaining = from.Remaining
 	if from.HasLimit() {
 		r.limit.RequestsPerUnit = from.Limit.RequestsPerUnit
-		r.limit.Unit = unitTo(from.Limit.Unit)
+		r.limit.Unit = unitToProto(from.Limit.Unit)
 		r.limit.Name = limitName(from)
 		r.status.CurrentLimit = &r.limit
-		r.reset.Seconds = seconds(from.UntilReset)
+		r.reset.Seconds = wholeSeconds(from.UntilReset)
 		r.status.DurationUntilReset = &r.reset
 	}
 }
@@ -185,14 +185,14 @@ func limitName(s *ratelimit.Status) string {
 	return string(s.Rule.Name)
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 // pair is a header.
-type pair struct{ name, value string }
+type headerField struct{ name, value string }
 
 // of returns the headers of a decision: those of the descriptor closest to its limit, with plain
 // numbers (contract L-28). It returns nil when no descriptor has a limit.
-func (c HeaderConfig) of(d *ratelimit.Decision) []pair {
+func (c HeaderConfig) fields(d *ratelimit.Decision) []headerField {
 	if !c.Enabled {
 		return nil
 	}
@@ -200,9 +200,9 @@ func (c HeaderConfig) of(d *ratelimit.Decision) []pair {
 	if s == nil {
 		return nil
 	}
-	return []pair{
+	return []headerField{
 		{c.Limit, strconv.FormatUint(uint64(s.Limit.RequestsPerUnit), 10)},
 		{c.Remaining, strconv.FormatUint(uint64(s.Remaining), 10)},
-		{c.Reset, strconv.FormatInt(seconds(s.UntilReset), 10)},
+		{c.Reset, strconv.FormatInt(wholeSeconds(s.UntilReset), 10)},
 	}
 }

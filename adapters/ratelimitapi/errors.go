@@ -20,10 +20,10 @@ type refusal struct {
 
 // refuse is the one place where a failure becomes a status (contract L-26, L-27). It does not show
 // the cause of an internal error.
-func refuse(err error) refusal {
+func classifyError(err error) refusal {
 	f, ok := fault.As(err)
 	if !ok {
-		return refuseUnclassified(err)
+		return classifyUnknown(err)
 	}
 	switch f.Kind {
 	case fault.Invalid:
@@ -43,7 +43,7 @@ func refuse(err error) refusal {
 // refuseUnclassified tells of an error that is no fault. Only there does a
 // passed deadline mean the call's own: the cause of a fault may be a deadline
 // of the service's, such as KVSTORE_TIMEOUT.
-func refuseUnclassified(err error) refusal {
+func classifyUnknown(err error) refusal {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return refusal{codes.Canceled, http.StatusServiceUnavailable, "the call was canceled"}

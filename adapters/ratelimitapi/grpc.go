@@ -31,8 +31,8 @@ const (
 // them begin with a small stack, and growing it costs a tenth of the call.
 const workers = 64
 
-func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
-	guard := guard{s}
+func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
+	guard := panicGuard{s}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -42,15 +42,15 @@ func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
 			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds the jitter of 10%
 			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,
 		}),
-		grpc.StreamInterceptor(guard.stream),
+		grpc.StreamInterceptor(guard.interceptStream),
 	}
-	if d.Tracing.enabled() {
-		options = append(options, grpc.ChainUnaryInterceptor(d.Tracing.unary, guard.unary))
+	if d.Tracing.isEnabled() {
+		options = append(options, grpc.ChainUnaryInterceptor(d.Tracing.interceptUnary, guard.interceptUnary))
 	} else {
-		options = append(options, grpc.UnaryInterceptor(guard.unary))
+		options = append(options, grpc.UnaryInterceptor(guard.interceptUnary))
 	}
 	if c.TLS.Enabled {
-		identity, err := c.TLS.follow(s.log)
+		identity, err := c.TLS.followFiles(s.log)
 		if err != nil {
 			return nil, err
 		}
@@ -65,19 +65,19 @@ func newGRPC(c Config, s *service, d Dependencies) (*grpc.Server, error) {
 }
 
 // guard keeps panics inside.
-type guard struct{ service *service }
+type panicGuard struct{ service *service }
 
-func (g guard) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
-	defer g.recover(ctx, &err)
+func (g panicGuard) interceptUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+	defer g.recoverPanic(ctx, &err)
 	return next(ctx, request)
 }
 
-func (g guard) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.recover(stream.Context(), &err)
+func (g panicGuard) interceptStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.recoverPanic(stream.Context(), &err)
 	return next(server, stream)
 }
 
-func (g guard) recover(ctx context.Context, err *error) {
+func (g panicGuard) recoverPanic(ctx context.Context, err *error) {
 	if p := recover(); p != nil {
 		logPanic(g.service.grpcLog(ctx), p)
 		*err = grpcstatus.Error(codes.Internal, "internal error")

@@ -85,7 +85,7 @@ func (h *Health) Unhealthy() []string {
 }
 
 // watchEvery is how often a watched health is looked at.
-const watchEvery = 500 * time.Millisecond
+const watchInterval = 500 * time.Millisecond
 
 // healthService answers gRPC's own health protocol.
 type healthService struct {
@@ -94,12 +94,12 @@ type healthService struct {
 }
 
 // services returns the names that the health protocol knows (contract L-30).
-func services() []string {
+func serviceNames() []string {
 	return []string{"", "ratelimit", ratelimitpb.RateLimitService_ServiceDesc.ServiceName}
 }
 
-func (s *healthService) status(service string) healthpb.HealthCheckResponse_ServingStatus {
-	for _, known := range services() {
+func (s *healthService) servingStatus(service string) healthpb.HealthCheckResponse_ServingStatus {
+	for _, known := range serviceNames() {
 		if known != service {
 			continue
 		}
@@ -113,7 +113,7 @@ func (s *healthService) status(service string) healthpb.HealthCheckResponse_Serv
 
 // Check implements the health protocol.
 func (s *healthService) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	found := s.status(r.GetService())
+	found := s.servingStatus(r.GetService())
 	if found == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
 		return nil, status.Error(codes.NotFound, "unknown service")
 	}
@@ -123,8 +123,8 @@ func (s *healthService) Check(_ context.Context, r *healthpb.HealthCheckRequest)
 // List implements the health protocol.
 func (s *healthService) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
 	list := &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{}}
-	for _, name := range services() {
-		list.Statuses[name] = &healthpb.HealthCheckResponse{Status: s.status(name)}
+	for _, name := range serviceNames() {
+		list.Statuses[name] = &healthpb.HealthCheckResponse{Status: s.servingStatus(name)}
 	}
 	return list, nil
 }
@@ -132,12 +132,12 @@ func (s *healthService) List(context.Context, *healthpb.HealthListRequest) (*hea
 // Watch implements the health protocol. It ends when the service drains, after
 // telling so, that no watcher keeps the service from ending.
 func (s *healthService) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
-	ticker := time.NewTicker(watchEvery)
+	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	told := healthpb.HealthCheckResponse_UNKNOWN
 	for {
 		drained := s.health.draining.Load()
-		if found := s.status(r.GetService()); found != told {
+		if found := s.servingStatus(r.GetService()); found != told {
 			if err := stream.Send(&healthpb.HealthCheckResponse{Status: found}); err != nil {
 				return fmt.Errorf("tell health: %w", err)
 			}

@@ -33,20 +33,20 @@ type connectionLog struct{ log *logrus.Entry }
 func (l connectionLog) Printf(format string, args ...any) { l.log.Debugf(format, args...) }
 
 // web is the HTTP listener's handler.
-type web struct {
+type httpHandler struct {
 	service *service
 	health  *Health
 }
 
 func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
-	w := &web{service: s, health: h}
-	handler := w.handle
-	if t.enabled() {
-		handler = t.web(w.handle)
+	w := &httpHandler{service: s, health: h}
+	handler := w.handleRequest
+	if t.isEnabled() {
+		handler = t.traceJSON(w.handleRequest)
 	}
 	return &fasthttp.Server{
-		Handler:                      h.leaving(handler),
-		ErrorHandler:                 w.unreadable,
+		Handler:                      h.closeWhileDraining(handler),
+		ErrorHandler:                 w.handleServerError,
 		Logger:                       connectionLog{s.log},
 		MaxRequestBodySize:           maxBody,
 		ReadBufferSize:               maxHeader,
@@ -63,7 +63,7 @@ func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 // leaving makes every answer end its connection while the service drains: a
 // client that keeps one goes elsewhere with its next request, instead of sending
 // that when the connection is being closed.
-func (h *Health) leaving(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (h *Health) closeWhileDraining(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		next(c)
 		if h.draining.Load() {
@@ -72,12 +72,12 @@ func (h *Health) leaving(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
-func (w *web) handle(c *fasthttp.RequestCtx) {
-	nameRequest(c)
+func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
+	setRequestID(c)
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(w.service.webLog(c), p)
-			id := webRequestID(c)
+			logPanic(w.service.httpLog(c), p)
+			id := httpRequestID(c)
 			c.Response.Reset()
 			c.Response.Header.Set(requestid.Header, id)
 			writeError(c, http.StatusInternalServerError, "internal error")
@@ -91,59 +91,59 @@ func (w *web) handle(c *fasthttp.RequestCtx) {
 	}
 	switch string(c.Path()) {
 	case jsonPath:
-		w.json(c)
+		w.handleJSON(c)
 	case "/healthcheck":
-		w.healthcheck(c)
+		w.handleHealthcheck(c)
 	default:
 		writeError(c, http.StatusNotFound, "there is nothing at this path")
 	}
 }
 
 // json answers as ShouldRateLimit does: 200 within the limits, 429 over them (contract L-27).
-func (w *web) json(c *fasthttp.RequestCtx) {
+func (w *httpHandler) handleJSON(c *fasthttp.RequestCtx) {
 	if !c.IsPost() {
-		notAllowed(c, http.MethodPost)
+		writeNotAllowed(c, http.MethodPost)
 		return
 	}
 	var m ratelimitpb.RateLimitRequest
 	if err := protojson.Unmarshal(c.Request.Body(), &m); err != nil {
-		writeError(c, http.StatusBadRequest, "malformed request: "+unreadable(c.Request.Body(), err))
+		writeError(c, http.StatusBadRequest, "malformed request: "+malformedReason(c.Request.Body(), err))
 		return
 	}
 	ctx := contextOf(c)
-	if w.service.namesCalls {
-		ctx = requestid.NewContext(ctx, webRequestID(c))
+	if w.service.setRequestIDs {
+		ctx = requestid.NewContext(ctx, httpRequestID(c))
 	}
 	d, err := w.service.decide(ctx, &m)
 	if err != nil {
-		r := w.service.refuse(w.service.webLog(c), err)
+		r := w.service.logRefusal(w.service.httpLog(c), err)
 		writeError(c, r.http, r.message)
 		return
 	}
-	w.answer(c, &m, &d)
+	w.writeDecision(c, &m, &d)
 }
 
 // unreadable tells why a body cannot be read.
-func unreadable(body []byte, err error) string {
+func malformedReason(body []byte, err error) string {
 	if bytes.HasPrefix(body, []byte("\ufeff")) {
 		return "it begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)"
 	}
-	return withoutPrefix(err)
+	return normalizeError(err)
 }
 
 // withoutPrefix returns the library's sentence without its own name and without
 // the spaces that it varies at random.
-func withoutPrefix(err error) string {
+func normalizeError(err error) string {
 	words := strings.Fields(strings.TrimPrefix(err.Error(), "proto:"))
 	return strings.Join(words, " ")
 }
 
-func (w *web) answer(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) {
-	headers := w.service.headers.of(d)
+func (w *httpHandler) writeDecision(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) {
+	headers := w.service.headers.fields(d)
 	var memory [512]byte
-	body, err := appendJSON(memory[:0], d, headers, w.service.metadata(m, d))
+	body, err := appendJSON(memory[:0], d, headers, w.service.newMetadata(m, d))
 	if err != nil {
-		r := w.service.refuse(w.service.webLog(c), err)
+		r := w.service.logRefusal(w.service.httpLog(c), err)
 		writeError(c, r.http, r.message)
 		return
 	}
@@ -158,9 +158,9 @@ func (w *web) answer(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d 
 	c.Response.SetBody(body)
 }
 
-func (w *web) healthcheck(c *fasthttp.RequestCtx) {
+func (w *httpHandler) handleHealthcheck(c *fasthttp.RequestCtx) {
 	if !c.IsGet() && !c.IsHead() {
-		notAllowed(c, "GET, HEAD")
+		writeNotAllowed(c, "GET, HEAD")
 		return
 	}
 	c.SetContentType("text/plain; charset=utf-8")
@@ -174,9 +174,9 @@ func (w *web) healthcheck(c *fasthttp.RequestCtx) {
 }
 
 // unreadable answers requests that cannot be read.
-func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
+func (w *httpHandler) handleServerError(c *fasthttp.RequestCtx, err error) {
 	httpconn.Linger(c.Conn())
-	nameRequest(c)
+	setRequestID(c)
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	var small *fasthttp.ErrSmallBuffer
 	switch {
@@ -189,7 +189,7 @@ func (w *web) unreadable(c *fasthttp.RequestCtx, err error) {
 	}
 }
 
-func notAllowed(c *fasthttp.RequestCtx, allowed string) {
+func writeNotAllowed(c *fasthttp.RequestCtx, allowed string) {
 	c.Response.Header.Set("Allow", allowed)
 	writeError(c, http.StatusMethodNotAllowed, "this path allows only "+allowed)
 }

@@ -11,7 +11,7 @@ import (
 // appendJSON writes a decision as the proto3 JSON of the response: lower camel case, zero values
 // left out (contract L-27). The library's own writer inserts spaces at random and costs several
 // times as much.
-func appendJSON(dst []byte, d *ratelimit.Decision, headers []pair, metadata map[string]any) ([]byte, error) {
+func appendJSON(dst []byte, d *ratelimit.Decision, headers []headerField, metadata map[string]any) ([]byte, error) {
 	dst = append(dst, `{"overallCode":`...)
 	dst = appendCode(dst, d.Code)
 	for i := range d.Statuses {
@@ -69,7 +69,7 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 	}
 	if s.HasLimit() {
 		dst = append(dst, `,"durationUntilReset":"`...)
-		dst = strconv.AppendInt(dst, seconds(s.UntilReset), 10)
+		dst = strconv.AppendInt(dst, wholeSeconds(s.UntilReset), 10)
 		dst = append(dst, `s"`...)
 	}
 	return append(dst, '}')
@@ -93,7 +93,7 @@ func appendString(dst []byte, s string) []byte {
 
 // appendHeaders writes names, which are header names, and numbers: neither
 // needs escaping.
-func appendHeaders(dst []byte, headers []pair) []byte {
+func appendHeaders(dst []byte, headers []headerField) []byte {
 	dst = append(dst, `,"responseHeadersToAdd":[`...)
 	for i, h := range headers {
 		if i > 0 {

@@ -15,19 +15,19 @@ import (
 // metadata returns the dynamic metadata of an answer, in types of JSON, as the Envoy service has it
 // (contract L-18): what was asked, the metadata of the rules that were not exceeded, and which
 // descriptors of quota mode were over. It is nil unless RESPONSE_DYNAMIC_METADATA is true.
-func (s *service) metadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) map[string]any {
+func (s *service) newMetadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) map[string]any {
 	if !s.dynamicMetadata {
 		return nil
 	}
 	descriptors := make([]any, len(m.GetDescriptors()))
 	for i, asked := range m.GetDescriptors() {
-		descriptors[i] = asAsked(asked)
+		descriptors[i] = descriptorFields(asked)
 	}
 	fields := map[string]any{"domain": m.GetDomain(), "descriptors": descriptors}
 	if hits := m.GetHitsAddend(); hits != 0 {
 		fields["hitsAddend"] = float64(hits)
 	}
-	if passed := ofPassed(d); len(passed) > 0 {
+	if passed := passedMetadata(d); len(passed) > 0 {
 		fields["metadata"] = passed
 	}
 	addQuota(fields, d)
@@ -35,7 +35,7 @@ func (s *service) metadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decisio
 }
 
 // asAsked is a descriptor of the request.
-func asAsked(d *commonpb.RateLimitDescriptor) map[string]any {
+func descriptorFields(d *commonpb.RateLimitDescriptor) map[string]any {
 	entries := make([]any, len(d.GetEntries()))
 	for i, e := range d.GetEntries() {
 		entries[i] = e.GetKey() + "=" + e.GetValue()
@@ -62,11 +62,11 @@ func overrideText(l *commonpb.RateLimitDescriptor_RateLimitOverride) string {
 
 // ofPassed puts together the metadata of the rules that were not exceeded. What an
 // earlier descriptor says stands; mappings come together.
-func ofPassed(d *ratelimit.Decision) map[string]any {
+func passedMetadata(d *ratelimit.Decision) map[string]any {
 	all := map[string]any{}
 	for i := range d.Statuses {
 		if s := &d.Statuses[i]; s.Code == ratelimit.OK && s.Rule != nil {
-			merge(all, s.Rule.Metadata)
+			mergeMetadata(all, s.Rule.Metadata)
 		}
 	}
 	return all
@@ -74,20 +74,20 @@ func ofPassed(d *ratelimit.Decision) map[string]any {
 
 // merge adds what is not there. It shares nothing that it may write to with the
 // rule.
-func merge(all, more map[string]any) {
+func mergeMetadata(all, more map[string]any) {
 	for name, value := range more {
 		inner, isMap := value.(map[string]any)
 		known, there := all[name]
 		switch {
 		case !there && isMap:
 			fresh := make(map[string]any, len(inner))
-			merge(fresh, inner)
+			mergeMetadata(fresh, inner)
 			all[name] = fresh
 		case !there:
 			all[name] = value
 		case isMap:
 			if into, ok := known.(map[string]any); ok {
-				merge(into, inner)
+				mergeMetadata(into, inner)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func addQuota(fields map[string]any, d *ratelimit.Decision) {
 }
 
 // toStruct is the form of metadata over gRPC; nil for none.
-func toStruct(fields map[string]any) (*structpb.Struct, error) {
+func metadataToStruct(fields map[string]any) (*structpb.Struct, error) {
 	if fields == nil {
 		return nil, nil
 	}

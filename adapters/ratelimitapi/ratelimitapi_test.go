@@ -92,11 +92,11 @@ func open(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *bench {
 	t.Helper()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return openWith(t, c, ratelimitapi.Dependencies{Decider: d, Log: logrus.NewEntry(log)})
+	return openWith(t, c, ratelimitapi.Ports{Decider: d, Log: logrus.NewEntry(log)})
 }
 
 // openWith is open with a log and with tracing.
-func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Dependencies) *bench {
+func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *bench {
 	t.Helper()
 	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), meter: &meter{}}
 	if d.Decider == nil {

@@ -37,7 +37,7 @@ func newRequestID() string {
 
 // nameRequest puts the id of a request into its answer: the caller's, or one
 // made here.
-func nameRequest(c *fasthttp.RequestCtx) {
+func setRequestID(c *fasthttp.RequestCtx) {
 	id := string(c.Request.Header.Peek(requestid.Header))
 	if !requestid.Valid(id) {
 		id = newRequestID()
@@ -45,7 +45,7 @@ func nameRequest(c *fasthttp.RequestCtx) {
 	c.Response.Header.Set(requestid.Header, id)
 }
 
-func webRequestID(c *fasthttp.RequestCtx) string {
+func httpRequestID(c *fasthttp.RequestCtx) string {
 	return string(c.Response.Header.Peek(requestid.Header))
 }
 
@@ -55,13 +55,13 @@ func webRequestID(c *fasthttp.RequestCtx) string {
 func (s *service) grpcLog(ctx context.Context) *logrus.Entry {
 	id := requestid.FromContext(ctx)
 	if id == "" {
-		id = nameCall(ctx)
+		id = setCallID(ctx)
 	}
 	return s.log.WithContext(ctx).WithField(fieldRequestID, id)
 }
 
 // nameCall returns the id of a gRPC call, the caller's or one made here, and puts it into the answer.
-func nameCall(ctx context.Context) string {
+func setCallID(ctx context.Context) string {
 	id := grpcRequestID(ctx)
 	if id == "" {
 		id = newRequestID()
@@ -71,6 +71,6 @@ func nameCall(ctx context.Context) string {
 }
 
 // webLog returns the log for lines about an HTTP request.
-func (s *service) webLog(c *fasthttp.RequestCtx) *logrus.Entry {
-	return s.log.WithContext(contextOf(c)).WithField(fieldRequestID, webRequestID(c))
+func (s *service) httpLog(c *fasthttp.RequestCtx) *logrus.Entry {
+	return s.log.WithContext(contextOf(c)).WithField(fieldRequestID, httpRequestID(c))
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Dependencies is what the listeners need of the rest of the service.
-type Dependencies struct {
+type Ports struct {
 	Decider Decider
 	Meter   Meter
 	Health  *Health
@@ -44,23 +44,23 @@ const spareWorkers = 1024
 
 // Open takes the addresses of both listeners; the cleanup gives up what
 // Shutdown has not. Nothing is answered before Serve.
-func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error) {
+func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	service := &service{
 		decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
-		namesCalls: d.Log.Logger.IsLevelEnabled(logrus.DebugLevel), log: d.Log,
+		setRequestIDs: d.Log.Logger.IsLevelEnabled(logrus.DebugLevel), log: d.Log,
 	}
-	if d.Tracing.enabled() {
+	if d.Tracing.isEnabled() {
 		service.decider = tracedDecider{d.Decider}
 	}
 	server, err := newGRPC(c, service, d)
 	if err != nil {
 		return nil, nil, err
 	}
-	grpcAt, err := c.GRPC.listen(ctx)
+	grpcAt, err := c.GRPC.openListener(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	httpAt, err := c.HTTP.listen(ctx)
+	httpAt, err := c.HTTP.openListener(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, grpcAt.Close())
 	}
@@ -73,7 +73,7 @@ func Open(ctx context.Context, c Config, d Dependencies) (*Server, func(), error
 	s := &Server{grpc: server, http: web, shutdown: make(chan struct{})}
 	s.grpcConns = httpconn.TrackConnections(grpcAt, httpconn.FirstByte)
 	s.httpConns = httpconn.TrackConnections(httpAt, httpconn.FirstHeader)
-	return s, s.close, nil
+	return s, s.closeAll, nil
 }
 
 // GRPCAddr returns where the gRPC listener is.
@@ -86,19 +86,19 @@ func (s *Server) HTTPAddr() net.Addr { return s.httpConns.Addr() }
 // one fails, it returns why, and the other is closed.
 func (s *Server) Serve() error {
 	ended := make(chan error, 2)
-	go func() { ended <- named("rate limit gRPC", s.grpc.Serve(s.grpcConns)) }()
-	go func() { ended <- named("rate limit HTTP", s.http.Serve(s.httpConns)) }()
+	go func() { ended <- wrapServeError("rate limit gRPC", s.grpc.Serve(s.grpcConns)) }()
+	go func() { ended <- wrapServeError("rate limit HTTP", s.http.Serve(s.httpConns)) }()
 	first := <-ended
 	select {
 	case <-s.shutdown:
 	default:
-		s.close()
+		s.closeAll()
 	}
 	second := <-ended
 	return errors.Join(first, second)
 }
 
-func named(listener string, err error) error {
+func wrapServeError(listener string, err error) error {
 	if err == nil || errors.Is(err, grpc.ErrServerStopped) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-calls:
 	case <-ctx.Done():
-		s.close()
+		s.closeAll()
 		<-calls
 	}
 	if err := errors.Join(<-web, ctx.Err()); err != nil {
@@ -139,7 +139,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // close ends everything at once. The connections go first: gRPC's Stop waits for
 // those that have not yet said that they speak HTTP/2.
-func (s *Server) close() {
+func (s *Server) closeAll() {
 	_ = s.grpcConns.Close() // closed already when it was served
 	_ = s.httpConns.Close() // likewise
 	s.grpcConns.CloseAll()
@@ -147,7 +147,7 @@ func (s *Server) close() {
 	s.grpc.Stop()
 }
 
-func removeSocket(path string) error {
+func removeUnixSocket(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err

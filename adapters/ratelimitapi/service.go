@@ -34,24 +34,24 @@ type service struct {
 	// dynamicMetadata tells that answers hold metadata.
 	dynamicMetadata bool
 	// namesCalls tells that lines are logged of every call, which name it.
-	namesCalls bool
-	log        *logrus.Entry
-	questions  questions
+	setRequestIDs bool
+	log           *logrus.Entry
+	requests      requestPool
 }
 
 // decide converts and asks.
 func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (ratelimit.Decision, error) {
 	began := time.Now()
-	q := s.questions.ask(m)
+	q := s.requests.convert(m)
 	d, err := s.decider.Decide(ctx, &q.request)
-	s.questions.giveBack(q)
+	s.requests.release(q)
 	s.meter.RecordCall(time.Since(began))
 	return d, err
 }
 
 // refuse logs what the caller is not told.
-func (s *service) refuse(log *logrus.Entry, err error) refusal {
-	r := refuse(err)
+func (s *service) logRefusal(log *logrus.Entry, err error) refusal {
+	r := classifyError(err)
 	if r.grpc == codes.Internal {
 		log.WithError(err).Error("a rate limit call failed")
 	} else {
@@ -62,17 +62,17 @@ func (s *service) refuse(log *logrus.Entry, err error) refusal {
 
 // ShouldRateLimit implements the v3 rate limit protocol.
 func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
-	if s.namesCalls {
-		ctx = requestid.NewContext(ctx, nameCall(ctx))
+	if s.setRequestIDs {
+		ctx = requestid.NewContext(ctx, setCallID(ctx))
 	}
 	d, err := s.decide(ctx, m)
 	if err != nil {
-		r := s.refuse(s.grpcLog(ctx), err)
+		r := s.logRefusal(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
-	answer := toMessage(&d, s.headers.of(&d))
-	if answer.DynamicMetadata, err = toStruct(s.metadata(m, &d)); err != nil {
-		r := s.refuse(s.grpcLog(ctx), err)
+	answer := newResponse(&d, s.headers.fields(&d))
+	if answer.DynamicMetadata, err = metadataToStruct(s.newMetadata(m, &d)); err != nil {
+		r := s.logRefusal(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
 	return answer, nil

@@ -13,11 +13,11 @@ import (
 )
 
 // follow returns the listener's configuration, which follows its files.
-func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
-	return tlsfiles.FollowFiles(log, c.load, c.Cert, c.Key, c.ClientCA)
+func (c TLSConfig) followFiles(log *logrus.Entry) (*tls.Config, error) {
+	return tlsfiles.FollowFiles(log, c.loadFiles, c.Cert, c.Key, c.ClientCA)
 }
 
-func (c TLSConfig) load() (*tls.Config, error) {
+func (c TLSConfig) loadFiles() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: %w", err)
@@ -28,12 +28,12 @@ func (c TLSConfig) load() (*tls.Config, error) {
 		NextProtos:   []string{"h2"},
 	}
 	if c.ClientCA != "" {
-		err = c.requireClients(loaded)
+		err = c.requireClientCertificates(loaded)
 	}
 	return loaded, err
 }
 
-func (c TLSConfig) requireClients(to *tls.Config) error {
+func (c TLSConfig) requireClientCertificates(to *tls.Config) error {
 	pem, err := os.ReadFile(c.ClientCA)
 	if err != nil {
 		return fmt.Errorf("GRPC_CLIENT_TLS_CACERT: %w", err)

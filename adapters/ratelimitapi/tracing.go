@@ -29,7 +29,7 @@ type Tracing struct {
 	Propagator propagation.TextMapPropagator
 }
 
-func (t Tracing) enabled() bool { return t.Tracer != nil }
+func (t Tracing) isEnabled() bool { return t.Tracer != nil }
 
 // What the spans tell beyond the semantic conventions. Entries are left out:
 // they may be addresses, tokens, people.
@@ -57,16 +57,16 @@ var (
 
 // unary is a grpc.UnaryServerInterceptor. It costs less than a stats handler,
 // which hears of every message and has to be asked about every call.
-func (t Tracing) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (t Tracing) interceptUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if info.FullMethod != ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName {
 		return next(ctx, request)
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, incoming(md)), grpcMethod, grpcSpan...)
+	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, metadataCarrier(md)), grpcMethod, grpcSpan...)
 	defer span.End()
 	answer, err := next(ctx, request)
 	if span.IsRecording() {
-		tellStatus(span, grpcstatus.Code(err))
+		describeCall(span, grpcstatus.Code(err))
 		if id := grpcRequestID(ctx); id != "" {
 			span.SetAttributes(attrRequestID.String(id))
 		}
@@ -76,7 +76,7 @@ func (t Tracing) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 
 // tellStatus tells how a call ended. What the caller did wrong is no error of
 // ours (semantic conventions for gRPC).
-func tellStatus(span trace.Span, code grpccodes.Code) {
+func describeCall(span trace.Span, code grpccodes.Code) {
 	span.SetAttributes(semconv.RPCResponseStatusCode(code.String()))
 	switch code {
 	case grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal, grpccodes.Unavailable, grpccodes.DataLoss:
@@ -98,7 +98,7 @@ func contextOf(c *fasthttp.RequestCtx) context.Context {
 }
 
 // web makes a span of each request of /json.
-func (t Tracing) web(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (t Tracing) traceJSON(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		if string(c.Path()) != jsonPath {
 			next(c)
@@ -110,19 +110,19 @@ func (t Tracing) web(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		c.SetUserValue(spanContext{}, ctx)
 		next(c)
 		if span.IsRecording() {
-			tellHTTP(span, c)
+			describeRequest(span, c)
 		}
 	}
 }
 
-func tellHTTP(span trace.Span, c *fasthttp.RequestCtx) {
+func describeRequest(span trace.Span, c *fasthttp.RequestCtx) {
 	method := semconv.HTTPRequestMethodOther
 	if m := string(c.Method()); m == http.MethodPost || m == http.MethodGet || m == http.MethodHead {
 		method = semconv.HTTPRequestMethodKey.String(m)
 		span.SetName(m + " " + jsonPath)
 	}
 	status := c.Response.StatusCode()
-	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status), attrRequestID.String(webRequestID(c)))
+	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status), attrRequestID.String(httpRequestID(c)))
 	if status >= http.StatusInternalServerError {
 		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		span.SetStatus(codes.Error, "")
@@ -138,33 +138,33 @@ func (d tracedDecider) Decide(ctx context.Context, r *ratelimit.Request) (rateli
 	if !span.IsRecording() {
 		return decision, err
 	}
-	span.SetAttributes(attrDomain.String(clip(string(r.Domain))), attrDescriptors.Int(len(r.Descriptors)))
+	span.SetAttributes(attrDomain.String(clipDomain(string(r.Domain))), attrDescriptors.Int(len(r.Descriptors)))
 	if err == nil {
-		span.SetAttributes(attrCode.String(codeTo(decision.Code).String()))
+		span.SetAttributes(attrCode.String(codeToProto(decision.Code).String()))
 	}
 	return decision, err
 }
 
 // clip also copies: spans outlive the message.
-func clip(domain string) string {
+func clipDomain(domain string) string {
 	return strings.ToValidUTF8(domain[:min(len(domain), maxDomain)], "")
 }
 
 // incoming lets a propagator read gRPC metadata, whose keys are lower case.
-type incoming metadata.MD
+type metadataCarrier metadata.MD
 
-func (m incoming) Get(key string) string {
+func (m metadataCarrier) Get(key string) string {
 	if v := m.Values(key); len(v) > 0 {
 		return v[0]
 	}
 	return ""
 }
 
-func (m incoming) Values(key string) []string { return m[strings.ToLower(key)] }
+func (m metadataCarrier) Values(key string) []string { return m[strings.ToLower(key)] }
 
-func (m incoming) Set(key, value string) { metadata.MD(m).Set(key, value) }
+func (m metadataCarrier) Set(key, value string) { metadata.MD(m).Set(key, value) }
 
-func (m incoming) Keys() []string {
+func (m metadataCarrier) Keys() []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)

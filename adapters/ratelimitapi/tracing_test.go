@@ -37,7 +37,7 @@ func openTraced(t testing.TB, d ratelimitapi.Decider, rate float64) traced {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
 	logger, lines := logtest.NewNullLogger()
-	b := openWith(t, config(), ratelimitapi.Dependencies{
+	b := openWith(t, config(), ratelimitapi.Ports{
 		Decider: d, Log: logrus.NewEntry(logger),
 		Tracing: ratelimitapi.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
 	})
@@ -185,7 +185,7 @@ func TestRequestID(t *testing.T) {
 			if (got == sent) != kept || !kept && len(got) != 24 {
 				t.Errorf("%s: sent %q, answered %q", path, sent, got)
 			}
-			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !named(line)) {
+			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !wrapServeError(line)) {
 				t.Errorf("log line %v", line)
 			}
 		}
@@ -200,14 +200,14 @@ func TestRequestID(t *testing.T) {
 		if (got == sent) != kept || !kept && len(got) != 24 {
 			t.Errorf("gRPC: sent %q, answered %q", sent, got)
 		}
-		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !named(line) {
+		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !wrapServeError(line) {
 			t.Errorf("sent %q: log line %v", sent, line.Data)
 		}
 	}
 }
 
 // named reports whether a line carries the context of a call with a span.
-func named(line *logrus.Entry) bool {
+func wrapServeError(line *logrus.Entry) bool {
 	return line.Context != nil && trace.SpanContextFromContext(line.Context).IsValid()
 }
 

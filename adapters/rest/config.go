@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The bounds of a request (contract O-11).
+// The maximum sizes of a request in bytes (contract O-11).
 const (
 	MaxBody   = 1 << 20
 	maxHeader = 16 << 10
 )
 
-// Config is what an operator may set of the API listener.
+// Config holds the settings of the API listener.
 type Config struct {
 	Host             string         `env:"HOST" envDefault:"0.0.0.0" desc:"address that the API listens on"`
 	Port             int            `env:"PORT" envDefault:"3000" desc:"port that the API listens on; 0 = any free port"`
@@ -28,7 +28,7 @@ type Config struct {
 	TLS              TLSConfig
 }
 
-// TLSConfig is what an operator may set of transport security.
+// TLSConfig holds the settings of TLS.
 type TLSConfig struct {
 	Cert       string        `env:"TLS_CERT" desc:"file with the certificate chain of the API listener, which then accepts only TLS; reloaded on change"`
 	Key        string        `env:"TLS_KEY" desc:"file with the private key of TLS_CERT; reloaded on change"`
@@ -38,45 +38,46 @@ type TLSConfig struct {
 func (c TLSConfig) validate() error {
 	switch {
 	case c.Cert != "" && c.Key == "":
-		return errors.New("TLS_KEY: it must be set where TLS_CERT is")
+		return errors.New("TLS_KEY: it must be set if TLS_CERT is set")
 	case c.Key != "" && c.Cert == "":
-		return errors.New("TLS_CERT: it must be set where TLS_KEY is")
+		return errors.New("TLS_CERT: it must be set if TLS_KEY is set")
 	case c.HSTSMaxAge < 0:
 		return fmt.Errorf("HSTS_MAX_AGE: %v is negative", c.HSTSMaxAge)
 	}
 	return nil
 }
 
-// hsts returns the header that keeps browsers to TLS (RFC 6797, 6.1); empty for
-// none.
-func (c TLSConfig) hsts() string {
+// hstsHeader returns the value of Strict-Transport-Security (RFC 6797, 6.1); empty for no header.
+func (c TLSConfig) hstsHeader() string {
 	if c.HSTSMaxAge < time.Second {
 		return ""
 	}
 	return "max-age=" + strconv.FormatInt(int64(c.HSTSMaxAge/time.Second), 10)
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that names the first setting that is out of range.
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
-		return fmt.Errorf("PORT: %d is not a port, 0 to 65535", c.Port)
+		return fmt.Errorf("PORT: %d is not a port number from 0 to 65535", c.Port)
 	}
 	if c.ClientIPv6Prefix < 1 || c.ClientIPv6Prefix > 128 {
-		return fmt.Errorf("CLIENT_IPV6_PREFIX: %d is not the length of a prefix, 1 to 128", c.ClientIPv6Prefix)
+		return fmt.Errorf("CLIENT_IPV6_PREFIX: %d is not a prefix length from 1 to 128", c.ClientIPv6Prefix)
 	}
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
 	}
-	for _, d := range []struct {
+	for _, timeout := range []struct {
 		name  string
 		value time.Duration
-	}{{"READ_TIMEOUT", c.ReadTimeout}, {"WRITE_TIMEOUT", c.WriteTimeout}, {"IDLE_TIMEOUT", c.IdleTimeout}} {
-		if d.value <= 0 {
-			return fmt.Errorf("%s: %v is not a positive duration", d.name, d.value)
+	}{
+		{"READ_TIMEOUT", c.ReadTimeout}, {"WRITE_TIMEOUT", c.WriteTimeout}, {"IDLE_TIMEOUT", c.IdleTimeout},
+	} {
+		if timeout.value <= 0 {
+			return fmt.Errorf("%s: %v is not a positive duration", timeout.name, timeout.value)
 		}
 	}
 	return c.TLS.validate()
 }
 
-// Address returns host and port as a listener takes them.
+// Address returns host:port.
 func (c Config) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

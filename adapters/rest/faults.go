@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// statuses maps kinds of failure to HTTP statuses. It is the only such table;
-// a part's WriteFault may narrow a status, never invent a kind.
+// statuses maps kinds of errors to HTTP statuses. It is the only table of this mapping. The
+// WriteFault of a part may only choose a more specific status.
 var statuses = map[fault.Kind]int{
 	fault.Internal:        http.StatusInternalServerError,
 	fault.Invalid:         http.StatusBadRequest,
@@ -30,8 +30,8 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// protocolKind tells the kind of what the HTTP server itself refuses. The
-// status stays the server's own.
+// protocolKind returns the kind of an error of the HTTP server. The response keeps the status of
+// the server.
 func protocolKind(status int) fault.Kind {
 	switch {
 	case status == http.StatusNotFound:
@@ -45,10 +45,10 @@ func protocolKind(status int) fault.Kind {
 	}
 }
 
-// writeFault answers a failure: status and headers by its kind, the body by
-// the part that owns the path. What is internal is logged and not shown.
+// writeFault writes an error response: status and headers by the kind of the error, the body by the
+// part that owns the path. Internal errors are logged and not sent.
 func (s *Server) writeFault(c *fiber.Ctx, err error) error {
-	status, f := classify(err)
+	status, f := classifyError(err)
 	c.Status(status)
 	if f.Kind == fault.Internal || f.Kind == fault.Unavailable {
 		Log(c, s.log).WithError(err).WithField("path", strings.Clone(c.Path())).Error("request failed")
@@ -67,20 +67,20 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	if part := s.partOf(c.Path()); part != nil {
 		return part.WriteFault(c, f)
 	}
-	return c.JSON(map[string]string{"error": s.strayMessage(status, f)})
+	return c.JSON(map[string]string{"error": s.unownedMessage(status, f)})
 }
 
-// strayMessage is what a request is told that belongs to no part. Who came by the
-// address alone, as people do first, is shown on.
-func (s *Server) strayMessage(status int, f *fault.Error) string {
+// unownedMessage returns the message of an error outside all parts. A 404 points to the pages of
+// the API.
+func (s *Server) unownedMessage(status int, f *fault.Error) string {
 	if status == http.StatusNotFound && s.pages != nil {
-		return f.Message + ": " + s.pages.Path() + " describes the API"
+		return f.Message + "; the API is described at " + s.pages.Path()
 	}
 	return f.Message
 }
 
-// classify returns the status of an error and the failure to show.
-func classify(err error) (int, *fault.Error) {
+// classifyError returns the status of an error and the error to send to the client.
+func classifyError(err error) (int, *fault.Error) {
 	var fe *fiber.Error
 	if errors.As(err, &fe) {
 		return fe.Code, fault.New(protocolKind(fe.Code), "", protocolMessage(fe))
@@ -105,20 +105,20 @@ func protocolMessage(e *fiber.Error) string {
 	case http.StatusUnsupportedMediaType:
 		return e.Message
 	case http.StatusRequestTimeout:
-		return "request took too long to arrive"
+		return "request did not arrive in time"
 	default:
 		return strings.ToLower(http.StatusText(e.Code))
 	}
 }
 
-// setRetryAfter writes Retry-After in whole seconds, rounded up, at least one.
+// setRetryAfter sets Retry-After.
 func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(RetrySeconds(d)))
 }
 
-// setExhausted sets the limit's headers to the limit that is used up, which need not be the one
-// that every request counts against: nothing remains until the caller may try again
-// (contract A-53). The detail "limit" has the size of that limit.
+// setExhausted sets the headers of the limit that was exceeded: nothing remains until the client
+// may try again (contract A-53). It may be another limit than that of the part; the detail "limit"
+// holds its size.
 func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
 	if limit, ok := f.Details["limit"].(uint64); ok {
 		c.Set(headerLimit, strconv.FormatUint(limit, 10))
@@ -129,12 +129,11 @@ func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
 	c.Set(headerReset, strconv.FormatInt(s.clock.Now().Unix()+int64(RetrySeconds(f.RetryAfter)), 10))
 }
 
-// RetrySeconds returns a waiting time in whole seconds, rounded up, at least
-// one.
+// RetrySeconds returns a waiting time in whole seconds, rounded up, and at least 1.
 func RetrySeconds(d time.Duration) int {
 	return max(1, int(math.Ceil(d.Seconds())))
 }
 
-func panicFault(p any) error {
+func newPanicFault(p any) error {
 	return fault.Wrap(fault.Internal, "", "panic", fmt.Errorf("%v\n%s", p, debug.Stack()))
 }

@@ -24,22 +24,22 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// now is the time of every test: 900 seconds before a window ends.
+// now is the time in every test, 900 seconds before the end of a window.
 var now = time.Unix(1_800_000_000, 0).UTC()
 
-// tries is a throttle that counts by key and can be away.
-type tries struct {
+// stubThrottle counts by scope and key. It fails while it is unavailable.
+type stubThrottle struct {
 	mu    sync.Mutex
 	limit uint64
-	away  bool
+	away  bool // unavailable
 	used  map[string]uint64
 }
 
-func (l *tries) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away {
-		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "", "counter store is away")
+		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "", "the counter store is unavailable")
 	}
 	if l.limit == 0 {
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
@@ -55,10 +55,12 @@ func (l *tries) Try(_ context.Context, scope throttle.Scope, key string) (thrott
 	}, nil
 }
 
-func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
+}
 
-// keys returns what was counted, one "scope key" each.
-func (l *tries) keys() []string {
+// keys returns the counted scopes and keys in the form "scope key".
+func (l *stubThrottle) keys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
@@ -68,7 +70,7 @@ func (l *tries) keys() []string {
 	return names
 }
 
-// part is a part of the API below a prefix.
+// part is a part of the API for tests, below a prefix.
 type part struct {
 	prefix string
 	scope  throttle.Scope
@@ -95,8 +97,8 @@ func (p part) mountFailures(r fiber.Router) {
 		}
 		return c.Send(body)
 	})
-	r.Get(p.prefix+"/panic", func(*fiber.Ctx) error { panic("a secret of the service") })
-	r.Get(p.prefix+"/plain", p.fail(errors.New("dial tcp 10.0.0.1: a secret of the service")))
+	r.Get(p.prefix+"/panic", func(*fiber.Ctx) error { panic("internal detail") })
+	r.Get(p.prefix+"/plain", p.fail(errors.New("dial tcp 10.0.0.1: internal detail")))
 	for kind := fault.Internal; kind <= fault.Unavailable; kind++ {
 		f := fault.New(kind, "some_code", "a sentence").After(1500 * time.Millisecond)
 		r.Get(p.prefix+"/fault/"+strconv.Itoa(int(kind)), p.fail(f))
@@ -113,23 +115,23 @@ func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 type service struct {
 	url, address string
 	server       *rest.Server
-	throttle     *tries
-	log          *logged
+	throttle     *stubThrottle
+	log          *logBuffer
 }
 
-// logged keeps what is logged.
-type logged struct {
+// logBuffer holds the log. It is safe for concurrent use.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -137,20 +139,20 @@ func (l *logged) String() string {
 
 func config() rest.Config { return resttest.Config() }
 
-// serve starts the listener with two parts, /auth and /v0.1, and whatever else.
+// serve starts a listener with the parts /auth and /v0.1 and more parts.
 func serve(t *testing.T, cfg rest.Config, health *rest.Health, more ...rest.Part) *service {
 	t.Helper()
-	return serveTraced(t, cfg, rest.Dependencies{Health: health, Parts: more})
+	return serveWith(t, cfg, rest.Ports{Health: health, Parts: more})
 }
 
-// serveTraced is serve with tracing, if d has it.
-func serveTraced(t *testing.T, cfg rest.Config, d rest.Dependencies) *service {
+// serveWith is serve with any ports.
+func serveWith(t *testing.T, cfg rest.Config, d rest.Ports) *service {
 	t.Helper()
-	return serveOn(t, cfg, listen(t, cfg, d.Metrics), d)
+	return serveOn(t, cfg, openListener(t, cfg, d.Metrics), d)
 }
 
-// listen returns the listener of a configuration. Its metrics are optional.
-func listen(t *testing.T, cfg rest.Config, metrics prometheus.Registerer) net.Listener {
+// openListener opens the listener of a configuration. metrics is optional.
+func openListener(t *testing.T, cfg rest.Config, metrics prometheus.Registerer) net.Listener {
 	t.Helper()
 	if metrics == nil {
 		metrics = prometheus.NewRegistry()
@@ -162,10 +164,10 @@ func listen(t *testing.T, cfg rest.Config, metrics prometheus.Registerer) net.Li
 	return l
 }
 
-// serveOn is serveTraced on a listener.
-func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Dependencies) *service {
+// serveOn is serveWith on an open listener.
+func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Ports) *service {
 	t.Helper()
-	s := &service{throttle: &tries{limit: 100}, log: &logged{}}
+	s := &service{throttle: &stubThrottle{limit: 100}, log: &logBuffer{}}
 	logger := logrus.New()
 	logger.SetOutput(s.log)
 	d.Parts = append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, d.Parts...)
@@ -177,14 +179,13 @@ func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Dependencies)
 	return s
 }
 
-// answer is what came back.
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (a answer) field(t *testing.T, name string) string {
+func (a response) field(t *testing.T, name string) string {
 	t.Helper()
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(a.body), &fields); err != nil {
@@ -193,8 +194,8 @@ func (a answer) field(t *testing.T, name string) string {
 	return fields[name]
 }
 
-// call sends a request; headers come in pairs.
-func (s *service) call(t *testing.T, method, path string, body io.Reader, headers ...string) answer {
+// call sends a request. headers are names followed by values.
+func (s *service) call(t *testing.T, method, path string, body io.Reader, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
 	if err != nil {
@@ -204,14 +205,14 @@ func (s *service) call(t *testing.T, method, path string, body io.Reader, header
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, string(text)}
+	return response{got.StatusCode, got.Header, string(text)}
 }

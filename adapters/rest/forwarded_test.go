@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzForwarded checks that the client is the peer or an address of the header,
-// and that nothing left of the first stranger counts.
+// FuzzForwarded checks that the client is the peer or an address in the header, and that everything
+// left of the first untrusted address is ignored.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{
 		"", ",", "203.0.113.9", "[fe80::1%eth0]:80", "198.51.100.1, 203.0.113.9, 10.0.0.1", "unknown", "[2001:db8::1]:80,10.0.0.1", "fe80::1%eth0", "10.0.0.1:99999", "[[", "]",
@@ -17,27 +17,27 @@ func FuzzForwarded(f *testing.F) {
 	proxies := Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	peer := netip.MustParseAddr("10.9.9.9")
 	f.Fuzz(func(t *testing.T, header string) {
-		got := proxies.forwarded(peer, header)
+		got := proxies.clientAddress(peer, header)
 		if !got.IsValid() || got.Zone() != "" {
 			t.Fatalf("%q: the client is %v", header, got)
 		}
-		known := got == peer
+		found := got == peer
 		for _, word := range strings.Split(header, ",") {
 			a, err := parseForwarded(strings.TrimSpace(word))
-			known = known || err == nil && a == got
+			found = found || err == nil && a == got
 		}
-		if !known {
-			t.Errorf("%q: %v comes from nowhere", header, got)
+		if !found {
+			t.Errorf("%q: %v is neither the peer nor in the header", header, got)
 		}
-		stranger := "192.0.2.77"
-		if after := proxies.forwarded(peer, header+","+stranger+", 10.0.0.1"); after != netip.MustParseAddr(stranger) {
-			t.Errorf("%q moved the client to %v", header, after)
+		untrusted := "192.0.2.77"
+		if after := proxies.clientAddress(peer, header+","+untrusted+", 10.0.0.1"); after != netip.MustParseAddr(untrusted) {
+			t.Errorf("%q changed the client to %v", header, after)
 		}
 	})
 }
 
-// TestLimitKey wants one key for all that one client can send from, and for
-// nobody else.
+// TestLimitKey expects one key for all addresses of one client, and different keys for different
+// clients.
 func TestLimitKey(t *testing.T) {
 	for _, c := range []struct {
 		client string
@@ -62,7 +62,7 @@ func TestLimitKey(t *testing.T) {
 		{"fe80::1", 64, "fe80::/64"},
 	} {
 		if got := limitKey(clientOf(netip.MustParseAddr(c.client), c.bits)); got != c.want {
-			t.Errorf("%s is counted by %s, want %s", c.client, got, c.want)
+			t.Errorf("the key of %s is %s, want %s", c.client, got, c.want)
 		}
 	}
 }

@@ -10,101 +10,102 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// probeTimeout bounds one look at one dependency.
+// probeTimeout bounds one check of one dependency.
 const probeTimeout = 2 * time.Second
 
-// Probe looks at one dependency.
+// Probe checks one dependency.
 type Probe struct {
 	Name  string
 	Check func(context.Context) error
-	// Covered means that the service still does its work while the dependency is down, because a
-	// failure mode says how: it is then degraded, and still ready.
+	// Covered means that the service still works while the dependency is down, because a failure
+	// mode replaces it. The service is then degraded, but ready.
 	Covered bool
 }
 
-// Health answers whether the process lives and whether it can do its work.
+// Health serves /health, which reports whether the process is alive, and /ready, which reports
+// whether it can do its work. It is safe for concurrent use.
 type Health struct {
 	probes   []Probe
 	draining atomic.Bool
 }
 
-// NewHealth returns the health of a service with the given dependencies.
+// NewHealth returns the health of a service with the dependencies.
 func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
 
-// Drain makes health and readiness unhealthy, so that no new callers are sent here while everything
-// is still answered (contract O-18).
+// Drain makes /health and /ready report that the service is terminating, so that load balancers
+// send no new requests. The service still serves all requests (contract O-18).
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// drains reports whether Drain was called; a nil health never drains.
-func (h *Health) drains() bool { return h != nil && h.draining.Load() }
+// isDraining reports whether Drain was called. A nil Health is not draining.
+func (h *Health) isDraining() bool { return h != nil && h.draining.Load() }
 
-func (h *Health) mount(r fiber.Router) {
-	r.Get("/health", h.alive)
-	r.Get("/ready", h.ready)
+func (h *Health) addRoutes(r fiber.Router) {
+	r.Get("/health", h.sendHealth)
+	r.Get("/ready", h.sendReadiness)
 }
 
-type healthAnswer struct {
+type healthResponse struct {
 	Status string `json:"status"`
 }
 
-type readyAnswer struct {
+type readyResponse struct {
 	Status       string            `json:"status"`
-	Dependencies map[string]string `json:"dependencies"` // none while draining
+	Dependencies map[string]string `json:"dependencies"` // empty while draining
 }
 
-func (h *Health) alive(c *fiber.Ctx) error {
+func (h *Health) sendHealth(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	if h.drains() {
-		return c.Status(http.StatusServiceUnavailable).JSON(healthAnswer{Status: "terminating"})
+	if h.isDraining() {
+		return c.Status(http.StatusServiceUnavailable).JSON(healthResponse{Status: "terminating"})
 	}
-	return c.JSON(healthAnswer{Status: "ok"})
+	return c.JSON(healthResponse{Status: "ok"})
 }
 
-func (h *Health) ready(c *fiber.Ctx) error {
+func (h *Health) sendReadiness(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	if h.drains() { // whatever the dependencies say
-		return c.Status(http.StatusServiceUnavailable).JSON(readyAnswer{"terminating", map[string]string{}})
+	if h.isDraining() { // without checking the dependencies
+		return c.Status(http.StatusServiceUnavailable).JSON(readyResponse{"terminating", map[string]string{}})
 	}
-	answer := h.readiness(h.look(c.UserContext()))
-	if answer.Status == "unavailable" {
+	response := h.newReadyResponse(h.checkDependencies(c.UserContext()))
+	if response.Status == "unavailable" {
 		c.Status(http.StatusServiceUnavailable)
 	}
-	return c.JSON(answer)
+	return c.JSON(response)
 }
 
-// readiness returns the answer for what was found of each dependency.
-func (h *Health) readiness(found map[string]error) readyAnswer {
-	answer := readyAnswer{"ok", map[string]string{}}
+// newReadyResponse returns the response for the errors of the checks by dependency.
+func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
+	response := readyResponse{"ok", map[string]string{}}
 	for _, p := range h.probes {
-		answer.Dependencies[p.Name] = "ok"
+		response.Dependencies[p.Name] = "ok"
 		switch {
-		case found[p.Name] == nil:
+		case errs[p.Name] == nil:
 			continue
 		case !p.Covered:
-			answer.Status = "unavailable"
-		case answer.Status == "ok":
-			answer.Status = "degraded"
+			response.Status = "unavailable"
+		case response.Status == "ok":
+			response.Status = "degraded"
 		}
-		answer.Dependencies[p.Name] = "down"
+		response.Dependencies[p.Name] = "down"
 	}
-	return answer
+	return response
 }
 
-// look probes all dependencies at once.
-func (h *Health) look(ctx context.Context) map[string]error {
+// checkDependencies checks all dependencies concurrently and returns the errors by dependency.
+func (h *Health) checkDependencies(ctx context.Context) map[string]error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	found := make(map[string]error, len(h.probes))
+	errs := make(map[string]error, len(h.probes))
 	for _, p := range h.probes {
 		wg.Go(func() {
 			err := p.Check(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			found[p.Name] = err
+			errs[p.Name] = err
 		})
 	}
 	wg.Wait()
-	return found
+	return errs
 }

@@ -13,46 +13,46 @@ import (
 
 func TestHealth(t *testing.T) {
 	var broken, spare error
-	asked := 0
+	checks := 0
 	health := rest.NewHealth(
-		rest.Probe{Name: "database", Check: func(context.Context) error { asked++; return nil }},
+		rest.Probe{Name: "database", Check: func(context.Context) error { checks++; return nil }},
 		rest.Probe{Name: "spare", Check: func(context.Context) error { return spare }, Covered: true},
 		rest.Probe{Name: "store", Check: func(context.Context) error { return broken }},
 	)
 	s := serve(t, config(), health)
-	expect := func(path string, status int, body string) {
+	checkResponse := func(path string, status int, body string) {
 		t.Helper()
 		a := s.call(t, http.MethodGet, path, nil)
 		if a.status != status || a.body != body || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %s, want %d %s", path, a.status, a.body, status, body)
 		}
 	}
-	expect("/health", 200, `{"status":"ok"}`)
-	expect("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","spare":"ok","store":"ok"}}`)
+	checkResponse("/health", 200, `{"status":"ok"}`)
+	checkResponse("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","spare":"ok","store":"ok"}}`)
 
-	broken = errors.New("a secret of the service")
-	expect("/health", 200, `{"status":"ok"}`)
-	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"ok","store":"down"}}`)
+	broken = errors.New("internal detail")
+	checkResponse("/health", 200, `{"status":"ok"}`)
+	checkResponse("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"ok","store":"down"}}`)
 
 	broken = nil
-	spare = errors.New("away")
-	expect("/ready", 200, `{"status":"degraded","dependencies":{"database":"ok","spare":"down","store":"ok"}}`)
+	spare = errors.New("unavailable")
+	checkResponse("/ready", 200, `{"status":"degraded","dependencies":{"database":"ok","spare":"down","store":"ok"}}`)
 	broken = spare
-	expect("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"down","store":"down"}}`)
+	checkResponse("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"down","store":"down"}}`)
 	broken, spare = nil, nil
 
 	health.Drain()
-	before := asked
-	expect("/health", 503, `{"status":"terminating"}`)
-	expect("/ready", 503, `{"status":"terminating","dependencies":{}}`)
-	if asked != before {
-		t.Error("while draining, /ready asks the dependencies")
+	before := checks
+	checkResponse("/health", 503, `{"status":"terminating"}`)
+	checkResponse("/ready", 503, `{"status":"terminating","dependencies":{}}`)
+	if checks != before {
+		t.Error("while draining, /ready checks the dependencies")
 	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
-		t.Errorf("while draining, a call: %d", a.status)
+		t.Errorf("while draining, a request has status %d", a.status)
 	}
 	if got := s.throttle.keys(); len(got) != 1 {
-		t.Errorf("health counts towards a limit: %v", got)
+		t.Errorf("requests for health are counted against a limit: %v", got)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
-// Listen takes the address of the listener for Serve, which closes it. It
-// refuses connections beyond MAX_CONNECTIONS, over TLS before the handshake. With
-// TLS_CERT and TLS_KEY it speaks TLS 1.2 and later, HTTP/1.1 in it, and follows
-// its files; until when the certificate is good is a metric.
+// Listen opens the listener for Serve, which closes it. The listener refuses connections beyond
+// MAX_CONNECTIONS, with TLS before the handshake. With TLS_CERT and TLS_KEY it accepts HTTP/1.1
+// over TLS 1.2 and later, and it uses changed files without a restart. A metric shows when the
+// certificate expires.
 func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
-	secure, err := c.TLS.follow(log)
+	secure, err := c.TLS.followFiles(log)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	if err != nil {
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
-	o := httpconn.ListenerOptions{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefused(metrics)}
+	o := httpconn.ListenerOptions{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefusedCounter(metrics)}
 	if secure == nil {
 		o.Refusal = httpconn.TooManyConnections
 	}
@@ -39,25 +39,25 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	return l, nil
 }
 
-// newRefused returns the counter of refused connections.
-func newRefused(metrics prometheus.Registerer) prometheus.Counter {
+// newRefusedCounter returns the counter of refused connections.
+func newRefusedCounter(metrics prometheus.Registerer) prometheus.Counter {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tollgate_http_connections_refused_total",
-		Help: "Connections that were closed at once because as many as may be were open.",
+		Help: "Connections that were closed at once because MAX_CONNECTIONS was reached.",
 	})
 	metrics.MustRegister(refused)
 	return refused
 }
 
-// follow returns the TLS configuration, nil where there is none.
-func (c TLSConfig) follow(log *logrus.Entry) (*tls.Config, error) {
+// followFiles returns the TLS configuration, or nil if TLS is off.
+func (c TLSConfig) followFiles(log *logrus.Entry) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
-	return tlsfiles.FollowFiles(log, c.load, c.Cert, c.Key)
+	return tlsfiles.FollowFiles(log, c.loadFiles, c.Cert, c.Key)
 }
 
-func (c TLSConfig) load() (*tls.Config, error) {
+func (c TLSConfig) loadFiles() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("TLS_CERT and TLS_KEY: %w", err)

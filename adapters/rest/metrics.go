@@ -10,93 +10,91 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Values of labels that stand for what is no part's, no route's and no method
-// that a route has.
+// The labels of requests without a part, without a route, and with a method that no route has.
 const (
-	noPart      = "service"
-	noRoute     = "none"
-	otherMethod = "other"
+	partNone    = "service"
+	routeNone   = "none"
+	methodOther = "other"
 )
 
-// meter counts and times requests by part, route and method. Everything that a
-// label may be is known when the routes are, so callers cannot make their number
-// grow.
-type meter struct {
-	requests *prometheus.CounterVec
-	times    *prometheus.HistogramVec
-	inFlight prometheus.Gauge
+// requestMetrics counts and times requests by part, route and method. All values of the labels are
+// known when the routes are, so that requests cannot add time series.
+type requestMetrics struct {
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	inFlight  prometheus.Gauge
 
-	routed   map[*fiber.Route]*routeMeter
-	unrouted map[unrouted]*routeMeter
+	routed   map[*fiber.Route]*routeMetrics
+	unrouted map[unrouted]*routeMetrics
 }
 
-// unrouted tells requests apart that were answered before they had a route.
+// unrouted is the key of requests that were finished before they had a route.
 type unrouted struct{ part, method string }
 
-func newMeter(r prometheus.Registerer, connections func() float64) *meter {
-	m := &meter{
+func newRequestMetrics(r prometheus.Registerer, connections func() float64) *requestMetrics {
+	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tollgate_http_requests_total",
-			Help: "Requests that were answered.",
+			Help: "Finished requests.",
 		}, []string{"part", "route", "method", "code"}),
-		times: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tollgate_http_request_duration_seconds",
-			Help:    "How long requests took, from their whole arrival to their answer.",
+			Help:    "Duration of requests, from the arrival of the whole request to the response.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"part", "route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tollgate_http_requests_in_flight",
-			Help: "Requests that are being answered.",
+			Help: "Requests in progress.",
 		}),
-		routed:   map[*fiber.Route]*routeMeter{},
-		unrouted: map[unrouted]*routeMeter{},
+		routed:   map[*fiber.Route]*routeMetrics{},
+		unrouted: map[unrouted]*routeMetrics{},
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.times, m.inFlight, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		r.MustRegister(m.requests, m.durations, m.inFlight, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_http_connections",
-			Help: "Connections that are open.",
+			Help: "Open connections.",
 		}, connections))
 	}
 	return m
 }
 
-// know makes the meters of all routes, and those of each part for what has none.
-func (m *meter) know(app *fiber.App, parts []Part) {
+// addRoutes adds the metrics of all routes, and of the requests of each part that have no route.
+func (m *requestMetrics) addRoutes(app *fiber.App, parts []Part) {
 	for _, routes := range app.Stack() {
 		for _, r := range routes {
-			if r.Path != "/" { // that of what surrounds all routes
+			if r.Path != "/" { // the path of the middlewares
 				part := partName(ownerOf(parts, r.Path))
-				m.routed[r] = m.newRoute(part, template(r.Path), r.Method)
+				m.routed[r] = m.newRouteMetrics(part, pathTemplate(r.Path), r.Method)
 			}
 		}
 	}
-	names := []string{noPart}
+	names := []string{partNone}
 	for _, p := range parts {
 		names = append(names, p.Name())
 	}
 	for _, name := range names {
 		for _, method := range app.Config().RequestMethods {
 			label := method
-			if method == fiber.MethodTrace { // stands for every method that is not known
-				label = otherMethod
+			if method == fiber.MethodTrace { // the method of all unknown methods, see adjustServer
+				label = methodOther
 			}
-			m.unrouted[unrouted{name, method}] = m.newRoute(name, noRoute, label)
+			m.unrouted[unrouted{name, method}] = m.newRouteMetrics(name, routeNone, label)
 		}
 	}
 }
 
 func partName(p Part) string {
 	if p == nil {
-		return noPart
+		return partNone
 	}
 	return p.Name()
 }
 
-var parameter = regexp.MustCompile(`:(\w+)|\*`)
+var routeParameter = regexp.MustCompile(`:(\w+)|\*`)
 
-// template writes a route's path as the API's description does.
-func template(path string) string {
-	return parameter.ReplaceAllStringFunc(path, func(p string) string {
+// pathTemplate returns the path of a route in the syntax of OpenAPI.
+func pathTemplate(path string) string {
+	return routeParameter.ReplaceAllStringFunc(path, func(p string) string {
 		if p == "*" {
 			return "{path}"
 		}
@@ -104,8 +102,8 @@ func template(path string) string {
 	})
 }
 
-// of returns the meter of a request that has been answered.
-func (m *meter) of(c *fiber.Ctx, parts []Part) *routeMeter {
+// routeMetricsOf returns the metrics of the route of a finished request.
+func (m *requestMetrics) routeMetricsOf(c *fiber.Ctx, parts []Part) *routeMetrics {
 	if r, ok := m.routed[c.Route()]; ok {
 		return r
 	}
@@ -116,38 +114,38 @@ func (m *meter) of(c *fiber.Ctx, parts []Part) *routeMeter {
 	return m.unrouted[unrouted{part, fiber.MethodTrace}]
 }
 
-// routeMeter counts and times the requests of one route. Its handles are looked
-// up once: doing so at each request would cost more than counting.
-type routeMeter struct {
-	took  func() prometheus.Observer
-	count func(code int) prometheus.Counter
-	codes sync.Map // int to prometheus.Counter
+// routeMetrics counts and times the requests of one route. It caches the series, because a lookup
+// for each request would cost more than counting.
+type routeMetrics struct {
+	duration   func() prometheus.Observer
+	newCounter func(code int) prometheus.Counter
+	codes      sync.Map // int to prometheus.Counter
 }
 
-func (m *meter) newRoute(part, route, method string) *routeMeter {
-	r := &routeMeter{
-		took: sync.OnceValue(func() prometheus.Observer { return m.times.WithLabelValues(part, route, method) }),
-		count: func(code int) prometheus.Counter {
+func (m *requestMetrics) newRouteMetrics(part, route, method string) *routeMetrics {
+	r := &routeMetrics{
+		duration: sync.OnceValue(func() prometheus.Observer { return m.durations.WithLabelValues(part, route, method) }),
+		newCounter: func(code int) prometheus.Counter {
 			return m.requests.WithLabelValues(part, route, method, strconv.Itoa(code))
 		},
 	}
 	switch {
-	case route == noRoute, method == fiber.MethodHead, method == fiber.MethodOptions: // there once somebody asks so
+	case route == routeNone, method == fiber.MethodHead, method == fiber.MethodOptions: // the series appear with the first request
 	default:
-		r.took()
+		r.duration()
 		for _, code := range []int{fiber.StatusInternalServerError, fiber.StatusServiceUnavailable} {
-			r.codes.Store(code, r.count(code))
+			r.codes.Store(code, r.newCounter(code))
 		}
 	}
 	return r
 }
 
-// answered takes note of a request.
-func (r *routeMeter) answered(code int, took time.Duration) {
-	r.took().Observe(took.Seconds())
+// record records a finished request.
+func (r *routeMetrics) record(code int, took time.Duration) {
+	r.duration().Observe(took.Seconds())
 	counter, ok := r.codes.Load(code)
 	if !ok {
-		counter, _ = r.codes.LoadOrStore(code, r.count(code))
+		counter, _ = r.codes.LoadOrStore(code, r.newCounter(code))
 	}
 	if c, ok := counter.(prometheus.Counter); ok {
 		c.Inc()

@@ -23,21 +23,21 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// measured is a listener with metrics.
-type measured struct {
+// measuredService is a listener with metrics.
+type measuredService struct {
 	*service
 	metrics *prometheus.Registry
 }
 
-func serveMeasured(t *testing.T, more ...rest.Part) measured {
+func serveMeasured(t *testing.T, more ...rest.Part) measuredService {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	return measured{serveTraced(t, config(), rest.Dependencies{Metrics: r, Health: rest.NewHealth(), Parts: more}), r}
+	return measuredService{serveWith(t, config(), rest.Ports{Metrics: r, Health: rest.NewHealth(), Parts: more}), r}
 }
 
-// samples returns the values of a metric by the values of its labels, which are
-// sorted by their names; of a histogram, how many were observed.
-func (m measured) samples(t *testing.T, name string) map[string]float64 {
+// samples returns the values of a metric, by the values of the labels in the order of their names.
+// The value of a histogram is its count.
+func (m measuredService) samples(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := m.metrics.Gather()
 	if err != nil {
@@ -59,10 +59,10 @@ func (m measured) samples(t *testing.T, name string) map[string]float64 {
 	return all
 }
 
-// TestRequestsAreCounted wants each answer counted once and timed once, by code,
-// method, part and route, whoever gave it.
+// TestRequestsAreCounted expects each request to be counted and timed once, by status, method, part
+// and route.
 func TestRequestsAreCounted(t *testing.T) {
-	big := func() io.Reader { return strings.NewReader(strings.Repeat("a", rest.MaxBody+1)) }
+	tooLarge := func() io.Reader { return strings.NewReader(strings.Repeat("a", rest.MaxBody+1)) }
 	for name, c := range map[string]struct {
 		method, path string
 		body         io.Reader
@@ -79,7 +79,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		"no route of a part":    {"POST", "/auth/nothing", nil, nil, "404 POST auth none"},
 		"wrong method":          {"DELETE", "/auth/echo", nil, nil, "405 DELETE auth none"},
 		"unknown method":        {"BREW", "/auth/echo", nil, nil, "405 other auth none"},
-		"body over the bound":   {"POST", "/auth/body", big(), nil, "413 POST auth none"},
+		"body over the bound":   {"POST", "/auth/body", tooLarge(), nil, "413 POST auth none"},
 		"header over the bound": {"GET", "/auth/echo", nil, []string{"X-Long", strings.Repeat("a", 20<<10)}, "431 GET service none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,13 +98,13 @@ func TestRequestsAreCounted(t *testing.T) {
 			}
 			_, untimed, _ := strings.Cut(c.want, " ")
 			if n := s.samples(t, "tollgate_http_request_duration_seconds")[untimed]; n != 1 {
-				t.Errorf("timed %v times", n)
+				t.Errorf("timed %v times, want once", n)
 			}
 		})
 	}
 }
 
-// TestRefusedByLimit wants what the limit refuses counted as the part's.
+// TestRefusedByLimit expects requests over the limit to be counted for their part.
 func TestRefusedByLimit(t *testing.T) {
 	s := serveMeasured(t)
 	s.throttle.limit = 1
@@ -113,17 +113,17 @@ func TestRefusedByLimit(t *testing.T) {
 	}
 	got := s.samples(t, "tollgate_http_requests_total")
 	if got["200 GET auth /auth/echo"] != 1 || got["429 GET auth none"] != 2 {
-		t.Errorf("counted %v", got)
+		t.Errorf("the metrics are %v", got)
 	}
 }
 
-// waiting is a part whose one route waits.
-type waiting struct {
+// waitingPart is a part whose handler waits until leave is closed.
+type waitingPart struct {
 	part
 	arrived, leave chan struct{}
 }
 
-func (w waiting) Mount(r fiber.Router) {
+func (w waitingPart) Mount(r fiber.Router) {
 	r.Get("/wait/:here/*", func(*fiber.Ctx) error {
 		w.arrived <- struct{}{}
 		<-w.leave
@@ -131,14 +131,14 @@ func (w waiting) Mount(r fiber.Router) {
 	})
 }
 
-// TestInFlight wants a request in flight, and its connection open, until it is
-// answered. Parameters are no part of a route's name.
+// TestInFlight expects a request to be in flight, and its connection to be open, until the
+// response. The label of the route has no values of parameters.
 func TestInFlight(t *testing.T) {
-	w := waiting{part{"/wait", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
+	w := waitingPart{part{"/wait", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
 	s := serveMeasured(t, w)
-	answered := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
-		defer close(answered)
+		defer close(finished)
 		s.call(t, "GET", "/wait/a-name/and/more", nil)
 	}()
 	<-w.arrived
@@ -148,55 +148,54 @@ func TestInFlight(t *testing.T) {
 		}
 	}
 	close(w.leave)
-	<-answered
+	<-finished
 	if got := s.samples(t, "tollgate_http_requests_in_flight")[""]; got != 0 {
-		t.Errorf("%v requests are in flight after the last one", got)
+		t.Errorf("%v requests are in flight after the last response", got)
 	}
 	if got := s.samples(t, "tollgate_http_requests_total"); got["200 GET wait /wait/{here}/{path}"] != 1 {
-		t.Errorf("counted %v", got)
+		t.Errorf("the metrics are %v", got)
 	}
 }
 
-// TestNoConnections before there is a listener are none, not less.
+// TestNoConnections expects 0 connections, not -1, before Serve.
 func TestNoConnections(t *testing.T) {
 	r := prometheus.NewRegistry()
-	rest.New(config(), rest.Dependencies{Metrics: r, Throttle: &tries{}, Clock: clocktest.NewManual(now)})
-	if got, there := (measured{metrics: r}).samples(t, "tollgate_http_connections")[""]; got != 0 || !there {
-		t.Errorf("%v connections are open (there: %v), want 0", got, there)
+	rest.New(config(), rest.Ports{Metrics: r, Throttle: &stubThrottle{}, Clock: clocktest.NewManual(now)})
+	if got, present := (measuredService{metrics: r}).samples(t, "tollgate_http_connections")[""]; got != 0 || !present {
+		t.Errorf("%v connections are open (present: %v), want 0", got, present)
 	}
 }
 
-// TestConnectionsTooMany wants each connection counted that a full server
-// refuses, once, over TLS and without, and none that it serves. Without TLS it
-// is told why, and when to come again.
-func TestConnectionsTooMany(t *testing.T) {
+// TestTooManyConnections expects a full server to refuse further connections and to count each of
+// them once, with and without TLS. Without TLS the client gets a response.
+func TestTooManyConnections(t *testing.T) {
 	for name, listen := range map[string]func(*testing.T, rest.Config, *prometheus.Registry) *service{
 		"plain": func(t *testing.T, cfg rest.Config, r *prometheus.Registry) *service {
-			return serveTraced(t, cfg, rest.Dependencies{Metrics: r})
+			return serveWith(t, cfg, rest.Ports{Metrics: r})
 		},
 		"tls": func(t *testing.T, cfg rest.Config, r *prometheus.Registry) *service {
-			s, _ := serveTLS(t, cfg, rest.Dependencies{Metrics: r})
+			s, _ := serveTLS(t, cfg, rest.Ports{Metrics: r})
 			return s
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, r := config(), prometheus.NewRegistry()
 			cfg.MaxConnections = 2
-			s := measured{listen(t, cfg, r), r}
+			s := measuredService{listen(t, cfg, r), r}
 			for range cfg.MaxConnections {
-				connect(t, s.address)
+				openConn(t, s.address)
 			}
 			const refused, tooMany = "tollgate_http_connections_refused_total", 3
 			if got := s.samples(t, refused)[""]; got != 0 {
-				t.Errorf("%v are refused before there are too many", got)
+				t.Errorf("%v are refused before the limit", got)
 			}
 			for range tooMany {
-				told, err := io.ReadAll(connect(t, s.address))
+				received, err := io.ReadAll(openConn(t, s.address))
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatal("one connection more is not closed")
+					t.Fatal("the connection beyond the limit is not closed")
 				}
 				if name == "plain" {
-					wantTurnedAway(t, told)
+					checkRefusal(t, received)
 				}
 			}
 			if got := s.samples(t, refused)[""]; got != tooMany {
@@ -206,25 +205,25 @@ func TestConnectionsTooMany(t *testing.T) {
 	}
 }
 
-// wantTurnedAway wants one whole answer and nothing behind it.
-func wantTurnedAway(t *testing.T, told []byte) {
+// checkRefusal expects one complete response and no further bytes.
+func checkRefusal(t *testing.T, received []byte) {
 	t.Helper()
-	r := bufio.NewReader(bytes.NewReader(told))
+	r := bufio.NewReader(bytes.NewReader(received))
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil {
-		t.Fatalf("%q is no answer: %v", told, err)
+		t.Fatalf("%q is not an HTTP response: %v", received, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // nothing more is read
 	body, err := io.ReadAll(resp.Body)
 	h := resp.Header
 	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || string(body) != `{"error":"too many connections"}` ||
 		h.Get("Retry-After") != "1" || h.Get("Content-Type") != "application/json" || !resp.Close || r.Buffered() > 0 {
-		t.Errorf("told %q, %v", told, err)
+		t.Errorf("got %q, %v", received, err)
 	}
 }
 
-// connect opens a connection and asks nothing on it.
-func connect(t *testing.T, address string) net.Conn {
+// openConn opens a connection without sending a request.
+func openConn(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -237,7 +236,7 @@ func connect(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// TestDurationsAreSeconds since the request arrived, not since some other time.
+// TestDurationsAreSeconds expects durations from the arrival of the request.
 func TestDurationsAreSeconds(t *testing.T) {
 	s := serveMeasured(t)
 	for _, path := range []string{"/auth/echo", "/nothing"} {
@@ -264,20 +263,20 @@ func TestDurationsAreSeconds(t *testing.T) {
 	}
 }
 
-// TestCallersMakeNoLabels wants no more series whatever callers ask for.
-func TestCallersMakeNoLabels(t *testing.T) {
+// TestRequestsAddNoSeries expects the same number of series for any requests.
+func TestRequestsAddNoSeries(t *testing.T) {
 	s := serveMeasured(t)
-	ask := func(n int) int {
+	seriesAfter := func(n int) int {
 		for _, method := range []string{"GET", fmt.Sprint("BREW", n)} {
 			s.call(t, method, fmt.Sprint("/nothing/", n), nil)
 			s.call(t, method, fmt.Sprint("/auth/", n), nil, "User-Agent", fmt.Sprint(n))
 		}
 		return len(s.samples(t, "tollgate_http_requests_total"))
 	}
-	first := ask(0)
+	first := seriesAfter(0)
 	for n := range 20 {
-		if got := ask(n); got != first {
-			t.Fatalf("there are %d series, there were %d", got, first)
+		if got := seriesAfter(n); got != first {
+			t.Fatalf("there are %d series, want %d as before", got, first)
 		}
 	}
 }

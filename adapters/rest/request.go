@@ -20,12 +20,12 @@ const (
 	originKey
 )
 
-// fieldRequestID names a request in log lines and spans.
+// fieldRequestID is the field of the request id in log lines and spans.
 const fieldRequestID = "request_id"
 
-// nameRequest gives the request its id: the client's, if that can be taken, or
-// a random one. It stands in the answer and in every log line.
-func nameRequest(c *fiber.Ctx) {
+// setRequestID sets the id of the request: the id that the client sent, if it is valid, else a
+// random one. The response and every log line contain it.
+func setRequestID(c *fiber.Ctx) {
 	id := strings.Clone(c.Get(requestid.Header))
 	if !requestid.Valid(id) {
 		var random [12]byte
@@ -42,69 +42,68 @@ func RequestID(c *fiber.Ctx) string {
 	return id
 }
 
-// Log returns the log for lines about a request: they name it, and its trace
-// where it has one.
+// Log returns the log for lines about a request. They contain its id, and its trace if it has one.
 func Log(c *fiber.Ctx, log *logrus.Entry) *logrus.Entry {
 	return log.WithContext(c.UserContext()).WithField(fieldRequestID, RequestID(c))
 }
 
-// setSecurityHeaders sets what every answer carries: it is what it says it is,
-// and where a browser shows it as a page, that page loads nothing, stands in no
-// frame and tells no other site where it was. Pages that show something loosen
-// the policy themselves.
+// setSecurityHeaders sets headers for browsers: they must not guess the content type, and a
+// response that they show as a page may not load anything, be in a frame or send a Referer. A
+// handler of a real page sets its own policy.
 func setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 }
 
-// Proxies are the networks whose forwarding headers count.
+// Proxies are the networks of proxies whose forwarding headers are trusted.
 type Proxies []netip.Prefix
 
-func (p Proxies) trusts(a netip.Addr) bool { return within(p, a) }
+func (p Proxies) trusts(a netip.Addr) bool { return containsAddress(p, a) }
 
-func within(networks []netip.Prefix, a netip.Addr) bool {
+func containsAddress(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// origin is where a request came from.
+// origin is the client of a request.
 type origin struct {
 	address netip.Addr
-	client  netip.Prefix // whom it is counted for
-	secure  bool         // it came over TLS
+	client  netip.Prefix // the addresses that count as this client
+	secure  bool         // the client uses TLS
 }
 
-// setOrigin finds the client of the request: the peer of the connection, or, if that is a trusted
-// proxy, the last address of X-Forwarded-For that is not one (contract O-10).
+// setOrigin sets the origin of the request. The client is the peer of the connection, or, if that
+// is a trusted proxy, the last address of X-Forwarded-For that is not a trusted proxy (contract
+// O-10).
 func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	client, secure := peer, c.Context().IsTLS()
 	if proxies.trusts(peer) {
-		client = proxies.forwarded(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
-		secure = secure || lastWord(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
+		client = proxies.clientAddress(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
+		secure = secure || lastElement(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
 	}
 	c.Locals(originKey, origin{client, clientOf(client, v6Bits), secure})
 }
 
-// wholeHeader joins the lines of a header (RFC 9110, 5.3): a proxy may add its
-// word on a line of its own, below the one that the client made up.
+// wholeHeader returns the joined lines of a header (RFC 9110, 5.3). A proxy may add its value on a
+// second line, after a line that the client has forged.
 func wholeHeader(c *fiber.Ctx, name string) string {
 	return string(bytes.Join(c.Request().Header.PeekAll(name), []byte(",")))
 }
 
-func lastWord(list string) string {
+func lastElement(list string) string {
 	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
 }
 
-// forwarded reads X-Forwarded-For from the right and stops at the first
-// address that is not a trusted proxy's, or not an address at all.
-func (p Proxies) forwarded(peer netip.Addr, header string) netip.Addr {
+// clientAddress reads X-Forwarded-For from the right. It returns the first address that is not a
+// trusted proxy, or the last trusted proxy before a malformed address or the end.
+func (p Proxies) clientAddress(peer netip.Addr, header string) netip.Addr {
 	client := peer
 	for header != "" {
-		word := lastWord(header)
+		element := lastElement(header)
 		header = header[:max(strings.LastIndexByte(header, ','), 0)]
-		a, err := parseForwarded(word)
+		a, err := parseForwarded(element)
 		if err != nil {
 			return client
 		}
@@ -116,7 +115,7 @@ func (p Proxies) forwarded(peer netip.Addr, header string) netip.Addr {
 	return client
 }
 
-// parseForwarded reads an address with or without a port.
+// parseForwarded parses an address with or without a port.
 func parseForwarded(s string) (netip.Addr, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
 		return ap.Addr().Unmap().WithZone(""), nil
@@ -130,34 +129,31 @@ func originOf(c *fiber.Ctx) origin {
 	return o
 }
 
-// Address returns the client's address.
+// Address returns the address of the client.
 func Address(c *fiber.Ctx) netip.Addr { return originOf(c).address }
 
-// Client returns the address by which the client's requests are counted: its
-// own, or the first one of its network where all of that is one client
-// (CLIENT_IPV6_PREFIX).
+// Client returns the address under which the requests of the client are counted: its own, or the
+// first address of its network if the whole network counts as one client (CLIENT_IPV6_PREFIX).
 func Client(c *fiber.Ctx) netip.Addr { return originOf(c).client.Addr() }
 
-// translated are the prefixes of IPv4 addresses that a translator writes as IPv6
-// ones: the one that all know (RFC 6052, 2.1), and those for a site's own use
-// (RFC 8215), from which nobody sends outside of it. The last bits are the
-// client, the others are everybody's.
+// translated are the prefixes of IPv6 addresses that contain an IPv4 address: the well-known prefix
+// (RFC 6052, 2.1) and the one for use within a site (RFC 8215). All clients share the prefix and
+// differ in the last bits.
 var translated = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48")}
 
-// clientOf returns whom the requests of an address are counted for: an IPv4
-// address alone, an IPv6 address together with all that begin alike. A site is
-// given a whole /64 at least (RFC 6177, 2), so whoever has one address can send
-// each request from another.
+// clientOf returns the addresses that count as one client with an address: an IPv4 address alone,
+// an IPv6 address with all others of the same prefix. A site gets at least a /64 (RFC 6177, 2) and
+// could send each request from another address of it.
 func clientOf(a netip.Addr, v6Bits int) netip.Prefix {
 	bits := v6Bits
-	if a.Is4() || within(translated, a) {
+	if a.Is4() || containsAddress(translated, a) {
 		bits = a.BitLen()
 	}
-	client, _ := a.Prefix(bits) // Config.Validate knows how many bits there are
+	client, _ := a.Prefix(bits) // Config.Validate checks the number of bits
 	return client
 }
 
-// limitKey returns what the requests of a client are counted by.
+// limitKey returns the key of the counters of a client.
 func limitKey(client netip.Prefix) string {
 	if client.IsSingleIP() {
 		return client.Addr().String()
@@ -165,11 +161,11 @@ func limitKey(client netip.Prefix) string {
 	return client.String()
 }
 
-// Secure reports whether the client came over TLS, to us or to a trusted proxy.
+// Secure reports whether the client uses TLS, to the service or to a trusted proxy.
 func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
 
-// BearerToken returns the token of the Authorization header, empty when there
-// is none (RFC 6750, 2.1; the scheme in any case).
+// BearerToken returns the token of the Authorization header; empty without one (RFC 6750, 2.1). The
+// case of the scheme does not matter.
 func BearerToken(c *fiber.Ctx) string {
 	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -178,14 +174,15 @@ func BearerToken(c *fiber.Ctx) string {
 	return strings.Clone(strings.TrimSpace(token))
 }
 
-// JSONBody returns a copy of the request's body. A content type other than JSON is 415; none counts
-// as JSON (contract O-12). It does not check the syntax.
+// JSONBody returns a copy of the request body. It does not check the syntax. It returns an error of
+// status 415 for another content type than JSON; a missing content type counts as JSON (contract
+// O-12).
 func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	if t := c.Get(fiber.HeaderContentType); t != "" && !isJSON(t) {
 		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")
 	}
 	if e := c.Get(fiber.HeaderContentEncoding); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content encoding is not supported")
+		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content encoding is not supported; send the body without one")
 	}
 	return append([]byte(nil), c.Context().Request.Body()...), nil
 }

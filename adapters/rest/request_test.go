@@ -16,23 +16,23 @@ func TestClientAddress(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"no proxy trusted":       {config(), []string{"X-Forwarded-For", "203.0.113.9"}, "127.0.0.1"},
-		"no header":              {trusted, nil, "127.0.0.1"},
-		"one hop":                {trusted, []string{"X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
-		"from the right":         {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
-		"through proxies":        {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.1.2.3,fd00::1"}, "203.0.113.9"},
-		"only proxies":           {trusted, []string{"X-Forwarded-For", "10.1.2.3, 10.1.2.4"}, "10.1.2.3"},
-		"no address":             {trusted, []string{"X-Forwarded-For", "203.0.113.9, unknown"}, "127.0.0.1"},
-		"no address at the left": {trusted, []string{"X-Forwarded-For", "unknown, 10.1.2.3"}, "10.1.2.3"},
-		"empty":                  {trusted, []string{"X-Forwarded-For", ""}, "127.0.0.1"},
-		"with port":              {trusted, []string{"X-Forwarded-For", "203.0.113.9:4711"}, "203.0.113.9"},
-		"version 6":              {trusted, []string{"X-Forwarded-For", "2001:db8::1"}, "2001:db8::1"},
-		"version 6 in brackets":  {trusted, []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::1"},
-		"version 6 with port":    {trusted, []string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::1"},
-		"mapped":                 {trusted, []string{"X-Forwarded-For", "::ffff:203.0.113.9"}, "203.0.113.9"},
-		"zone and port":          {trusted, []string{"X-Forwarded-For", "[fe80::1%eth0]:80"}, "fe80::1"},
-		"zone":                   {trusted, []string{"X-Forwarded-For", "fe80::1%eth0"}, "fe80::1"},
-		"two lines":              {trusted, []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
+		"without trusted proxies":          {config(), []string{"X-Forwarded-For", "203.0.113.9"}, "127.0.0.1"},
+		"without the header":               {trusted, nil, "127.0.0.1"},
+		"one proxy":                        {trusted, []string{"X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
+		"the last address counts":          {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
+		"several proxies":                  {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.1.2.3,fd00::1"}, "203.0.113.9"},
+		"only proxies":                     {trusted, []string{"X-Forwarded-For", "10.1.2.3, 10.1.2.4"}, "10.1.2.3"},
+		"malformed address":                {trusted, []string{"X-Forwarded-For", "203.0.113.9, unknown"}, "127.0.0.1"},
+		"malformed address before a proxy": {trusted, []string{"X-Forwarded-For", "unknown, 10.1.2.3"}, "10.1.2.3"},
+		"empty":                            {trusted, []string{"X-Forwarded-For", ""}, "127.0.0.1"},
+		"with port":                        {trusted, []string{"X-Forwarded-For", "203.0.113.9:4711"}, "203.0.113.9"},
+		"IPv6":                             {trusted, []string{"X-Forwarded-For", "2001:db8::1"}, "2001:db8::1"},
+		"IPv6 in brackets":                 {trusted, []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::1"},
+		"IPv6 with port":                   {trusted, []string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::1"},
+		"IPv4 mapped to IPv6":              {trusted, []string{"X-Forwarded-For", "::ffff:203.0.113.9"}, "203.0.113.9"},
+		"zone and port":                    {trusted, []string{"X-Forwarded-For", "[fe80::1%eth0]:80"}, "fe80::1"},
+		"zone":                             {trusted, []string{"X-Forwarded-For", "fe80::1%eth0"}, "fe80::1"},
+		"two lines":                        {trusted, []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, c.cfg, nil).call(t, http.MethodGet, "/v0.1/echo", nil, c.headers...)
@@ -57,7 +57,7 @@ func TestEachClientHasItsLimit(t *testing.T) {
 		{"::ffff:203.0.113.10", 429},
 		{"2001:db8:1:2::1", 200},
 		{"2001:db8:1:3::1", 200},
-		{"2001:db8:1:2:a:b:c:d", 429}, // another address of the first one's network
+		{"2001:db8:1:2:a:b:c:d", 429}, // in the network of the first IPv6 address
 	} {
 		if a := s.call(t, http.MethodGet, "/auth/echo", nil, "X-Forwarded-For", c.address); a.status != c.status {
 			t.Errorf("%s: %d, want %d", c.address, a.status, c.status)
@@ -73,10 +73,10 @@ func TestSecure(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"plain":            {trusted, nil, "false"},
-		"proxy says https": {trusted, []string{"X-Forwarded-Proto", "https"}, "true"},
-		"proxy says http":  {trusted, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Proto", "http"}, "false"},
-		"stranger says so": {config(), []string{"X-Forwarded-Proto", "https"}, "false"},
+		"plain":                         {trusted, nil, "false"},
+		"trusted proxy sends https":     {trusted, []string{"X-Forwarded-Proto", "https"}, "true"},
+		"trusted proxy sends http last": {trusted, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Proto", "http"}, "false"},
+		"untrusted peer sends https":    {config(), []string{"X-Forwarded-Proto", "https"}, "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, c.cfg, nil).call(t, http.MethodGet, "/v0.1/echo", nil, c.headers...)

@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// slow is a part whose one call waits until it is let go.
-type slow struct {
+// slowPart is a part whose handler waits until leave is closed.
+type slowPart struct {
 	part
 	entered, leave chan struct{}
 }
 
-func (s slow) Mount(r fiber.Router) {
+func (s slowPart) Mount(r fiber.Router) {
 	r.Get(s.prefix+"/wait", func(c *fiber.Ctx) error {
 		close(s.entered)
 		<-s.leave
@@ -29,10 +29,10 @@ func (s slow) Mount(r fiber.Router) {
 }
 
 func TestShutdownWaitsForCalls(t *testing.T) {
-	waiting := slow{part{"/slow", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
+	waiting := slowPart{part{"/slow", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
 	s := serve(t, config(), nil, waiting)
-	answered := make(chan answer, 1)
-	go func() { answered <- s.call(t, http.MethodGet, "/slow/wait", nil) }()
+	responses := make(chan response, 1)
+	go func() { responses <- s.call(t, http.MethodGet, "/slow/wait", nil) }()
 	<-waiting.entered
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -41,20 +41,20 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 	go func() { ended <- s.server.Shutdown(ctx) }()
 	select {
 	case err := <-ended:
-		t.Fatalf("shutdown left a call in flight: %v", err)
+		t.Fatalf("Shutdown did not wait for the request in flight: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(waiting.leave)
-	if a := <-answered; a.status != 200 || a.body != "done" {
-		t.Errorf("the call in flight: %d %s", a.status, a.body)
+	if a := <-responses; a.status != 200 || a.body != "done" {
+		t.Errorf("the request in flight: %d %s", a.status, a.body)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }
 
-// TestShutdownClosesUnusedConnections does not wait for connections that never
-// sent a request, or sent half a header, and takes none for a failed request.
+// TestShutdownClosesUnusedConnections expects Shutdown not to wait for connections without a
+// request or with half a header, and not to log them as failed requests.
 func TestShutdownClosesUnusedConnections(t *testing.T) {
 	s := serve(t, config(), nil)
 	for _, begun := range []string{"", "GET /v0.1/ec"} {
@@ -81,14 +81,14 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 	}
 }
 
-// TestDrainEndsConnections keeps clients that never ask about health from
-// sending on connections that are about to be closed.
-func TestDrainEndsConnections(t *testing.T) {
+// TestDrainClosesConnections expects every response to close its connection while the service
+// drains.
+func TestDrainClosesConnections(t *testing.T) {
 	health := rest.NewHealth()
 	s := serve(t, config(), health)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	ends := func(path string) bool {
+	isClosed := func(path string) bool {
 		t.Helper()
 		r, err := client.Get(s.url + path)
 		if err != nil {
@@ -101,8 +101,8 @@ func TestDrainEndsConnections(t *testing.T) {
 	}
 	for _, draining := range []bool{false, true} {
 		for _, path := range []string{"/v0.1/echo", "/v0.1/plain", "/v0.1/panic", "/nothing", "/ready"} {
-			if got := ends(path); got != draining {
-				t.Errorf("draining is %t: the answer of %s ends the connection: %t", draining, path, got)
+			if got := isClosed(path); got != draining {
+				t.Errorf("draining %t: the response of %s closes the connection: %t", draining, path, got)
 			}
 		}
 		health.Drain()

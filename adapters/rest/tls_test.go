@@ -28,19 +28,18 @@ func newCertificate(t *testing.T) (rest.TLSConfig, *tls.Config) {
 		&tls.Config{RootCAs: authority.Pool(), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
 }
 
-// serveTLS is serveTraced over TLS.
-func serveTLS(t *testing.T, cfg rest.Config, d rest.Dependencies) (*service, *tls.Config) {
+// serveTLS is serveWith over TLS.
+func serveTLS(t *testing.T, cfg rest.Config, d rest.Ports) (*service, *tls.Config) {
 	t.Helper()
 	files, trusting := newCertificate(t)
 	cfg.TLS.Cert, cfg.TLS.Key = files.Cert, files.Key
-	s := serveOn(t, cfg, listen(t, cfg, d.Metrics), d)
+	s := serveOn(t, cfg, openListener(t, cfg, d.Metrics), d)
 	s.url = "https://" + s.address
 	return s, trusting
 }
 
-// ask sends a request over a connection and returns the answer's header and
-// body.
-func ask(t *testing.T, c net.Conn, path string) (http.Header, string) {
+// getOver sends a GET request on a connection and returns header and body of the response.
+func getOver(t *testing.T, c net.Conn, path string) (http.Header, string) {
 	t.Helper()
 	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func ask(t *testing.T, c net.Conn, path string) (http.Header, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Body.Close() }() // it was read whole
+	defer func() { _ = r.Body.Close() }() // all of it was read
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -63,13 +62,13 @@ func ask(t *testing.T, c net.Conn, path string) (http.Header, string) {
 func TestTLS(t *testing.T) {
 	cfg := config()
 	cfg.TLS.HSTSMaxAge = 90 * time.Minute
-	s, trusting := serveTLS(t, cfg, rest.Dependencies{})
+	s, trusting := serveTLS(t, cfg, rest.Ports{})
 	c, err := tls.Dial("tcp", s.address, trusting)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	header, body := ask(t, c, "/v0.1/echo")
+	header, body := getOver(t, c, "/v0.1/echo")
 	if !strings.Contains(body, `"secure":"true"`) {
 		t.Errorf("echo is %s", body)
 	}
@@ -80,27 +79,27 @@ func TestTLS(t *testing.T) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	if c, err := tls.Dial("tcp", s.address, old); err == nil {
 		c.Close()
-		t.Error("TLS 1.1 is served")
+		t.Error("TLS 1.1 is accepted")
 	}
 	other := trusting.Clone()
 	other.NextProtos = []string{"h2"}
 	if c, err := tls.Dial("tcp", s.address, other); err == nil {
 		c.Close()
-		t.Error("HTTP/2 alone is served")
+		t.Error("a client with only HTTP/2 is accepted")
 	}
 }
 
-// TestTLSOfAFullServer fills the server, lets one client more come that says
-// nothing at all, and then makes room: the server must still accept.
+// TestTLSOfAFullServer opens one connection too many, on which the client sends nothing, and then
+// closes the first one. The server must accept the next connection.
 func TestTLSOfAFullServer(t *testing.T) {
 	cfg := config()
 	cfg.MaxConnections = 1
-	s, trusting := serveTLS(t, cfg, rest.Dependencies{})
+	s, trusting := serveTLS(t, cfg, rest.Ports{})
 	first, err := tls.Dial("tcp", s.address, trusting)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask(t, first, "/v0.1/echo")
+	getOver(t, first, "/v0.1/echo")
 	silent, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -110,18 +109,18 @@ func TestTLSOfAFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client too many read %d bytes, %v; want the connection closed", n, err)
+		t.Errorf("the refused client read %d bytes, %v; want a closed connection", n, err)
 	}
 	first.Close()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		again, err := tls.DialWithDialer(&net.Dialer{Deadline: deadline}, "tcp", s.address, trusting)
 		if err == nil {
-			ask(t, again, "/v0.1/echo")
+			getOver(t, again, "/v0.1/echo")
 			again.Close()
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no connection after there was room: %v", err)
+			t.Fatalf("no connection after another one was closed: %v", err)
 		}
 	}
 }

@@ -16,19 +16,18 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// Tracing makes a span of each request. The zero value makes none, and then
-// nothing of it stands in a request's way.
+// Tracing makes a span for each request. The zero value makes no spans and adds no cost.
 type Tracing struct {
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
 }
 
-// untraced are the paths that machines ask all the time.
+// untraced are the paths that probes request all the time.
 var untraced = []string{"/health", "/ready"}
 
-// around makes the span of a request, named after its route: paths and queries
-// hold names, ids and cursors, and are left out, as is who asks.
-func (t Tracing) around(c *fiber.Ctx) error {
+// traceRequest is a middleware that makes the span of a request. The span is named after the route.
+// It contains neither path and query, which hold names, ids and cursors, nor the caller.
+func (t Tracing) traceRequest(c *fiber.Ctx) error {
 	if slices.Contains(untraced, c.Path()) {
 		return c.Next()
 	}
@@ -38,19 +37,19 @@ func (t Tracing) around(c *fiber.Ctx) error {
 	c.SetUserContext(ctx)
 	err := c.Next()
 	if span.IsRecording() {
-		tell(span, c)
+		describeRequest(span, c)
 	}
 	return err
 }
 
-// tell describes a request (semantic conventions for HTTP).
-func tell(span trace.Span, c *fiber.Ctx) {
+// describeRequest sets name and attributes of the span (semantic conventions for HTTP).
+func describeRequest(span trace.Span, c *fiber.Ctx) {
 	name, scheme := strings.Clone(c.Method()), "http"
 	method := semconv.HTTPRequestMethodKey.String(name)
 	if Secure(c) {
 		scheme = "https"
 	}
-	if name == fiber.MethodTrace { // stands for every method that is not known
+	if name == fiber.MethodTrace { // the method of all unknown methods, see adjustServer
 		name, method = "HTTP", semconv.HTTPRequestMethodOther
 	}
 	status := c.Response().StatusCode()
@@ -58,7 +57,7 @@ func tell(span trace.Span, c *fiber.Ctx) {
 		method, semconv.URLScheme(scheme), semconv.HTTPResponseStatusCode(status),
 		attribute.String(fieldRequestID, RequestID(c)),
 	)
-	if route := c.Route().Path; route != "/" { // that of what surrounds all routes
+	if route := c.Route().Path; route != "/" { // the path of the middlewares
 		span.SetAttributes(semconv.HTTPRoute(route))
 		name += " " + route
 	}

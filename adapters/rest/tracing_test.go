@@ -19,10 +19,10 @@ import (
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// people is a part whose paths and queries hold what no span is to tell.
-type people struct{ part }
+// peoplePart is a part with personal data in paths and queries, which spans must not contain.
+type peoplePart struct{ part }
 
-func (p people) Mount(r fiber.Router) {
+func (p peoplePart) Mount(r fiber.Router) {
 	r.Get("/v9/people/:email", func(c *fiber.Ctx) error {
 		if !trace.SpanFromContext(c.UserContext()).IsRecording() {
 			return fiber.NewError(fiber.StatusTeapot, "the handler does not see the span")
@@ -41,27 +41,27 @@ func TestSpans(t *testing.T) {
 		"route":          {"GET", "/v9/people/eve@example.com?cursor=eve", "GET /v9/people/:email", "/v9/people/:email", "200", false},
 		"head":           {"HEAD", "/v9/people/eve", "HEAD /v9/people/:email", "/v9/people/:email", "200", false},
 		"no route":       {"GET", "/v9/eve", "GET", "", "404", false},
-		"no such method": {"POST", "/v9/people/eve", "POST", "", "405", false},
-		"made-up method": {"EVE", "/v9/people/eve", "HTTP", "", "405", false},
+		"wrong method":   {"POST", "/v9/people/eve", "POST", "", "405", false},
+		"unknown method": {"EVE", "/v9/people/eve", "HTTP", "", "405", false},
 		"panic":          {"GET", "/v0.1/panic", "GET /v0.1/panic", "/v0.1/panic", "500", true},
-		"caller's fault": {"GET", "/v0.1/fault/1", "GET /v0.1/fault/1", "/v0.1/fault/1", "400", false},
+		"client error":   {"GET", "/v0.1/fault/1", "GET /v0.1/fault/1", "/v0.1/fault/1", "400", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spans := tracetest.NewSpanRecorder()
-			s := tracedService(t, spans, sdk.NeverSample())
+			s := serveTraced(t, spans, sdk.NeverSample())
 			a := s.call(t, c.method, c.path, nil, "Traceparent", traceparent, "X-Request-Id", "the-one", "X-Forwarded-Proto", "eve")
 			if err := s.server.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if len(spans.Ended()) != 1 {
-				t.Fatalf("%d spans; answer %d", len(spans.Ended()), a.status)
+				t.Fatalf("%d spans, want 1; status %d", len(spans.Ended()), a.status)
 			}
 			got := spans.Ended()[0]
 			attributes := map[string]string{}
 			for _, kv := range got.Attributes() {
 				attributes[string(kv.Key)] = kv.Value.String()
 				if strings.Contains(kv.Value.String(), "eve") {
-					t.Errorf("it tells %v", kv)
+					t.Errorf("the span contains %v", kv)
 				}
 			}
 			if got.Name() != c.span || attributes["http.route"] != c.route || attributes["http.response.status_code"] != c.status ||
@@ -75,27 +75,27 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// tracedService samples what a caller samples, and else by root.
-func tracedService(t *testing.T, spans *tracetest.SpanRecorder, root sdk.Sampler) *service {
+// serveTraced starts a listener with tracing. A request without a trace is sampled by root.
+func serveTraced(t *testing.T, spans *tracetest.SpanRecorder, root sdk.Sampler) *service {
 	t.Helper()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(root)))
-	return serveTraced(t, config(), rest.Dependencies{
-		Parts:   []rest.Part{people{part{"/v9", throttle.APIAddress}}},
+	return serveWith(t, config(), rest.Ports{
+		Parts:   []rest.Part{peoplePart{part{"/v9", throttle.APIAddress}}},
 		Health:  rest.NewHealth(),
 		Tracing: rest.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
 	})
 }
 
-// TestProbesHaveNoSpans leaves out what machines ask all the time.
+// TestProbesHaveNoSpans requests the paths of probes.
 func TestProbesHaveNoSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
-	s := tracedService(t, spans, sdk.AlwaysSample())
+	s := serveTraced(t, spans, sdk.AlwaysSample())
 	for _, path := range []string{"/health", "/ready"} {
 		if a := s.call(t, http.MethodGet, path, nil); a.status != 200 {
 			t.Errorf("%s: %d", path, a.status)
 		}
 	}
 	if n := len(spans.Started()); n != 0 {
-		t.Errorf("%d spans", n)
+		t.Errorf("%d spans, want none", n)
 	}
 }

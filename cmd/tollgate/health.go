@@ -72,7 +72,7 @@ func newHealth(p process) *cobra.Command {
 func (h healthCheck) probe(ctx context.Context, t healthprobe.Target) error {
 	limited, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	err := healthprobe.Ask(limited, t)
+	err := healthprobe.Check(limited, t)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s does not answer within %v", t.URL.Redacted(), h.timeout)
 	}

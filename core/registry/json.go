@@ -87,7 +87,7 @@ func parseObject(body []byte) ([]byte, node, error) {
 		return nil, node{}, malformedBody("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, node{}, malformedBody("body is empty, a JSON object is needed")
+		return nil, node{}, malformedBody("body is empty; it must be a JSON object")
 	}
 	var compact bytes.Buffer
 	compact.Grow(len(body))

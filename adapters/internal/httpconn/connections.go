@@ -59,7 +59,7 @@ func (l *Connections) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &trackedConn{Conn: accepted, owner: l}
-	if !l.add(c) {
+	if !l.addConn(c) {
 		_ = accepted.Close() // the server notices
 	}
 	if secured, ok := accepted.(*tls.Conn); ok {
@@ -69,7 +69,7 @@ func (l *Connections) Accept() (net.Conn, error) {
 }
 
 // add tracks a connection. It returns false after CloseAll.
-func (l *Connections) add(c *trackedConn) bool {
+func (l *Connections) addConn(c *trackedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -79,7 +79,7 @@ func (l *Connections) add(c *trackedConn) bool {
 	return true
 }
 
-func (l *Connections) remove(c *trackedConn) {
+func (l *Connections) removeConn(c *trackedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
@@ -146,7 +146,7 @@ type trackedConn struct {
 // Read implements net.Conn.
 func (c *trackedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.used.Load() && (c.owner.first == FirstByte || c.header.find(p[:n])) {
+	if n > 0 && !c.used.Load() && (c.owner.first == FirstByte || c.header.findEnd(p[:n])) {
 		c.used.Store(true)
 	}
 	return n, err
@@ -154,7 +154,7 @@ func (c *trackedConn) Read(p []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *trackedConn) Close() error {
-	c.owner.remove(c)
+	c.owner.removeConn(c)
 	if c.lingers.Load() {
 		c.readRest()
 	}
@@ -194,7 +194,7 @@ type headerEnd struct {
 var endOfHeader = []byte("\r\n\r\n")
 
 // find reports whether the header ends in the bytes that were read next.
-func (h *headerEnd) find(read []byte) bool {
+func (h *headerEnd) findEnd(read []byte) bool {
 	h.tail = append(h.tail, read...)
 	found := bytes.Contains(h.tail, endOfHeader)
 	if keep := len(endOfHeader) - 1; len(h.tail) > keep {

@@ -39,11 +39,11 @@ func CheckFraming(h *fasthttp.RequestHeader) error {
 			return errTarget
 		}
 	}
-	var s seen
-	if err := s.lines(h.RawHeaders()); err != nil {
+	var s framingHeaders
+	if err := s.readLines(h.RawHeaders()); err != nil {
 		return err
 	}
-	return s.judge(bytes.Equal(version, protocol11))
+	return s.check(bytes.Equal(version, protocol11))
 }
 
 var (
@@ -54,14 +54,14 @@ var (
 const del = 0x7f
 
 // seen counts the headers that tell whom a request is for and where it ends.
-type seen struct {
+type framingHeaders struct {
 	hosts, lengths, codings int
 	notChunked              bool
 }
 
 // lines takes in the header after the request line, with the empty line at its
 // end or without.
-func (s *seen) lines(raw []byte) error {
+func (s *framingHeaders) readLines(raw []byte) error {
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')
 		if end < 1 || raw[end-1] != '\r' {
@@ -70,7 +70,7 @@ func (s *seen) lines(raw []byte) error {
 		if end == 1 {
 			return nil
 		}
-		if err := s.line(raw[:end-1]); err != nil {
+		if err := s.readLine(raw[:end-1]); err != nil {
 			return err
 		}
 		raw = raw[end+1:]
@@ -78,7 +78,7 @@ func (s *seen) lines(raw []byte) error {
 	return nil
 }
 
-func (s *seen) line(line []byte) error {
+func (s *framingHeaders) readLine(line []byte) error {
 	if line[0] == ' ' || line[0] == '\t' {
 		return errFolded
 	}
@@ -91,27 +91,27 @@ func (s *seen) line(line []byte) error {
 			return errControl
 		}
 	}
-	s.note(name, value)
+	s.countHeader(name, value)
 	return nil
 }
 
 // note looks at the length of a name first, which tells most headers from the
 // few that matter.
-func (s *seen) note(name, value []byte) {
+func (s *framingHeaders) countHeader(name, value []byte) {
 	switch len(name) {
 	case len("Host"):
-		s.hosts += count(name, "Host")
+		s.hosts += countIf(name, "Host")
 	case len("Content-Length"):
-		s.lengths += count(name, "Content-Length")
+		s.lengths += countIf(name, "Content-Length")
 	case len("Transfer-Encoding"):
-		if count(name, "Transfer-Encoding") == 1 {
+		if countIf(name, "Transfer-Encoding") == 1 {
 			s.codings++
 			s.notChunked = s.notChunked || !strings.EqualFold(string(bytes.Trim(value, " \t")), "chunked")
 		}
 	}
 }
 
-func count(name []byte, want string) int {
+func countIf(name []byte, want string) int {
 	if strings.EqualFold(string(name), want) {
 		return 1
 	}
@@ -120,7 +120,7 @@ func count(name []byte, want string) int {
 
 // judge applies RFC 9112, 3.2 (one Host header), 6.1 and 6.3 (what ends a
 // body).
-func (s *seen) judge(http11 bool) error {
+func (s *framingHeaders) check(http11 bool) error {
 	switch {
 	case s.hosts > 1 || s.hosts == 0 && http11:
 		return errHosts

@@ -98,15 +98,15 @@ func (a *Listener) Accept() (net.Conn, error) {
 		case err != nil && !IsTemporary(err):
 			return nil, err
 		case err != nil:
-			a.note(err)
-			a.rest()
+			a.recordFailure(err)
+			a.waitBeforeRetry()
 		default:
 			a.wait = 0
 			if a.open.Add(1) <= int64(a.options.Max) || a.options.Max == 0 {
-				return &conn{Conn: c, listener: a}, nil
+				return &boundedConn{Conn: c, listener: a}, nil
 			}
 			a.open.Add(-1)
-			a.refuse(c)
+			a.refuseConn(c)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (a *Listener) Close() error {
 }
 
 // note counts a failed accept, and logs it unless the last line is younger than logGap.
-func (a *Listener) note(err error) {
+func (a *Listener) recordFailure(err error) {
 	a.failed.Inc()
 	a.unlogged++
 	if now := time.Now(); a.options.Log != nil && (a.loggedAt.IsZero() || now.Sub(a.loggedAt) >= logGap) {
@@ -129,7 +129,7 @@ func (a *Listener) note(err error) {
 }
 
 // rest waits before the next attempt, until Close at the latest.
-func (a *Listener) rest() {
+func (a *Listener) waitBeforeRetry() {
 	a.wait = min(max(2*a.wait, firstWait), longestWait)
 	timer := time.NewTimer(a.wait)
 	defer timer.Stop()
@@ -139,7 +139,7 @@ func (a *Listener) rest() {
 	}
 }
 
-func (a *Listener) refuse(c net.Conn) {
+func (a *Listener) refuseConn(c net.Conn) {
 	a.refused.Inc()
 	if a.options.Refusal != "" && c.SetWriteDeadline(time.Now().Add(refusalTime)) == nil {
 		_, _ = io.WriteString(c, a.options.Refusal) // the client may have gone
@@ -168,21 +168,21 @@ func IsTemporary(err error) bool {
 }
 
 // conn is an accepted connection.
-type conn struct {
+type boundedConn struct {
 	net.Conn
 	listener *Listener
 	closed   sync.Once
 }
 
 // Close closes the connection and makes room for another one.
-func (c *conn) Close() error {
+func (c *boundedConn) Close() error {
 	err := c.Conn.Close()
 	c.closed.Do(func() { c.listener.open.Add(-1) })
 	return err
 }
 
 // CloseWrite closes the sending half, where the connection has two halves.
-func (c *conn) CloseWrite() error {
+func (c *boundedConn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
 		return errors.ErrUnsupported

@@ -15,11 +15,11 @@ func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 		Name:        "tollgate_certificate_expiry_timestamp_seconds",
 		Help:        "When the certificate of a listener expires, in Unix seconds; of several, the first to expire.",
 		ConstLabels: prometheus.Labels{"listener": listener},
-	}, func() float64 { return float64(expiry(of).Unix()) }))
+	}, func() float64 { return float64(firstExpiry(of).Unix()) }))
 }
 
 // expiry returns when the first of the certificates expires. A listener has at least one.
-func expiry(of *tls.Config) time.Time {
+func firstExpiry(of *tls.Config) time.Time {
 	present, err := of.GetConfigForClient(nil)
 	if err != nil { // FollowFiles returns none
 		return time.Time{}

@@ -25,7 +25,7 @@ func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), paths ...s
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return f.present(), nil
+			return f.currentConfig(), nil
 		},
 	}, nil
 }
@@ -43,7 +43,7 @@ type follower struct {
 
 // present returns what the files as they are say, or, while they do not load,
 // what they last said.
-func (f *follower) present() *tls.Config {
+func (f *follower) currentConfig() *tls.Config {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	now := statesOf(f.paths)

@@ -51,7 +51,7 @@ func loadDocument(t *testing.T) *openapi3.T {
 // TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
 // HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	server := rest.New(rest.Config{}, rest.Dependencies{
+	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registryapi.New(registryapi.Config{}, nil, nil), authapi.New(authapi.UseCases{}),
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil),

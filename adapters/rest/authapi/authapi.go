@@ -1,7 +1,6 @@
 // Package authapi serves adaptive authentication: everything below /auth, devices, sessions, the
 // audit log and the keys that verify access tokens (contract A-1). It reads and writes JSON and
-// requires the trust level of each endpoint; what an endpoint does is up to the use cases that it
-// calls.
+// requires the trust level of each endpoint. The use cases that it calls do the rest.
 package authapi
 
 import (
@@ -19,12 +18,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Codes for failures that are not particular to authentication (contract A-2).
+// Codes of errors that are not specific to authentication (contract A-2).
 const (
-	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is away, try again
+	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is unavailable
 	codeMethod      fault.Code = "method_not_allowed"  // 405
-	codeConflict    fault.Code = "conflict"            // 409: what is stored has changed meanwhile
-	codeUnsupported fault.Code = "not_implemented"     // 501: this service, as it is set up, does not do this
+	codeConflict    fault.Code = "conflict"            // 409: the stored data changed in the meantime
+	codeUnsupported fault.Code = "not_implemented"     // 501: the service is not configured for this
 )
 
 const (
@@ -48,7 +47,7 @@ type API struct {
 	keys        authstore.PublishedKeys
 }
 
-// UseCases are what the endpoints call.
+// UseCases are the use cases that the endpoints call.
 type UseCases struct {
 	Access      Access
 	SignIn      SignIn
@@ -69,85 +68,85 @@ func New(u UseCases) *API {
 
 // Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
-	r.Post(root+"/login", a.login)
-	r.Post(root+"/refresh", a.refresh)
-	r.Post(root+"/logout", a.signedIn(auth.HighRisk, a.logout))
-	r.Get(ownSessionPath, a.signedIn(auth.HighRisk, a.session))
+	r.Post(root+"/login", a.logIn)
+	r.Post(root+"/refresh", a.refreshTokens)
+	r.Post(root+"/logout", a.requireSession(auth.HighRisk, a.logOut))
+	r.Get(ownSessionPath, a.requireSession(auth.HighRisk, a.getSession))
 
-	r.Post(root+"/password", a.signedIn(auth.FullTrust, a.changePassword))
+	r.Post(root+"/password", a.requireSession(auth.FullTrust, a.changePassword))
 	r.Post(root+"/mfa/verify", a.verifyMFA)
-	r.Post(root+"/mfa/enroll", a.signedIn(auth.FullTrust, a.enrol))
-	r.Post(root+"/mfa/activate", a.signedIn(auth.FullTrust, a.activate))
-	r.Post(root+"/mfa/disable", a.signedIn(auth.FullTrust, a.disableMFA))
+	r.Post(root+"/mfa/enroll", a.requireSession(auth.FullTrust, a.enrolMFA))
+	r.Post(root+"/mfa/activate", a.requireSession(auth.FullTrust, a.activateMFA))
+	r.Post(root+"/mfa/disable", a.requireSession(auth.FullTrust, a.disableMFA))
 
-	r.Post(root+"/step-up/initiate", a.signedIn(auth.Unverified, a.initiate))
-	r.Post(root+"/step-up/verify", a.verify)
-	r.Post(root+"/step-up/resend", a.resend)
+	r.Post(root+"/step-up/initiate", a.requireSession(auth.Unverified, a.initiateStepUp))
+	r.Post(root+"/step-up/verify", a.verifyStepUp)
+	r.Post(root+"/step-up/resend", a.resendStepUp)
 
-	r.Get(devices, a.signedIn(auth.Unverified, a.listDevices))
-	r.Put(devices+"/:id/trust", a.signedIn(auth.Unverified, a.markDevice))
-	r.Delete(devices+"/:id", a.signedIn(auth.Unverified, a.revokeDevice))
+	r.Get(devices, a.requireSession(auth.Unverified, a.listDevices))
+	r.Put(devices+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
+	r.Delete(devices+"/:id", a.requireSession(auth.Unverified, a.revokeDevice))
 
-	r.Get(sessions, a.signedIn(auth.Unverified, a.listSessions))
-	r.Delete(sessions+"/:id", a.signedIn(auth.Unverified, a.endSession))
+	r.Get(sessions, a.requireSession(auth.Unverified, a.listSessions))
+	r.Delete(sessions+"/:id", a.requireSession(auth.Unverified, a.endSession))
 
-	r.Get(auditLog, a.signedIn(auth.Unverified, a.searchLog))
-	r.Get(keySet, a.keySet)
+	r.Get(auditLog, a.requireSession(auth.Unverified, a.searchLog))
+	r.Get(keySet, a.listKeys)
 }
 
 // Name implements rest.Part.
 func (*API) Name() string { return "auth" }
 
-// Owns reports whether the path is one of this part.
+// Owns implements rest.Part.
 func (a *API) Owns(path string) bool {
 	for _, prefix := range [...]string{root, devices, sessions, auditLog} {
-		if below(path, prefix) {
+		if isBelow(path, prefix) {
 			return true
 		}
 	}
 	return path == keySet
 }
 
-// Scope returns the limit of /auth for everything below it, and that of the other endpoints for the
-// rest (contract A-52). Reading one's own session counts among the rest: gateways do it for each
-// request, and nobody can guess anything by it.
+// Scope implements rest.Part: paths below /auth have a limit of their own (contract A-52). Reading
+// the own session counts against the limit of the other endpoints, because gateways do it for each
+// request and it does not help to guess a secret.
 func (a *API) Scope(method, path string) throttle.Scope {
 	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) {
 		return throttle.APIAddress
 	}
-	if below(path, root) {
+	if isBelow(path, root) {
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress
 }
 
-func below(path, prefix string) bool {
+func isBelow(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// failure is the body of an error (contract A-2).
-type failure struct {
+// errorResponse is the body of an error (contract A-2).
+type errorResponse struct {
 	Error   fault.Code     `json:"error"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details"`
 }
 
-// WriteFault writes an error with its code; details is an object, always.
+// WriteFault writes an error with its code. details is always an object.
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	details := maps.Clone(f.Details)
 	if details == nil {
 		details = map[string]any{}
 	}
-	delete(details, "challenge") // stands in WWW-Authenticate
-	delete(details, "limit")     // stands in X-RateLimit-Limit
+	delete(details, "challenge") // is in WWW-Authenticate
+	delete(details, "limit")     // is in X-RateLimit-Limit
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
 		details["retryAfter"] = rest.RetrySeconds(f.RetryAfter)
 	}
-	return answer(c, failure{codeOf(f, c.Response().StatusCode()), f.Message, details})
+	return sendJSON(c, errorResponse{codeOf(f, c.Response().StatusCode()), f.Message, details})
 }
 
-// codeOf returns the code of a failure: its own, or what its kind is called.
+// codeOf returns the code of an error: its own, or the code of its kind.
 func codeOf(f *fault.Error, status int) fault.Code {
 	if f.Code != "" {
 		return f.Code
@@ -177,17 +176,17 @@ func codeOf(f *fault.Error, status int) fault.Code {
 	}
 }
 
-// answer writes a body that no cache may keep: it concerns one person alone,
-// and may hold tokens.
-func answer(c *fiber.Ctx, body any) error {
+// sendJSON sends a body that caches must not store, because it is about one user and may contain
+// tokens.
+func sendJSON(c *fiber.Ctx, body any) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.JSON(body)
 }
 
-// done is the answer of an endpoint that has nothing but a sentence to say.
-type done struct {
+// messageResponse is the response of an endpoint without other data.
+type messageResponse struct {
 	Message string `json:"message"`
 }
 
-// instant writes a time in ISO 8601, UTC, with milliseconds.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// formatTime formats a time as ISO 8601 in UTC with milliseconds.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

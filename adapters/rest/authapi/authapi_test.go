@@ -36,23 +36,23 @@ var (
 	seen = now.Add(-time.Hour)
 )
 
-// caller is the session of the token "good".
-func caller(level auth.TrustLevel) auth.Session {
+// callerSession is the session of the token "good".
+func callerSession(level auth.TrustLevel) auth.Session {
 	return auth.Session{
 		ID: someID, UserID: otherID, TrustLevel: level, DeviceIdentity: "abc",
 		CreatedAt: seen, LastActivity: now, ExpiresAt: now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.9"),
 	}
 }
 
-// useCases notes what the handlers ask for and answers what it is told to.
-type useCases struct {
+// stubUseCases records the calls of the handlers and returns fixed results.
+type stubUseCases struct {
 	level auth.TrustLevel // of the token "good"
 	err   error
 
 	calls    []string
 	login    signin.Login
 	answer   signin.MFAAnswer
-	pending  bool // Login waits for its second factor
+	pending  bool // Login requires a second factor
 	words    [2]auth.Password
 	secret   auth.RefreshSecret
 	from     netip.Addr
@@ -68,15 +68,15 @@ type useCases struct {
 	events   []auth.Event
 }
 
-func (u *useCases) called(name string) error {
+func (u *stubUseCases) recordCall(name string) error {
 	u.calls = append(u.calls, name)
 	return u.err
 }
 
-func (u *useCases) Check(_ context.Context, t auth.AccessToken) (auth.Session, error) {
+func (u *stubUseCases) Check(_ context.Context, t auth.AccessToken) (auth.Session, error) {
 	switch t {
 	case "good":
-		return caller(u.level), nil
+		return callerSession(u.level), nil
 	case "expired":
 		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the token has expired")
 	default:
@@ -91,141 +91,143 @@ func result() signin.Result {
 	}
 }
 
-func (u *useCases) Login(_ context.Context, in signin.Login) (signin.Result, error) {
+func (u *stubUseCases) Login(_ context.Context, in signin.Login) (signin.Result, error) {
 	u.login = in
 	if u.pending {
-		return signin.Result{UserID: otherID, MFARequired: true}, u.called("login")
+		return signin.Result{UserID: otherID, MFARequired: true}, u.recordCall("login")
 	}
-	return result(), u.called("login")
+	return result(), u.recordCall("login")
 }
 
-func (u *useCases) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.Result, error) {
+func (u *stubUseCases) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	u.answer = in
 	r := result()
 	r.DeviceToken = "device-token"
-	return r, u.called("verify MFA")
+	return r, u.recordCall("verify MFA")
 }
 
-func (u *useCases) ChangePassword(_ context.Context, s auth.Session, present, next auth.Password) error {
+func (u *stubUseCases) ChangePassword(_ context.Context, s auth.Session, present, next auth.Password) error {
 	u.user, u.words = s.UserID, [2]auth.Password{present, next}
-	return u.called("change password")
+	return u.recordCall("change password")
 }
 
-func (u *useCases) Enrol(_ context.Context, s auth.Session) (credentials.Enrolment, error) {
+func (u *stubUseCases) Enrol(_ context.Context, s auth.Session) (credentials.Enrolment, error) {
 	u.user = s.UserID
-	return credentials.Enrolment{Secret: auth.TOTPSecret([]byte("12345678901234567890")), URI: "otpauth://totp/x"}, u.called("enrol")
+	return credentials.Enrolment{Secret: auth.TOTPSecret([]byte("12345678901234567890")), URI: "otpauth://totp/x"}, u.recordCall("enrol")
 }
 
-func (u *useCases) Activate(_ context.Context, s auth.Session, code auth.OTP) ([]auth.OTP, error) {
+func (u *stubUseCases) Activate(_ context.Context, s auth.Session, code auth.OTP) ([]auth.OTP, error) {
 	u.user, u.code = s.UserID, code
-	return []auth.OTP{"aaaaa-bbbbb", "ccccc-ddddd"}, u.called("activate")
+	return []auth.OTP{"aaaaa-bbbbb", "ccccc-ddddd"}, u.recordCall("activate")
 }
 
-func (u *useCases) Disable(_ context.Context, s auth.Session, code auth.OTP) error {
+func (u *stubUseCases) Disable(_ context.Context, s auth.Session, code auth.OTP) error {
 	u.user, u.code = s.UserID, code
-	return u.called("disable")
+	return u.recordCall("disable")
 }
 
-func (u *useCases) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
+func (u *stubUseCases) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
 	u.secret, u.from = secret, from
-	return result(), u.called("refresh")
+	return result(), u.recordCall("refresh")
 }
 
-func (u *useCases) SignOut(_ context.Context, s auth.Session, id auth.SessionID) error {
+func (u *stubUseCases) SignOut(_ context.Context, s auth.Session, id auth.SessionID) error {
 	u.user, u.id = s.UserID, string(id)
-	return u.called("sign out")
+	return u.recordCall("sign out")
 }
 
-func (u *useCases) Terminate(_ context.Context, s auth.Session, id auth.SessionID) error {
+func (u *stubUseCases) Terminate(_ context.Context, s auth.Session, id auth.SessionID) error {
 	u.user, u.id = s.UserID, string(id)
-	return u.called("terminate")
+	return u.recordCall("terminate")
 }
 
-func (u *useCases) Initiate(_ context.Context, s auth.Session, m auth.StepUpMethod) (stepup.Pending, error) {
+func (u *stubUseCases) Initiate(_ context.Context, s auth.Session, m auth.StepUpMethod) (stepup.Pending, error) {
 	u.user, u.method = s.UserID, m
-	return stepup.Pending{ID: otherID, Method: m, ExpiresAt: now.Add(10 * time.Minute), AttemptsRemaining: 3}, u.called("initiate")
+	return stepup.Pending{ID: otherID, Method: m, ExpiresAt: now.Add(10 * time.Minute), AttemptsRemaining: 3}, u.recordCall("initiate")
 }
 
-func (u *useCases) Verify(_ context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error) {
+func (u *stubUseCases) Verify(_ context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error) {
 	u.id, u.code = string(id), code
-	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token"}, u.called("verify")
+	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token"}, u.recordCall("verify")
 }
 
-func (u *useCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pending, error) {
+func (u *stubUseCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pending, error) {
 	u.id = string(id)
-	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.called("resend")
+	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.recordCall("resend")
 }
 
-func (u *useCases) ListDevices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
+func (u *stubUseCases) ListDevices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
 	u.user, u.page = s.UserID, page
-	return u.devices, page.Offset + len(u.devices), u.called("devices")
+	return u.devices, page.Offset + len(u.devices), u.recordCall("devices")
 }
 
-func (u *useCases) ListSessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
+func (u *stubUseCases) ListSessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
 	u.user, u.page = s.UserID, page
-	return u.sessions, page.Offset + len(u.sessions), u.called("sessions")
+	return u.sessions, page.Offset + len(u.sessions), u.recordCall("sessions")
 }
 
-func (u *useCases) SetTrust(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
+func (u *stubUseCases) SetTrust(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
 	u.user, u.id, u.mark = s.UserID, string(id), status
-	return auth.Device{ID: id, TrustStatus: status}, u.called("mark")
+	return auth.Device{ID: id, TrustStatus: status}, u.recordCall("mark")
 }
 
-func (u *useCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceID) (int, error) {
+func (u *stubUseCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceID) (int, error) {
 	u.user, u.id = s.UserID, string(id)
-	return 2, u.called("revoke")
+	return 2, u.recordCall("revoke")
 }
 
-func (u *useCases) Search(_ context.Context, user auth.UserID, q audit.Query) (audit.Page, error) {
+func (u *stubUseCases) Search(_ context.Context, user auth.UserID, q audit.Query) (audit.Page, error) {
 	u.user, u.query = user, q
-	return audit.Page{Events: u.events, Total: 7}, u.called("search")
+	return audit.Page{Events: u.events, Total: 7}, u.recordCall("search")
 }
 
-func (u *useCases) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
+func (u *stubUseCases) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
 	key := make([]byte, 32)
 	key[0] = 0xff
-	return []authstore.PublicKey{{ID: "key-1", Key: key}}, u.called("keys")
+	return []authstore.PublicKey{{ID: "key-1", Key: key}}, u.recordCall("keys")
 }
 
-// tries counts by scope.
-type tries struct{ scopes []throttle.Scope }
+// stubThrottle records the scopes and counts nothing.
+type stubThrottle struct{ scopes []throttle.Scope }
 
-func (l *tries) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
+func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
 	l.scopes = append(l.scopes, scope)
 	limit := map[throttle.Scope]uint64{throttle.AuthAddress: 100, throttle.APIAddress: 1000}[scope]
 	return throttle.Verdict{Allowed: true, Limit: limit, Remaining: limit - 1, ResetAt: now.Add(15 * time.Minute)}, nil
 }
 
-func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
-
-type service struct {
-	*useCases
-	url   string
-	tries *tries
+func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
 }
 
-// serve starts the listener with this part alone.
+type service struct {
+	*stubUseCases
+	url      string
+	throttle *stubThrottle
+}
+
+// serve starts a listener that has only this part.
 func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	t.Helper()
-	u, l := &useCases{level: auth.FullTrust}, &tries{}
+	u, l := &stubUseCases{level: auth.FullTrust}, &stubThrottle{}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
+	server := rest.New(resttest.Config(proxies...), rest.Ports{
 		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
 		Throttle: l, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
 	})
 	return &service{u, resttest.Serve(t, server), l}
 }
 
-type answer struct {
+type response struct {
 	status  int
 	header  http.Header
 	cookies []*http.Cookie
 	body    string
 }
 
-// call sends a request; headers come in pairs.
-func (s *service) call(t *testing.T, method, path, body string, headers ...string) answer {
+// call sends a request. headers are names followed by values.
+func (s *service) call(t *testing.T, method, path, body string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -234,28 +236,28 @@ func (s *service) call(t *testing.T, method, path, body string, headers ...strin
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, response.Cookies(), string(text)}
+	return response{got.StatusCode, got.Header, got.Cookies(), string(text)}
 }
 
-// signedIn is call with the good token.
-func (s *service) signedIn(t *testing.T, method, path, body string) answer {
+// callSignedIn is call with the token "good".
+func (s *service) callSignedIn(t *testing.T, method, path, body string) response {
 	t.Helper()
 	return s.call(t, method, path, body, "Authorization", "Bearer good")
 }
 
-func (a answer) expect(t *testing.T, status int, body string) {
+func (a response) expect(t *testing.T, status int, body string) {
 	t.Helper()
 	if a.status != status || a.body != body {
-		t.Errorf("answered %d %s, want %d %s", a.status, a.body, status, body)
+		t.Errorf("got %d %s, want %d %s", a.status, a.body, status, body)
 	}
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", a.header)
@@ -267,27 +269,27 @@ func (a answer) expect(t *testing.T, status int, body string) {
 	}
 }
 
-// refused is the body of an error.
-type refused struct {
+// errorBody is the body of an error.
+type errorBody struct {
 	Error   string         `json:"error"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details"`
 }
 
-func (a answer) refusal(t *testing.T, status int, code string) refused {
+func (a response) expectError(t *testing.T, status int, code string) errorBody {
 	t.Helper()
-	var r refused
+	var r errorBody
 	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
 	if a.status != status || r.Error != code || r.Message == "" || r.Details == nil {
-		t.Errorf("answered %d %s, want %d %s with message and details", a.status, a.body, status, code)
+		t.Errorf("got %d %s, want %d %s with message and details", a.status, a.body, status, code)
 	}
 	return r
 }
 
-// fields are the names in details.fields, in order.
-func (r refused) fields() string {
+// fieldNames returns the names in details.fields in a fixed order.
+func (r errorBody) fieldNames() string {
 	fields, _ := r.Details["fields"].(map[string]any)
 	var names []string
 	for _, name := range []string{
@@ -299,15 +301,15 @@ func (r refused) fields() string {
 		}
 	}
 	if len(names) != len(fields) {
-		return "other fields"
+		return "unknown fields"
 	}
 	return strings.Join(names, " ")
 }
 
-// endpoints are all endpoints with a body that is good.
+// endpoint is an endpoint with a valid body.
 type endpoint struct {
 	method, path, body, call string
-	level                    auth.TrustLevel // zero: no token needed
+	level                    auth.TrustLevel // 0 = no token required
 	scope                    throttle.Scope
 }
 

@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 )
 
-// Access tells who an access token stands for. *access.Checker is one.
+// Access returns the session of an access token. *access.Checker implements it.
 type Access interface {
 	Check(ctx context.Context, t auth.AccessToken) (auth.Session, error)
 }
 
-// signedIn calls handle for a request with the access token of a living session whose trust level
-// admits the given one (contract ). Both are checked before anything else about the
-// request.
-func (a *API) signedIn(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Session) error) fiber.Handler {
+// requireSession returns a handler that calls handle if the request has the access token of an
+// active session with at least the trust level (contract ). It checks both before
+// everything else in the request.
+func (a *API) requireSession(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Session) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		s, err := a.access.Check(c.UserContext(), auth.AccessToken(rest.BearerToken(c)))
 		if err != nil {
@@ -32,7 +32,7 @@ func (a *API) signedIn(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Sessi
 	}
 }
 
-// pathID returns the id in the path, which must be a UUID (contract A-1).
+// pathID returns the id in the path. It returns an error if the id is not a UUID (contract A-1).
 func pathID[ID ~string](c *fiber.Ctx) (ID, error) {
 	return auth.ParseUUID[ID]("id", strings.Clone(c.Params("id")))
 }

@@ -15,72 +15,70 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// body reads the members of a JSON object by name and gathers what is wrong with them, so that one
-// answer names every field (contract A-3). It ignores members that are not read.
-type body struct {
+// requestBody reads the members of a JSON object by name and collects their errors, so that one
+// response names every invalid field (contract A-3). It ignores other members.
+type requestBody struct {
 	members map[string]json.RawMessage
-	path    string // before the names of the members
-	faults  *faults
+	path    string // prefix of the names of the members in errors
+	errors  *fieldErrors
 }
 
-// faults are the problems of a request's fields. What cannot be read is
-// invalid_input; what can be read and breaks a rule is validation_error.
-type faults struct{ unreadable, broken map[string]string }
+// fieldErrors are the problems of the fields of a request, by field. A field that cannot be read is
+// invalid_input; a field that breaks a rule is validation_error.
+type fieldErrors struct{ unreadable, invalid map[string]string }
 
-// readBody returns the object that a request's body holds.
-func readBody(c *fiber.Ctx) (body, error) {
+// readBody reads the body of a request, which must be a JSON object.
+func readBody(c *fiber.Ctx) (requestBody, error) {
 	text, err := rest.JSONBody(c)
 	if err != nil {
-		return body{}, err
+		return requestBody{}, err
 	}
 	return parseBody(text)
 }
 
-// maxCommas bounds what it costs to look through a body, where no body of this
-// API comes near.
+// maxCommas bounds the cost of parsing a body. Valid bodies of this API have far fewer.
 const maxCommas = 10_000
 
-// parseBody returns the object that a text holds.
-func parseBody(text []byte) (body, error) {
-	b := body{faults: &faults{unreadable: map[string]string{}, broken: map[string]string{}}}
+// parseBody parses a text, which must be a JSON object.
+func parseBody(text []byte) (requestBody, error) {
+	b := requestBody{errors: &fieldErrors{unreadable: map[string]string{}, invalid: map[string]string{}}}
 	text = bytes.TrimLeft(text, " \t\r\n")
 	switch {
 	case len(text) == 0:
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is empty, a JSON object is needed")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is empty; it must be a JSON object")
 	case !utf8.Valid(text):
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
 	case bytes.HasPrefix(text, []byte("\ufeff")):
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	case !json.Valid(text):
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
 	case text[0] != '{':
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
 	case bytes.Count(text, []byte(",")) > maxCommas:
-		return body{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body has too many values")
+		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body has too many values")
 	}
-	if names := duplicate(newNames(text)); names != nil {
-		return body{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "occurs twice in the same object")
+	if names := findDuplicate(newTokenReader(text)); names != nil {
+		return requestBody{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "occurs twice in the same object")
 	}
 	if err := json.Unmarshal(text, &b.members); err != nil {
-		return body{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
+		return requestBody{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
 	}
 	return b, nil
 }
 
-// newNames returns a reader of the names in a JSON text.
-func newNames(text []byte) *json.Decoder {
+// newTokenReader returns a reader of the tokens of a JSON text.
+func newTokenReader(text []byte) *json.Decoder {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // however large
+	d.UseNumber() // numbers may be of any size
 	return d
 }
 
-// duplicate passes over one value of a valid text and returns where a member
-// stands that its object has twice: its name and those of the members that it is
-// in, innermost first; nil for none. JSON leaves open which of the two counts (RFC
-// 8259, 4), and what stands in front of the service might read the other one.
-// Documents of the registry are held to the same.
-func duplicate(d *json.Decoder) []string {
-	opening, _ := d.Token() // none is missing, since the text is valid
+// findDuplicate reads one value of a valid JSON text. If an object in it has two members of one
+// name, findDuplicate returns that name and the names of the members around it, innermost first;
+// else nil. JSON does not define which of the two members counts (RFC 8259, 4), and a proxy in
+// front of the service might use the other one. Documents of the registry have the same rule.
+func findDuplicate(d *json.Decoder) []string {
+	opening, _ := d.Token() // no errors, because the text is valid
 	if _, nested := opening.(json.Delim); !nested {
 		return nil
 	}
@@ -99,82 +97,82 @@ func duplicate(d *json.Decoder) []string {
 			names[name] = true
 			within = []string{name}
 		}
-		if found := duplicate(d); found != nil {
+		if found := findDuplicate(d); found != nil {
 			return append(found, within...)
 		}
 	}
-	_, _ = d.Token() // which closes it
+	_, _ = d.Token() // the closing bracket
 	return nil
 }
 
-// maxNamed is how much of a name a refusal says, in bytes.
-const maxNamed = 100
+// maxNameLength is the maximum length of a field name in an error, in bytes.
+const maxNameLength = 100
 
-// fieldName writes names, innermost first, as refusals name fields.
+// fieldName joins names, innermost first, to the name of a field in an error.
 func fieldName(names []string) string {
 	slices.Reverse(names)
 	name := strings.Join(names, ".")
-	if len(name) > maxNamed {
-		return strings.ToValidUTF8(name[:maxNamed], "") + "…"
+	if len(name) > maxNameLength {
+		return strings.ToValidUTF8(name[:maxNameLength], "") + "…"
 	}
 	return name
 }
 
-// text returns a string that must be there and not be empty.
-func (b body) text(name string) string {
-	value, given := b.value(name)
+// requireText returns a string member. A missing or empty string is an error.
+func (b requestBody) requireText(name string) string {
+	value, present := b.readText(name)
 	switch {
-	case !given:
-		b.unreadable(name, "is missing")
+	case !present:
+		b.addUnreadable(name, "is missing")
 	case value == "":
-		b.unreadable(name, "must not be empty")
+		b.addUnreadable(name, "must not be empty")
 	}
 	return value
 }
 
-// option returns a string that may be absent, or null, and then is empty.
-func (b body) option(name string) string {
-	value, _ := b.value(name)
+// optionalText returns a string member, or an empty string if it is absent or null.
+func (b requestBody) optionalText(name string) string {
+	value, _ := b.readText(name)
 	return value
 }
 
-// value returns a string, and whether it is there or something else stands in
-// its place, which is noted.
-func (b body) value(name string) (value string, given bool) {
+// readText returns a string member. present is false if it is absent or null. A value that is not a
+// string without NUL is an error.
+func (b requestBody) readText(name string) (value string, present bool) {
 	raw, ok := b.members[name]
 	if !ok || string(raw) == "null" {
 		return "", false
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
-		b.unreadable(name, "must be a string")
-		return "?", true // not empty, so that it has one problem only
+		b.addUnreadable(name, "must be a string")
+		return "?", true // not empty, so that the field has only one error
 	}
 	if strings.ContainsRune(value, 0) {
-		b.unreadable(name, "must not contain a NUL")
+		b.addUnreadable(name, "must not contain a NUL")
 		return "?", true
 	}
 	return value, true
 }
 
-// object returns an object that must be there.
-func (b body) object(name string) body {
-	inner := body{path: b.path + name + ".", faults: b.faults}
+// requireObject returns an object member. A missing object is an error.
+func (b requestBody) requireObject(name string) requestBody {
+	inner := requestBody{path: b.path + name + ".", errors: b.errors}
 	raw, ok := b.members[name]
 	switch {
 	case !ok || string(raw) == "null":
-		b.unreadable(name, "is missing")
+		b.addUnreadable(name, "is missing")
 	case json.Unmarshal(raw, &inner.members) != nil:
-		b.unreadable(name, "must be an object")
+		b.addUnreadable(name, "must be an object")
 	}
 	return inner
 }
 
-func (b body) unreadable(name, problem string) { b.faults.unreadable[b.path+name] = problem }
+func (b requestBody) addUnreadable(name, problem string) { b.errors.unreadable[b.path+name] = problem }
 
-// err returns everything that is wrong with the fields read so far. others are
-// what the model found wrong with the values; of a field that could not be
-// read they say nothing.
-func (b body) err(others ...error) error {
+// fieldError returns an error with all problems of the fields that were read, or nil. others are
+// errors of constructors for the values. They are ignored for fields that could not be read. An
+// error among others that is not about fields is returned alone.
+func (b requestBody) fieldError(others ...error) error {
 	for _, err := range others {
 		if err == nil {
 			continue
@@ -187,25 +185,25 @@ func (b body) err(others ...error) error {
 		if f.Kind != fault.Invalid || !ok {
 			return err
 		}
-		b.faults.add(f.Code, fields)
+		b.errors.addFields(f.Code, fields)
 	}
-	return b.faults.err()
+	return b.errors.asError()
 }
 
-func (f *faults) add(code fault.Code, fields map[string]string) {
+func (f *fieldErrors) addFields(code fault.Code, fields map[string]string) {
 	for name, problem := range fields {
 		switch {
 		case f.unreadable[name] != "":
 		case code == auth.CodeInvalidInput:
 			f.unreadable[name] = problem
 		default:
-			f.broken[name] = problem
+			f.invalid[name] = problem
 		}
 	}
 }
 
-func (f *faults) err() error {
-	code, fields := auth.CodeValidation, maps.Clone(f.broken)
+func (f *fieldErrors) asError() error {
+	code, fields := auth.CodeValidation, maps.Clone(f.invalid)
 	if len(f.unreadable) > 0 {
 		code = auth.CodeInvalidInput
 		maps.Copy(fields, f.unreadable)

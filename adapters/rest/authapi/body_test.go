@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-func TestBodiesThatCannotBeRead(t *testing.T) {
+func TestUnreadableBodies(t *testing.T) {
 	s := serve(t)
 	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 100_000), `{"a":[` + strings.Repeat("0,", 100_000) + `0]}`} {
 		for _, e := range endpoints() {
 			if e.body == "" {
 				continue
 			}
-			a := s.signedIn(t, e.method, e.path, body)
-			a.refusal(t, 400, "invalid_input")
-			if said := strings.Contains(a.body, "body is empty"); said != (strings.TrimSpace(body) == "") {
+			a := s.callSignedIn(t, e.method, e.path, body)
+			a.expectError(t, 400, "invalid_input")
+			if named := strings.Contains(a.body, "body is empty"); named != (strings.TrimSpace(body) == "") {
 				t.Errorf("%q: %s", body, a.body)
 			}
 		}
@@ -24,9 +24,9 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestMembersThatStandTwice wants a body refused that has two members of one name
-// in one object, and the member named, wherever it stands and whoever asks for it.
-func TestMembersThatStandTwice(t *testing.T) {
+// TestDuplicateMembers expects an error that names the member for a body with two members of one
+// name in one object, at any depth, from every endpoint.
+func TestDuplicateMembers(t *testing.T) {
 	s := serve(t)
 	login := func(more string) string {
 		return `{"email":"a@example.com","password":"p","deviceInfo":{}` + more + `}`
@@ -42,17 +42,17 @@ func TestMembersThatStandTwice(t *testing.T) {
 		{login(`,"other":[{"a":{}},{"a":{"b":1,"b":2}}]`), "other.a.b"},
 		{login(`,"` + long + `":1,"` + long + `":2`), strings.Repeat("é", 50) + "…"},
 	} {
-		r := s.signedIn(t, "POST", "/auth/login", c.body).refusal(t, 400, "invalid_input")
+		r := s.callSignedIn(t, "POST", "/auth/login", c.body).expectError(t, 400, "invalid_input")
 		named, _ := r.Details["fields"].(map[string]any)
 		if len(named) != 1 || named[c.name] == nil || !strings.HasPrefix(r.Message, c.name+" occurs twice") {
-			t.Errorf("%.200s: names %v, says %q, want %q", c.body, r.Details, r.Message, c.name)
+			t.Errorf("%.200s: the fields are %v, the message is %q, want %q", c.body, r.Details, r.Message, c.name)
 		}
 	}
 	for _, e := range endpoints() {
 		if e.body != "" {
 			name := strings.Split(e.body, `"`)[1]
-			if r := s.signedIn(t, e.method, e.path, `{"`+name+`":1,`+e.body[1:]).refusal(t, 400, "invalid_input"); r.fields() != name {
-				t.Errorf("%s %s with %s twice: names %v", e.method, e.path, name, r.Details)
+			if r := s.callSignedIn(t, e.method, e.path, `{"`+name+`":1,`+e.body[1:]).expectError(t, 400, "invalid_input"); r.fieldNames() != name {
+				t.Errorf("%s %s with %s twice: the fields are %v", e.method, e.path, name, r.Details)
 			}
 		}
 	}
@@ -60,13 +60,13 @@ func TestMembersThatStandTwice(t *testing.T) {
 		t.Errorf("called %v", s.calls)
 	}
 	for _, body := range []string{login(`,"other":[{"a":1},{"a":2,"b":{"a":3}}],"Email":"b@example.com"`), login(`,"a":[` + strings.Repeat("[],", 9_000) + `[]]`)} {
-		if a := s.signedIn(t, "POST", "/auth/login", body); a.status != 200 {
+		if a := s.callSignedIn(t, "POST", "/auth/login", body); a.status != 200 {
 			t.Errorf("%.200s: %d %s", body, a.status, a.body)
 		}
 	}
 }
 
-func TestFieldsThatAreWrong(t *testing.T) {
+func TestInvalidFields(t *testing.T) {
 	s := serve(t)
 	const id = `"challengeId":"` + someID + `"`
 	long := strings.Repeat("x", 513)
@@ -99,9 +99,9 @@ func TestFieldsThatAreWrong(t *testing.T) {
 		{"/auth/step-up/verify", `{"challengeId":"x","otp":"123456"}`, "validation_error", "challengeId"},
 		{"/auth/step-up/resend", `{"challengeId":"x"}`, "validation_error", "challengeId"},
 	} {
-		r := s.signedIn(t, "POST", c.path, c.body).refusal(t, 400, c.code)
-		if r.fields() != c.fields {
-			t.Errorf("%s %s: names %v, want %q", c.path, c.body, r.Details, c.fields)
+		r := s.callSignedIn(t, "POST", c.path, c.body).expectError(t, 400, c.code)
+		if r.fieldNames() != c.fields {
+			t.Errorf("%s %s: the fields are %v, want %q", c.path, c.body, r.Details, c.fields)
 		}
 	}
 	for _, c := range []struct{ method, path, body, code, fields string }{
@@ -111,9 +111,9 @@ func TestFieldsThatAreWrong(t *testing.T) {
 		{"DELETE", "/devices/x", "", "validation_error", "id"},
 		{"DELETE", "/sessions/" + someID + "0", "", "validation_error", "id"},
 	} {
-		r := s.signedIn(t, c.method, c.path, c.body).refusal(t, 400, c.code)
-		if r.fields() != c.fields {
-			t.Errorf("%s %s: names %v, want %q", c.path, c.body, r.Details, c.fields)
+		r := s.callSignedIn(t, c.method, c.path, c.body).expectError(t, 400, c.code)
+		if r.fieldNames() != c.fields {
+			t.Errorf("%s %s: the fields are %v, want %q", c.path, c.body, r.Details, c.fields)
 		}
 	}
 	if len(s.calls) != 0 {

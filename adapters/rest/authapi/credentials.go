@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 )
 
-// Credentials changes what a person signs in with. *credentials.Service is one;
-// the errors are documented there.
+// Credentials changes the credentials of a user. *credentials.Service implements it and documents
+// the errors.
 type Credentials interface {
 	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
 	Enrol(ctx context.Context, caller auth.Session) (credentials.Enrolment, error)
@@ -23,36 +23,36 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	present, presentErr := auth.NewPassword("currentPassword", b.text("currentPassword"))
-	next, nextErr := auth.NewPassword("newPassword", b.text("newPassword"))
-	if b.err(presentErr, nextErr) != nil {
-		return b.err(next.Check("newPassword")) // the use case is not asked now, which would tell this too
+	present, presentErr := auth.NewPassword("currentPassword", b.requireText("currentPassword"))
+	next, nextErr := auth.NewPassword("newPassword", b.requireText("newPassword"))
+	if b.fieldError(presentErr, nextErr) != nil {
+		return b.fieldError(next.Check("newPassword")) // the use case, which also checks the new password, is not called
 	}
 	if err := a.credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
 		return err
 	}
-	return answer(c, done{"the password is changed, other sessions are ended"})
+	return sendJSON(c, messageResponse{"the password is changed; other sessions are ended"})
 }
 
-type enrolAnswer struct {
+type enrolResponse struct {
 	Secret     string `json:"secret"`
 	OTPAuthURI string `json:"otpauthUri"`
 }
 
-// enrol takes no body: there is nothing to say.
-func (a *API) enrol(c *fiber.Ctx, caller auth.Session) error {
+// enrolMFA needs no request body.
+func (a *API) enrolMFA(c *fiber.Ctx, caller auth.Session) error {
 	e, err := a.credentials.Enrol(c.UserContext(), caller)
 	if err != nil {
 		return err
 	}
-	return answer(c, enrolAnswer{e.Secret.Base32(), e.URI})
+	return sendJSON(c, enrolResponse{e.Secret.Base32(), e.URI})
 }
 
-type activateAnswer struct {
+type activateResponse struct {
 	RecoveryCodes []string `json:"recoveryCodes"`
 }
 
-func (a *API) activate(c *fiber.Ctx, caller auth.Session) error {
+func (a *API) activateMFA(c *fiber.Ctx, caller auth.Session) error {
 	code, err := readMFACode(c)
 	if err != nil {
 		return err
@@ -61,11 +61,11 @@ func (a *API) activate(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	shown := activateAnswer{make([]string, len(recovery))}
+	shown := activateResponse{make([]string, len(recovery))}
 	for i, one := range recovery {
 		shown.RecoveryCodes[i] = string(one)
 	}
-	return answer(c, shown)
+	return sendJSON(c, shown)
 }
 
 func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {
@@ -76,7 +76,7 @@ func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err := a.credentials.Disable(c.UserContext(), caller, code); err != nil {
 		return err
 	}
-	return answer(c, done{"the authenticator is disabled"})
+	return sendJSON(c, messageResponse{"the authenticator is disabled"})
 }
 
 func readMFACode(c *fiber.Ctx) (auth.OTP, error) {
@@ -84,6 +84,6 @@ func readMFACode(c *fiber.Ctx) (auth.OTP, error) {
 	if err != nil {
 		return "", err
 	}
-	code := auth.OTP(b.text("mfaCode"))
-	return code, b.err()
+	code := auth.OTP(b.requireText("mfaCode"))
+	return code, b.fieldError()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// Devices are a person's devices and sessions. *devices.Service is one; the
-// errors are documented there.
+// Devices manages the devices and sessions of a user. *devices.Service implements it and documents
+// the errors.
 type Devices interface {
 	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
 	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
@@ -20,11 +20,11 @@ type Devices interface {
 
 type deviceList struct {
 	Devices []device `json:"devices"`
-	listPart
+	pageInfo
 }
 
-// listPart says which part of a list an answer has.
-type listPart struct {
+// pageInfo is the position of a page in its list.
+type pageInfo struct {
 	Total  int `json:"total"`
 	Limit  int `json:"limit"`
 	Offset int `json:"offset"`
@@ -56,41 +56,41 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	list := deviceList{Devices: make([]device, 0, len(found)), listPart: listPart{total, page.Limit, page.Offset}}
+	list := deviceList{Devices: make([]device, 0, len(found)), pageInfo: pageInfo{total, page.Limit, page.Offset}}
 	for i := range found {
 		list.Devices = append(list.Devices, deviceOf(&found[i]))
 	}
-	return answer(c, list)
+	return sendJSON(c, list)
 }
 
-// readPageRequest reads the parameters limit and offset of a list of devices or sessions. The default
-// is the longest page there is.
+// readPageRequest reads the parameters limit and offset of a list of devices or sessions. The
+// default is the longest page.
 func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
 	page := auth.PageRequest{Limit: auth.MaxPage}
-	b := body{faults: &faults{map[string]string{}, map[string]string{}}}
+	b := requestBody{errors: &fieldErrors{map[string]string{}, map[string]string{}}}
 	problems := []error{
-		readNumber("limit", query(c, "limit"), &page.Limit), readNumber("offset", query(c, "offset"), &page.Offset),
+		readNumber("limit", queryParam(c, "limit"), &page.Limit), readNumber("offset", queryParam(c, "offset"), &page.Offset),
 	}
-	return page, b.err(append(problems, page.Validate())...)
+	return page, b.fieldError(append(problems, page.Validate())...)
 }
 
 func deviceOf(d *auth.Device) device {
 	return device{
 		ID: d.ID, Identity: d.Identity, TrustStatus: d.TrustStatus, Revoked: d.Revoked,
-		FirstSeen: instant(d.FirstSeen), LastSeen: instant(d.LastSeen),
-		Metadata: deviceMetadata{d.Type, d.Browser, d.OS, address(d.LastIPAddress)},
+		FirstSeen: formatTime(d.FirstSeen), LastSeen: formatTime(d.LastSeen),
+		Metadata: deviceMetadata{d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress)},
 	}
 }
 
-// address writes an address; empty when it is not known.
-func address(a netip.Addr) string {
+// formatAddress formats an address; empty for an unknown one.
+func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
 	return a.String()
 }
 
-type markAnswer struct {
+type markResponse struct {
 	Message string       `json:"message"`
 	Device  markedDevice `json:"device"`
 }
@@ -106,18 +106,18 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	id, badID := pathID[auth.DeviceID](c)
-	status, badStatus := auth.ParseTrustStatus(b.text("trustStatus"))
-	if err := b.err(badID, badStatus); err != nil {
+	status, badStatus := auth.ParseTrustStatus(b.requireText("trustStatus"))
+	if err := b.fieldError(badID, badStatus); err != nil {
 		return err
 	}
 	d, err := a.devices.SetTrust(c.UserContext(), caller, id, status)
 	if err != nil {
 		return err
 	}
-	return answer(c, markAnswer{"the device is marked", markedDevice{d.ID, d.TrustStatus}})
+	return sendJSON(c, markResponse{"the device is marked", markedDevice{d.ID, d.TrustStatus}})
 }
 
-type revokeAnswer struct {
+type revokeResponse struct {
 	Message             string `json:"message"`
 	SessionsInvalidated int    `json:"sessionsInvalidated"`
 }
@@ -131,5 +131,5 @@ func (a *API) revokeDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, revokeAnswer{"the device is revoked", ended})
+	return sendJSON(c, revokeResponse{"the device is revoked", ended})
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// The names under which a device token travels (contract A-37).
+// Cookie and header of the device token (contract A-37).
 const (
 	deviceCookie = "tollgate_device"
 	deviceHeader = "X-Device-Token"
 	deviceTTL    = 365 * 24 * time.Hour
 )
 
-// deviceToken returns the device token that a request shows, by header or by
-// cookie; empty when it shows none.
-func deviceToken(c *fiber.Ctx) auth.DeviceSecret {
+// readDeviceToken returns the device token in the header or the cookie of a request; empty without
+// one.
+func readDeviceToken(c *fiber.Ctx) auth.DeviceSecret {
 	token := c.Get(deviceHeader)
 	if token == "" {
 		token = c.Cookies(deviceCookie)
@@ -27,9 +27,9 @@ func deviceToken(c *fiber.Ctx) auth.DeviceSecret {
 	return auth.DeviceSecret(strings.Clone(token))
 }
 
-// giveDeviceToken hands a device its token, as a cookie that only /auth sees
-// and no script reads, and as a header for clients without cookies.
-func giveDeviceToken(c *fiber.Ctx, token auth.DeviceSecret) {
+// setDeviceToken sends a device token as a cookie, which is sent only below /auth and not readable
+// by scripts, and as a header for clients without cookies. It does nothing for an empty token.
+func setDeviceToken(c *fiber.Ctx, token auth.DeviceSecret) {
 	if token == "" {
 		return
 	}

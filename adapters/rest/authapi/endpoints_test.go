@@ -20,7 +20,7 @@ func TestLogin(t *testing.T) {
 		`{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900,"requiresMFA":false}`)
 	in := s.login
 	if in.Email != "a@example.com" || in.Password.Reveal() != "secret" || in.DeviceToken != "" || in.Address != netip.MustParseAddr("127.0.0.1") {
-		t.Errorf("asked %+v", in)
+		t.Errorf("the use case got %+v", in)
 	}
 	want, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "UA", ScreenResolution: "1x2"})
 	if err != nil || in.Device != want {
@@ -40,41 +40,41 @@ func TestLoginReadsTheDeviceToken(t *testing.T) {
 	}
 }
 
-func TestLoginWaitsForItsSecondFactor(t *testing.T) {
+func TestLoginRequiresASecondFactor(t *testing.T) {
 	s := serve(t)
 	s.pending = true
 	a := s.call(t, "POST", "/auth/login", goodLogin)
-	a.expect(t, 200, `{"requiresMFA":true,"userId":"`+otherID+`","message":"a code of your authenticator is needed"}`)
+	a.expect(t, 200, `{"requiresMFA":true,"userId":"`+otherID+`","message":"enter a code from your authenticator"}`)
 	if len(a.cookies) != 0 || a.header.Get("X-Device-Token") != "" {
-		t.Errorf("half a login gives a token: %v", a.header)
+		t.Errorf("a login without its second factor returns a device token: %v", a.header)
 	}
 	a = s.call(t, "POST", "/auth/mfa/verify", `{"userId":"`+strings.ToUpper(otherID)+`","mfaCode":"123 456","deviceInfo":{"userAgent":"UA"}}`,
 		"X-Device-Token", "shown")
 	a.expect(t, 200, `{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900}`)
 	if len(a.cookies) != 1 || a.header.Get("X-Device-Token") != "device-token" {
-		t.Errorf("no device token: %v", a.header)
+		t.Errorf("the response has no device token: %v", a.header)
 	}
 	in := s.answer
 	if in.UserID != otherID || string(in.Code) != "123 456" || string(in.DeviceToken) != "shown" || in.Device.UserAgent() != "UA" ||
 		in.Address != netip.MustParseAddr("127.0.0.1") {
-		t.Errorf("asked %+v", in)
+		t.Errorf("the use case got %+v", in)
 	}
 }
 
 func TestCredentials(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "POST", "/auth/mfa/enroll", "").expect(t, 200,
+	s.callSignedIn(t, "POST", "/auth/mfa/enroll", "").expect(t, 200,
 		`{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ","otpauthUri":"otpauth://totp/x"}`)
-	s.signedIn(t, "POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`).expect(t, 200, `{"recoveryCodes":["aaaaa-bbbbb","ccccc-ddddd"]}`)
+	s.callSignedIn(t, "POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`).expect(t, 200, `{"recoveryCodes":["aaaaa-bbbbb","ccccc-ddddd"]}`)
 	if string(s.code) != "123456" || s.user != otherID {
 		t.Errorf("activated with %q for %q", string(s.code), s.user)
 	}
-	s.signedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"aaaaa-bbbbb"}`).expect(t, 200, `{"message":"the authenticator is disabled"}`)
+	s.callSignedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"aaaaa-bbbbb"}`).expect(t, 200, `{"message":"the authenticator is disabled"}`)
 	if string(s.code) != "aaaaa-bbbbb" {
 		t.Errorf("disabled with %q", string(s.code))
 	}
-	s.signedIn(t, "POST", "/auth/password", `{"currentPassword":"old","newPassword":"new"}`).expect(t, 200,
-		`{"message":"the password is changed, other sessions are ended"}`)
+	s.callSignedIn(t, "POST", "/auth/password", `{"currentPassword":"old","newPassword":"new"}`).expect(t, 200,
+		`{"message":"the password is changed; other sessions are ended"}`)
 	if s.words[0].Reveal() != "old" || s.words[1].Reveal() != "new" {
 		t.Errorf("changed %q to %q", s.words[0].Reveal(), s.words[1].Reveal())
 	}
@@ -85,35 +85,35 @@ func TestRefresh(t *testing.T) {
 	s.call(t, "POST", "/auth/refresh", `{"refreshToken":"last"}`).expect(t, 200,
 		`{"accessToken":"access.token","refreshToken":"refresh-token","expiresIn":900}`)
 	if string(s.secret) != "last" || s.from != netip.MustParseAddr("127.0.0.1") {
-		t.Errorf("asked with %q", string(s.secret))
+		t.Errorf("the use case got %q", string(s.secret))
 	}
 }
 
 func TestLogout(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "POST", "/auth/logout", `{"sessionId":"AAAAAAAA-2222-4333-8444-555555555555"}`).expect(t, 200, `{"message":"signed out"}`)
+	s.callSignedIn(t, "POST", "/auth/logout", `{"sessionId":"AAAAAAAA-2222-4333-8444-555555555555"}`).expect(t, 200, `{"message":"signed out"}`)
 	if s.id != "aaaaaaaa-2222-4333-8444-555555555555" || s.user != otherID {
 		t.Errorf("ended %q of %q", s.id, s.user)
 	}
 }
 
 func TestOwnSession(t *testing.T) {
-	serve(t).signedIn(t, "GET", "/auth/session", "").expect(t, 200, `{"id":"`+someID+`","userId":"`+otherID+
+	serve(t).callSignedIn(t, "GET", "/auth/session", "").expect(t, 200, `{"id":"`+someID+`","userId":"`+otherID+
 		`","trustLevel":"FULL_TRUST","deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z","lastActivity":"2027-01-15T08:00:00.000Z",`+
 		`"expiresAt":"2027-01-15T09:00:00.000Z","ipAddress":"203.0.113.9"}`)
 }
 
 func TestStepUp(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "POST", "/auth/step-up/initiate", `{"method":"SMS_OTP"}`).expect(t, 200,
+	s.callSignedIn(t, "POST", "/auth/step-up/initiate", `{"method":"SMS_OTP"}`).expect(t, 200,
 		`{"challengeId":"`+otherID+`","method":"SMS_OTP","expiresAt":"2027-01-15T08:10:00.000Z","attemptsRemaining":3}`)
 	if s.method != auth.SMSOTP || s.user != otherID {
-		t.Errorf("asked %q for %q", s.method, s.user)
+		t.Errorf("the use case got %q for %q", s.method, s.user)
 	}
 	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`)
 	a.expect(t, 200, `{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified"}`)
 	if s.id != someID || string(s.code) != "012345" {
-		t.Errorf("asked %q %q", s.id, string(s.code))
+		t.Errorf("the use case got %q %q", s.id, string(s.code))
 	}
 	s.call(t, "POST", "/auth/step-up/resend", `{"challengeId":"`+someID+`"}`).expect(t, 200,
 		`{"message":"a new code was sent","expiresAt":"2027-01-15T08:10:00.000Z"}`)
@@ -125,9 +125,9 @@ func TestDeviceToken(t *testing.T) {
 		headers []string
 		secure  bool
 	}{
-		"plain":            {serve(t), nil, false},
-		"behind TLS proxy": {serve(t, netip.MustParsePrefix("127.0.0.1/32")), []string{"X-Forwarded-Proto", "https"}, true},
-		"stranger says so": {serve(t), []string{"X-Forwarded-Proto", "https"}, false},
+		"plain":                      {serve(t), nil, false},
+		"TLS proxy":                  {serve(t, netip.MustParsePrefix("127.0.0.1/32")), []string{"X-Forwarded-Proto", "https"}, true},
+		"untrusted peer sends https": {serve(t), []string{"X-Forwarded-Proto", "https"}, false},
 	} {
 		a := c.service.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`, c.headers...)
 		if len(a.cookies) != 1 || a.header.Get("X-Device-Token") != "device-token" {
@@ -143,29 +143,29 @@ func TestDeviceToken(t *testing.T) {
 	s.err = auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown")
 	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`)
 	if len(a.cookies) != 0 || a.header.Get("X-Device-Token") != "" {
-		t.Errorf("a refusal gives a token: %v", a.header)
+		t.Errorf("an error returns a device token: %v", a.header)
 	}
 }
 
 func TestDevices(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[],"total":0,"limit":1000,"offset":0}`)
+	s.callSignedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[],"total":0,"limit":1000,"offset":0}`)
 	s.devices = []auth.Device{{
 		ID: someID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, Revoked: true, FirstSeen: seen, LastSeen: now,
 		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
 	}, {ID: otherID, TrustStatus: auth.DevicePending, FirstSeen: seen, LastSeen: seen}}
-	s.signedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[{"id":"`+someID+`","identity":"abc","trustStatus":"TRUSTED","revoked":true,`+
+	s.callSignedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[{"id":"`+someID+`","identity":"abc","trustStatus":"TRUSTED","revoked":true,`+
 		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T08:00:00.000Z",`+
 		`"metadata":{"deviceType":"desktop","browser":"Firefox","operatingSystem":"Linux","lastIpAddress":"2001:db8::1"}},`+
 		`{"id":"`+otherID+`","identity":"","trustStatus":"PENDING","revoked":false,`+
 		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T07:00:00.000Z",`+
 		`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}],"total":2,"limit":1000,"offset":0}`)
-	s.signedIn(t, "PUT", "/devices/"+someID+"/trust", `{"trustStatus":"UNTRUSTED"}`).expect(t, 200,
+	s.callSignedIn(t, "PUT", "/devices/"+someID+"/trust", `{"trustStatus":"UNTRUSTED"}`).expect(t, 200,
 		`{"message":"the device is marked","device":{"id":"`+someID+`","trustStatus":"UNTRUSTED"}}`)
 	if s.id != someID || s.mark != auth.DeviceUntrusted || s.user != otherID {
 		t.Errorf("marked %q %q of %q", s.id, s.mark, s.user)
 	}
-	s.signedIn(t, "DELETE", "/devices/"+otherID, "").expect(t, 200, `{"message":"the device is revoked","sessionsInvalidated":2}`)
+	s.callSignedIn(t, "DELETE", "/devices/"+otherID, "").expect(t, 200, `{"message":"the device is revoked","sessionsInvalidated":2}`)
 	if s.id != otherID {
 		t.Errorf("revoked %q", s.id)
 	}
@@ -173,15 +173,15 @@ func TestDevices(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "GET", "/sessions", "").expect(t, 200, `{"sessions":[],"total":0,"limit":1000,"offset":0}`)
-	other := caller(auth.HighRisk)
+	s.callSignedIn(t, "GET", "/sessions", "").expect(t, 200, `{"sessions":[],"total":0,"limit":1000,"offset":0}`)
+	other := callerSession(auth.HighRisk)
 	other.ID, other.IPAddress = otherID, netip.Addr{}
-	s.sessions = []auth.Session{caller(auth.LimitedTrust), other}
+	s.sessions = []auth.Session{callerSession(auth.LimitedTrust), other}
 	const rest = `"deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z","lastActivity":"2027-01-15T08:00:00.000Z",`
-	s.signedIn(t, "GET", "/sessions", "").expect(t, 200,
+	s.callSignedIn(t, "GET", "/sessions", "").expect(t, 200,
 		`{"sessions":[{"id":"`+someID+`","trustLevel":"LIMITED_TRUST",`+rest+`"ipAddress":"203.0.113.9","current":true},`+
 			`{"id":"`+otherID+`","trustLevel":"HIGH_RISK",`+rest+`"ipAddress":"","current":false}],"total":2,"limit":1000,"offset":0}`)
-	s.signedIn(t, "DELETE", "/sessions/"+otherID, "").expect(t, 200, `{"message":"the session is ended"}`)
+	s.callSignedIn(t, "DELETE", "/sessions/"+otherID, "").expect(t, 200, `{"message":"the session is ended"}`)
 	if s.id != otherID || s.user != otherID {
 		t.Errorf("ended %q of %q", s.id, s.user)
 	}
@@ -190,7 +190,7 @@ func TestSessions(t *testing.T) {
 func TestPagesOfDevicesAndSessions(t *testing.T) {
 	for _, name := range []string{"devices", "sessions"} {
 		s := serve(t)
-		s.signedIn(t, "GET", "/"+name+"?limit=20&offset=40&limit=", "").expect(t, 200,
+		s.callSignedIn(t, "GET", "/"+name+"?limit=20&offset=40&limit=", "").expect(t, 200,
 			`{"`+name+`":[],"total":40,"limit":20,"offset":40}`)
 		if want := (auth.PageRequest{Limit: 20, Offset: 40}); s.page != want {
 			t.Errorf("%s: the page is %+v, want %+v", name, s.page, want)
@@ -199,7 +199,7 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 			"limit=0": "limit", "limit=1001": "limit", "limit=x": "limit", "limit=99999999999": "limit",
 			"offset=-1": "offset", "offset=1.5": "offset", "offset=99999999999": "offset",
 		} {
-			a := s.signedIn(t, "GET", "/"+name+"?"+query, "")
+			a := s.callSignedIn(t, "GET", "/"+name+"?"+query, "")
 			if a.status != 400 || !strings.Contains(a.body, `"validation_error"`) || !strings.Contains(a.body, `"`+field+`"`) {
 				t.Errorf("%s?%s: %d %s", name, query, a.status, a.body)
 			}
@@ -209,51 +209,51 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 
 func TestAuditLog(t *testing.T) {
 	s := serve(t)
-	s.signedIn(t, "GET", "/audit-logs", "").expect(t, 200, `{"logs":[],"total":7,"limit":100,"offset":0}`)
+	s.callSignedIn(t, "GET", "/audit-logs", "").expect(t, 200, `{"logs":[],"total":7,"limit":100,"offset":0}`)
 	if (s.query != audit.Query{Limit: 100}) || s.user != otherID {
-		t.Errorf("asked %+v of %q", s.query, s.user)
+		t.Errorf("the use case got %+v of %q", s.query, s.user)
 	}
 	s.events = []auth.Event{
 		{ID: someID, Time: now, Type: auth.LoginAttempt, UserID: otherID, Success: true, Details: map[string]any{"ipAddress": "203.0.113.9"}},
 		{ID: otherID, Time: seen, Type: auth.StepUpAttempt},
 	}
-	s.signedIn(t, "GET", "/audit-logs?limit=2&offset=3&eventType=&unknown=1", "").expect(t, 200,
+	s.callSignedIn(t, "GET", "/audit-logs?limit=2&offset=3&eventType=&unknown=1", "").expect(t, 200,
 		`{"logs":[{"id":"`+someID+`","timestamp":"2027-01-15T08:00:00.000Z","eventType":"LOGIN_ATTEMPT","success":true,"details":{"ipAddress":"203.0.113.9"}},`+
 			`{"id":"`+otherID+`","timestamp":"2027-01-15T07:00:00.000Z","eventType":"STEP_UP_ATTEMPT","success":false,"details":{}}],`+
 			`"total":7,"limit":2,"offset":3}`)
-	s.signedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
+	s.callSignedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
 	want := audit.Query{
 		Type: auth.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
 		Before: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
 	if s.query != want {
-		t.Errorf("asked %+v, want %+v", s.query, want)
+		t.Errorf("the query is %+v, want %+v", s.query, want)
 	}
 }
 
-// An entry's own timestamp, given back as startDate, selects what is shown later, although the entry was stored with more of
-// its time than is shown.
+// TestAuditLogAfterAnEntry uses the timestamp of an entry as startDate. The entry is stored with
+// microseconds and sent with milliseconds, and must not count as after its own timestamp.
 func TestAuditLogAfterAnEntry(t *testing.T) {
 	s := serve(t)
 	stored := now.Add(123_456 * time.Microsecond)
 	s.events = []auth.Event{{ID: someID, Time: stored, Type: auth.LoginAttempt}}
 	const shown = "2027-01-15T08:00:00.123Z"
-	s.signedIn(t, "GET", "/audit-logs", "").expect(t, 200,
+	s.callSignedIn(t, "GET", "/audit-logs", "").expect(t, 200,
 		`{"logs":[{"id":"`+someID+`","timestamp":"`+shown+`","eventType":"LOGIN_ATTEMPT","success":false,"details":{}}],`+
 			`"total":7,"limit":100,"offset":0}`)
-	s.signedIn(t, "GET", "/audit-logs?startDate="+shown+"&endDate="+shown, "")
+	s.callSignedIn(t, "GET", "/audit-logs?startDate="+shown+"&endDate="+shown, "")
 	if stored.After(s.query.After) {
-		t.Errorf("an entry shown at %s counts as after it", shown)
+		t.Errorf("an entry sent with the time %s counts as after it", shown)
 	}
 	if next := now.Add(124 * time.Millisecond); !next.After(s.query.After) {
 		t.Errorf("an entry of the next millisecond does not count as after %s", shown)
 	}
 	if stored.Before(s.query.Before) {
-		t.Errorf("an entry shown at %s counts as before it", shown)
+		t.Errorf("an entry sent with the time %s counts as before it", shown)
 	}
 }
 
-func TestAuditLogReadsTimes(t *testing.T) {
+func TestAuditLogParsesTimes(t *testing.T) {
 	s := serve(t)
 	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
@@ -274,14 +274,14 @@ func TestAuditLogReadsTimes(t *testing.T) {
 		"2026-01-31":                    noon.Add(-12 * time.Hour),
 		"20260131":                      noon.Add(-12 * time.Hour),
 	} {
-		s.signedIn(t, "GET", "/audit-logs?endDate="+text, "")
+		s.callSignedIn(t, "GET", "/audit-logs?endDate="+text, "")
 		if !s.query.Before.Equal(want) {
-			t.Errorf("%s is read as %v, want %v", text, s.query.Before, want)
+			t.Errorf("%s is parsed as %v, want %v", text, s.query.Before, want)
 		}
 	}
 }
 
-func TestAuditLogRefuses(t *testing.T) {
+func TestAuditLogRejectsParameters(t *testing.T) {
 	s := serve(t)
 	for query, fields := range map[string]string{
 		"limit=ten":                     "limit",
@@ -299,9 +299,9 @@ func TestAuditLogRefuses(t *testing.T) {
 		"endDate=31.01.2026":            "endDate",
 		"endDate=9999-12-31T23:59:59-01:00&limit=x&eventType=%00": "eventType endDate limit",
 	} {
-		r := s.signedIn(t, "GET", "/audit-logs?"+query, "").refusal(t, 400, "validation_error")
-		if r.fields() != fields {
-			t.Errorf("%s: names %q, want %q", query, r.fields(), fields)
+		r := s.callSignedIn(t, "GET", "/audit-logs?"+query, "").expectError(t, 400, "validation_error")
+		if r.fieldNames() != fields {
+			t.Errorf("%s: the fields are %q, want %q", query, r.fieldNames(), fields)
 		}
 	}
 	if len(s.calls) != 0 {

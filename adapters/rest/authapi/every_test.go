@@ -12,19 +12,19 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-func TestWhoMayCallWhat(t *testing.T) {
+func TestTrustLevelOfEndpoints(t *testing.T) {
 	s := serve(t)
 	for _, e := range endpoints() {
 		for level := auth.HighRisk; level <= auth.FullTrust; level++ {
 			s.level, s.calls = level, nil
-			a := s.signedIn(t, e.method, e.path, e.body)
+			a := s.callSignedIn(t, e.method, e.path, e.body)
 			if level >= e.level {
 				if a.status != 200 || e.call != "" && !slices.Equal(s.calls, []string{e.call}) {
 					t.Errorf("%s %s at %v: %d %s, called %v", e.method, e.path, level, a.status, a.body, s.calls)
 				}
 				continue
 			}
-			a.refusal(t, 403, "insufficient_trust")
+			a.expectError(t, 403, "insufficient_trust")
 			challenge := a.header.Get("WWW-Authenticate")
 			if !strings.HasPrefix(challenge, `Bearer error="insufficient_user_authentication"`) || strings.Contains(a.body, "Bearer") || len(s.calls) != 0 {
 				t.Errorf("%s %s at %v: challenge %q, body %s, called %v", e.method, e.path, level, challenge, a.body, s.calls)
@@ -36,7 +36,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		s.calls = nil
 		for token, code := range map[string]string{"": "invalid_token", "Bearer bad": "invalid_token", "Bearer expired": "token_expired", "Basic good": "invalid_token"} {
 			a := s.call(t, e.method, e.path, "<not even JSON>", "Authorization", token, "Content-Type", "text/plain")
-			a.refusal(t, 401, code)
+			a.expectError(t, 401, code)
 			if a.header.Get("WWW-Authenticate") != "Bearer" || len(s.calls) != 0 {
 				t.Errorf("%s %s: headers %v, called %v", e.method, e.path, a.header, s.calls)
 			}
@@ -47,33 +47,33 @@ func TestWhoMayCallWhat(t *testing.T) {
 func TestLimitsOfPaths(t *testing.T) {
 	s := serve(t)
 	for _, e := range endpoints() {
-		s.tries.scopes = nil
-		s.signedIn(t, e.method, e.path, e.body)
-		if !slices.Equal(s.tries.scopes, []throttle.Scope{e.scope}) {
-			t.Errorf("%s counts against %v", e.path, s.tries.scopes)
+		s.throttle.scopes = nil
+		s.callSignedIn(t, e.method, e.path, e.body)
+		if !slices.Equal(s.throttle.scopes, []throttle.Scope{e.scope}) {
+			t.Errorf("%s is counted against %v", e.path, s.throttle.scopes)
 		}
 	}
 	for path, want := range map[string]throttle.Scope{"/auth/nothing": throttle.AuthAddress, "/auth": throttle.AuthAddress, "/devices/x/y": throttle.APIAddress} {
-		s.tries.scopes = nil
-		s.call(t, "GET", path, "").refusal(t, 404, "resource_not_found")
-		if !slices.Equal(s.tries.scopes, []throttle.Scope{want}) {
-			t.Errorf("%s counts against %v", path, s.tries.scopes)
+		s.throttle.scopes = nil
+		s.call(t, "GET", path, "").expectError(t, 404, "resource_not_found")
+		if !slices.Equal(s.throttle.scopes, []throttle.Scope{want}) {
+			t.Errorf("%s is counted against %v", path, s.throttle.scopes)
 		}
 	}
 	for method, want := range map[string]throttle.Scope{"HEAD": throttle.APIAddress, "POST": throttle.AuthAddress, "DELETE": throttle.AuthAddress} {
-		s.tries.scopes = nil
+		s.throttle.scopes = nil
 		s.call(t, method, "/auth/session", "")
-		if !slices.Equal(s.tries.scopes, []throttle.Scope{want}) {
-			t.Errorf("%s /auth/session counts against %v", method, s.tries.scopes)
+		if !slices.Equal(s.throttle.scopes, []throttle.Scope{want}) {
+			t.Errorf("%s /auth/session is counted against %v", method, s.throttle.scopes)
 		}
 	}
-	s.tries.scopes = nil
-	if a := s.call(t, "GET", "/authentic", ""); a.body != `{"error":"no such path"}` || len(s.tries.scopes) != 0 {
-		t.Errorf("a path of nobody: %s, counted %v", a.body, s.tries.scopes)
+	s.throttle.scopes = nil
+	if a := s.call(t, "GET", "/authentic", ""); a.body != `{"error":"no such path"}` || len(s.throttle.scopes) != 0 {
+		t.Errorf("a path outside the part: %s, counted against %v", a.body, s.throttle.scopes)
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestErrors(t *testing.T) {
 	s := serve(t)
 	for _, c := range []struct {
 		fault   *fault.Error
@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 		code    string
 		details map[string]any
 	}{
-		{fault.New(fault.Internal, "", "a secret"), 500, "internal_error", nil},
+		{fault.New(fault.Internal, "", "internal detail"), 500, "internal_error", nil},
 		{fault.New(fault.Invalid, "", "wrong"), 400, "invalid_input", nil},
 		{fault.New(fault.Invalid, auth.CodeValidation, "wrong"), 400, "validation_error", nil},
 		{fault.New(fault.Unauthenticated, auth.CodeInvalidCredentials, "wrong"), 401, "invalid_credentials", nil},
@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 	} {
 		s.err = c.fault
 		a := s.call(t, "POST", "/auth/refresh", `{"refreshToken":"r"}`)
-		r := a.refusal(t, c.status, c.code)
+		r := a.expectError(t, c.status, c.code)
 		if len(r.Details) != len(c.details) {
 			t.Errorf("%s: details %v", c.code, r.Details)
 		}
@@ -118,16 +118,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestProtocolFaults(t *testing.T) {
+func TestErrorsOfTheServer(t *testing.T) {
 	s := serve(t)
 	a := s.call(t, "GET", "/auth/login", "")
-	a.refusal(t, 405, "method_not_allowed")
+	a.expectError(t, 405, "method_not_allowed")
 	if a.header.Get("Allow") != "POST" {
 		t.Errorf("Allow %q", a.header.Get("Allow"))
 	}
-	s.call(t, "POST", "/auth/login", `{}`, "Content-Type", "text/plain").refusal(t, 415, "invalid_input")
-	s.call(t, "POST", "/auth/login", strings.Repeat(" ", rest.MaxBody+1)).refusal(t, 413, "invalid_input")
-	if got := s.tries.scopes; !slices.Equal(got, []throttle.Scope{throttle.AuthAddress, throttle.AuthAddress, throttle.AuthAddress}) {
-		t.Errorf("counted %v", got)
+	s.call(t, "POST", "/auth/login", `{}`, "Content-Type", "text/plain").expectError(t, 415, "invalid_input")
+	s.call(t, "POST", "/auth/login", strings.Repeat(" ", rest.MaxBody+1)).expectError(t, 413, "invalid_input")
+	if got := s.throttle.scopes; !slices.Equal(got, []throttle.Scope{throttle.AuthAddress, throttle.AuthAddress, throttle.AuthAddress}) {
+		t.Errorf("counted against %v", got)
 	}
 }

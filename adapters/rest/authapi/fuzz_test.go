@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// FuzzLogin checks that any text is read as a login or refused by name, and
-// that a login that is read is the one that was written.
+// FuzzLogin checks that any text is either parsed as a login with the values of the text, or
+// rejected with a code and a message.
 func FuzzLogin(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"x"}}`,
@@ -41,11 +41,11 @@ func checkLogin(t *testing.T, text []byte, email auth.Email, password auth.Passw
 	t.Helper()
 	var sent map[string]any
 	if err := json.Unmarshal(text, &sent); err != nil {
-		t.Fatalf("%q was read: %v", text, err)
+		t.Fatalf("%q was accepted: %v", text, err)
 	}
 	for _, s := range []string{string(email), password.Reveal()} {
 		if s == "" || strings.ContainsRune(s, 0) {
-			t.Errorf("%q: read %q", text, s)
+			t.Errorf("%q: the login has %q", text, s)
 		}
 	}
 	info, _ := sent["deviceInfo"].(map[string]any)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 )
 
-// The use cases are what the handlers take them for.
+// The use cases implement the interfaces of the handlers.
 var (
 	_ authapi.Access      = (*access.Checker)(nil)
 	_ authapi.SignIn      = (*signin.Service)(nil)

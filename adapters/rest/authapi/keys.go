@@ -22,8 +22,8 @@ type jwk struct {
 	Use       string          `json:"use"`
 }
 
-// keySet answers the keys with which anybody can verify access tokens.
-func (a *API) keySet(c *fiber.Ctx) error {
+// listKeys sends the public keys of access tokens.
+func (a *API) listKeys(c *fiber.Ctx) error {
 	keys, err := a.keys.PublicKeys(c.UserContext())
 	if err != nil {
 		return err
@@ -35,6 +35,6 @@ func (a *API) keySet(c *fiber.Ctx) error {
 			ID: k.ID, Algorithm: "EdDSA", Use: "sig",
 		})
 	}
-	c.Set(fiber.HeaderCacheControl, "public, max-age=60") // a new key is soon seen
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60") // so that clients soon get a new key
 	return c.JSON(set)
 }

@@ -8,7 +8,7 @@ import (
 
 type sessionList struct {
 	Sessions []session `json:"sessions"`
-	listPart
+	pageInfo
 }
 
 type session struct {
@@ -30,16 +30,16 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	list := sessionList{Sessions: make([]session, 0, len(found)), listPart: listPart{total, page.Limit, page.Offset}}
+	list := sessionList{Sessions: make([]session, 0, len(found)), pageInfo: pageInfo{total, page.Limit, page.Offset}}
 	for i := range found {
 		s := &found[i]
 		list.Sessions = append(list.Sessions, session{
 			ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
-			CreatedAt: instant(s.CreatedAt), LastActivity: instant(s.LastActivity),
-			IPAddress: address(s.IPAddress), Current: s.ID == caller.ID,
+			CreatedAt: formatTime(s.CreatedAt), LastActivity: formatTime(s.LastActivity),
+			IPAddress: formatAddress(s.IPAddress), Current: s.ID == caller.ID,
 		})
 	}
-	return answer(c, list)
+	return sendJSON(c, list)
 }
 
 func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
@@ -50,10 +50,10 @@ func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
 	if err := a.signIn.Terminate(c.UserContext(), caller, id); err != nil {
 		return err
 	}
-	return answer(c, done{"the session is ended"})
+	return sendJSON(c, messageResponse{"the session is ended"})
 }
 
-// ownSession is a session as its own bearer sees it (contract A-1).
+// ownSession is the session of the caller (contract A-1).
 type ownSession struct {
 	ID             auth.SessionID      `json:"id"`
 	UserID         auth.UserID         `json:"userId"`
@@ -65,10 +65,10 @@ type ownSession struct {
 	IPAddress      string              `json:"ipAddress"`
 }
 
-func (a *API) session(c *fiber.Ctx, caller auth.Session) error {
-	return answer(c, ownSession{
+func (a *API) getSession(c *fiber.Ctx, caller auth.Session) error {
+	return sendJSON(c, ownSession{
 		ID: caller.ID, UserID: caller.UserID, TrustLevel: caller.TrustLevel.String(), DeviceIdentity: caller.DeviceIdentity,
-		CreatedAt: instant(caller.CreatedAt), LastActivity: instant(caller.LastActivity),
-		ExpiresAt: instant(caller.ExpiresAt), IPAddress: address(caller.IPAddress),
+		CreatedAt: formatTime(caller.CreatedAt), LastActivity: formatTime(caller.LastActivity),
+		ExpiresAt: formatTime(caller.ExpiresAt), IPAddress: formatAddress(caller.IPAddress),
 	})
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// SignIn begins, renews and ends sessions. *signin.Service is one; the errors
-// are documented there.
+// SignIn begins, renews and ends sessions. *signin.Service implements it and documents the errors.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
 	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
@@ -22,7 +21,7 @@ type SignIn interface {
 	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error
 }
 
-type loginAnswer struct {
+type loginResponse struct {
 	AccessToken  string `json:"accessToken"`
 	RefreshToken string `json:"refreshToken"`
 	TrustLevel   string `json:"trustLevel"`
@@ -30,14 +29,14 @@ type loginAnswer struct {
 	RequiresMFA  bool   `json:"requiresMFA"`
 }
 
-// mfaAnswer is the answer of a login that waits for its second factor.
-type mfaAnswer struct {
+// mfaResponse is the response to a login that needs a second factor.
+type mfaResponse struct {
 	RequiresMFA bool        `json:"requiresMFA"`
 	UserID      auth.UserID `json:"userId"`
 	Message     string      `json:"message"`
 }
 
-func (a *API) login(c *fiber.Ctx) error {
+func (a *API) logIn(c *fiber.Ctx) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
@@ -46,41 +45,40 @@ func (a *API) login(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	in.DeviceToken, in.Address = deviceToken(c), rest.Address(c)
+	in.DeviceToken, in.Address = readDeviceToken(c), rest.Address(c)
 	r, err := a.signIn.Login(c.UserContext(), in)
 	if err != nil {
 		return err
 	}
 	if r.MFARequired {
-		return answer(c, mfaAnswer{true, r.UserID, "a code of your authenticator is needed"})
+		return sendJSON(c, mfaResponse{true, r.UserID, "enter a code from your authenticator"})
 	}
-	return answer(c, loginAnswer{
+	return sendJSON(c, loginResponse{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
-		TrustLevel: r.TrustLevel.String(), ExpiresIn: seconds(r.ExpiresIn),
+		TrustLevel: r.TrustLevel.String(), ExpiresIn: wholeSeconds(r.ExpiresIn),
 	})
 }
 
-// readLogin reads the body of a login. It looks at all fields, so that what is
-// wrong is told at once.
-func readLogin(b body) (signin.Login, error) {
+// readLogin reads the body of a login. Its error names all invalid fields.
+func readLogin(b requestBody) (signin.Login, error) {
 	var in signin.Login
 	var email, password, device error
-	in.Email, email = auth.ParseEmail(b.text("email"))
-	in.Password, password = auth.NewPassword("password", b.text("password"))
+	in.Email, email = auth.ParseEmail(b.requireText("email"))
+	in.Password, password = auth.NewPassword("password", b.requireText("password"))
 	in.Device, device = readDevice(b)
-	return in, b.err(email, password, device)
+	return in, b.fieldError(email, password, device)
 }
 
-func readDevice(b body) (auth.DeviceInfo, error) {
-	info := b.object("deviceInfo")
+func readDevice(b requestBody) (auth.DeviceInfo, error) {
+	info := b.requireObject("deviceInfo")
 	return auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: info.option("userAgent"), ScreenResolution: info.option("screenResolution"),
-		Timezone: info.option("timezone"), Language: info.option("language"),
+		UserAgent: info.optionalText("userAgent"), ScreenResolution: info.optionalText("screenResolution"),
+		Timezone: info.optionalText("timezone"), Language: info.optionalText("language"),
 	})
 }
 
-// verifiedAnswer is the answer of a second step.
-type verifiedAnswer struct {
+// verifiedResponse is the response to a second factor.
+type verifiedResponse struct {
 	AccessToken  string `json:"accessToken"`
 	RefreshToken string `json:"refreshToken"`
 	TrustLevel   string `json:"trustLevel"`
@@ -94,61 +92,61 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 	}
 	var in signin.MFAAnswer
 	var user, device error
-	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.text("userId"))
-	in.Code = auth.OTP(b.text("mfaCode"))
+	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.requireText("userId"))
+	in.Code = auth.OTP(b.requireText("mfaCode"))
 	in.Device, device = readDevice(b)
-	if err := b.err(user, device); err != nil {
+	if err := b.fieldError(user, device); err != nil {
 		return err
 	}
-	in.DeviceToken, in.Address = deviceToken(c), rest.Address(c)
+	in.DeviceToken, in.Address = readDeviceToken(c), rest.Address(c)
 	r, err := a.signIn.VerifyMFA(c.UserContext(), in)
 	if err != nil {
 		return err
 	}
-	giveDeviceToken(c, r.DeviceToken)
-	return answer(c, verifiedAnswer{
+	setDeviceToken(c, r.DeviceToken)
+	return sendJSON(c, verifiedResponse{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
-		TrustLevel: r.TrustLevel.String(), ExpiresIn: seconds(r.ExpiresIn),
+		TrustLevel: r.TrustLevel.String(), ExpiresIn: wholeSeconds(r.ExpiresIn),
 	})
 }
 
-type refreshAnswer struct {
+type refreshResponse struct {
 	AccessToken  string `json:"accessToken"`
 	RefreshToken string `json:"refreshToken"`
 	ExpiresIn    int64  `json:"expiresIn"` // seconds
 }
 
-func (a *API) refresh(c *fiber.Ctx) error {
+func (a *API) refreshTokens(c *fiber.Ctx) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	secret := auth.RefreshSecret(b.text("refreshToken"))
-	if err := b.err(); err != nil {
+	secret := auth.RefreshSecret(b.requireText("refreshToken"))
+	if err := b.fieldError(); err != nil {
 		return err
 	}
 	r, err := a.signIn.Refresh(c.UserContext(), secret, rest.Address(c))
 	if err != nil {
 		return err
 	}
-	return answer(c, refreshAnswer{
-		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken), ExpiresIn: seconds(r.ExpiresIn),
+	return sendJSON(c, refreshResponse{
+		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken), ExpiresIn: wholeSeconds(r.ExpiresIn),
 	})
 }
 
-func (a *API) logout(c *fiber.Ctx, caller auth.Session) error {
+func (a *API) logOut(c *fiber.Ctx, caller auth.Session) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.SessionID]("sessionId", b.text("sessionId"))
-	if err := b.err(err); err != nil {
+	id, err := auth.ParseUUID[auth.SessionID]("sessionId", b.requireText("sessionId"))
+	if err := b.fieldError(err); err != nil {
 		return err
 	}
 	if err := a.signIn.SignOut(c.UserContext(), caller, id); err != nil {
 		return err
 	}
-	return answer(c, done{"signed out"})
+	return sendJSON(c, messageResponse{"signed out"})
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 )
 
-// StepUp raises a session's trust by a one-time code. *stepup.Service is one;
-// the errors are documented there.
+// StepUp raises the trust level of a session with a one-time code. *stepup.Service implements it
+// and documents the errors.
 type StepUp interface {
 	Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (stepup.Pending, error)
 	Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error)
@@ -24,63 +24,63 @@ type challenge struct {
 	AttemptsRemaining int               `json:"attemptsRemaining"`
 }
 
-func (a *API) initiate(c *fiber.Ctx, caller auth.Session) error {
+func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	method, err := auth.ParseStepUpMethod(b.text("method"))
-	if err := b.err(err); err != nil {
+	method, err := auth.ParseStepUpMethod(b.requireText("method"))
+	if err := b.fieldError(err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Initiate(c.UserContext(), caller, method)
 	if err != nil {
 		return err
 	}
-	return answer(c, challenge{p.ID, p.Method, instant(p.ExpiresAt), p.AttemptsRemaining})
+	return sendJSON(c, challenge{p.ID, p.Method, formatTime(p.ExpiresAt), p.AttemptsRemaining})
 }
 
-type verifyAnswer struct {
+type verifyResponse struct {
 	Success       bool   `json:"success"`
 	NewTrustLevel string `json:"newTrustLevel"`
 	Message       string `json:"message"`
 }
 
-func (a *API) verify(c *fiber.Ctx) error {
+func (a *API) verifyStepUp(c *fiber.Ctx) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.text("challengeId"))
-	code := auth.OTP(b.text("otp"))
-	if err := b.err(err); err != nil {
+	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.requireText("challengeId"))
+	code := auth.OTP(b.requireText("otp"))
+	if err := b.fieldError(err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Verify(c.UserContext(), id, code)
 	if err != nil {
 		return err
 	}
-	giveDeviceToken(c, p.DeviceToken)
-	return answer(c, verifyAnswer{true, p.TrustLevel.String(), "the session is verified"})
+	setDeviceToken(c, p.DeviceToken)
+	return sendJSON(c, verifyResponse{true, p.TrustLevel.String(), "the session is verified"})
 }
 
-type resendAnswer struct {
+type resendResponse struct {
 	Message   string `json:"message"`
 	ExpiresAt string `json:"expiresAt"`
 }
 
-func (a *API) resend(c *fiber.Ctx) error {
+func (a *API) resendStepUp(c *fiber.Ctx) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.text("challengeId"))
-	if err := b.err(err); err != nil {
+	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.requireText("challengeId"))
+	if err := b.fieldError(err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Resend(c.UserContext(), id)
 	if err != nil {
 		return err
 	}
-	return answer(c, resendAnswer{"a new code was sent", instant(p.ExpiresAt)})
+	return sendJSON(c, resendResponse{"a new code was sent", formatTime(p.ExpiresAt)})
 }

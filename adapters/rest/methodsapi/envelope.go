@@ -16,16 +16,16 @@ type envelope struct {
 	Data    entries  `json:"data" xml:"data"`
 }
 
-// entries is a list that is written in XML also when it is empty.
+// entries is a list. An empty list is an empty data element in XML.
 type entries []entry
 
-// MarshalXML writes one item element an entry.
+// MarshalXML writes an item element for each entry.
 func (l entries) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	list := struct {
 		Items []entry `xml:"item"`
 	}{l}
 	if err := e.EncodeElement(list, start); err != nil {
-		return fmt.Errorf("write data: %w", err)
+		return fmt.Errorf("encode data: %w", err)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ type entry struct {
 	Parameters  []string            `json:"parameters" xml:"parameters>item"`
 }
 
-func entryOf(m catalogue.Method, base string) entry {
+func newEntry(m catalogue.Method, base string) entry {
 	return entry{
 		MethodID: m.ID, MethodURL: base + m.Path,
 		ServiceID: m.ServiceID, ServiceName: m.ServiceName,
@@ -56,23 +56,23 @@ func entryOf(m catalogue.Method, base string) entry {
 	}
 }
 
-// write writes an envelope in the form the path asks for: XML for .xml, else
-// JSON, wrapped in the callback when there is one.
-func write(c *fiber.Ctx, e envelope, callback string) error {
+// writeEnvelope writes an envelope as XML if the path ends in .xml, else as JSON, or as JSONP if
+// there is a callback.
+func writeEnvelope(c *fiber.Ctx, e envelope, callback string) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	if wantsXML(c) {
 		return writeXML(c, e)
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("write envelope: %w", err)
+		return fmt.Errorf("encode envelope: %w", err)
 	}
 	if callback == "" {
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSONCharsetUTF8)
 		return c.Send(body)
 	}
-	// The leading comment keeps the answer from being read as anything but a
-	// script, whatever the callback's name spells.
+	// The leading comment ensures that the response can only be read as a script, whatever the name
+	// of the callback is.
 	c.Set(fiber.HeaderContentType, "application/javascript; charset=utf-8") // contract M-7
 	return c.SendString("/**/" + callback + "(" + string(body) + ");")
 }
@@ -80,7 +80,7 @@ func write(c *fiber.Ctx, e envelope, callback string) error {
 func writeXML(c *fiber.Ctx, e envelope) error {
 	body, err := xml.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("write envelope: %w", err)
+		return fmt.Errorf("encode envelope: %w", err)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationXMLCharsetUTF8)
 	return c.SendString(xml.Header + string(body))

@@ -1,5 +1,5 @@
-// Package methodsapi serves the open-data methods listing below /v2: JSON, JSONP and XML in one
-// envelope, errors included (contract M-3).
+// Package methodsapi serves the open-data methods listing below /v2 as JSON, JSONP and XML. All
+// responses have the same envelope, errors included (contract M-3).
 package methodsapi
 
 import (
@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	root        = "/v2"
-	listingPath = root + "/api/methods."
-	success     = "Request successful"
+	root           = "/v2"
+	listingPath    = root + "/api/methods."
+	successMessage = "Request successful"
 )
 
-// Config is what an operator may set of the methods listing.
+// Config holds the settings of the methods listing.
 type Config struct {
 	BaseURL string `env:"OPENDATA_BASE_URL" desc:"URL that begins each method_url; default: scheme and host of the request, and /v2"`
 }
 
-// Validate names the setting that is malformed.
+// Validate returns an error that names the setting if it is malformed.
 func (c Config) Validate() error {
 	if c.BaseURL == "" {
 		return nil
@@ -48,7 +48,7 @@ type Lister interface {
 	List(ctx context.Context) ([]catalogue.Method, error)
 }
 
-// Usage counts the calls of a client today, by an address that stands for it.
+// Usage counts the requests of a client today. The address identifies the client.
 type Usage interface {
 	Count(ctx context.Context, a netip.Addr) (uint64, error)
 	Today(ctx context.Context, a netip.Addr) (uint64, error)
@@ -56,40 +56,40 @@ type Usage interface {
 
 // API is the methods listing.
 type API struct {
-	base   string
-	lister Lister
-	usage  Usage
-	clock  clock.Clock
-	log    *logrus.Entry
+	baseURL string
+	lister  Lister
+	usage   Usage
+	clock   clock.Clock
+	log     *logrus.Entry
 }
 
 // New returns the methods listing.
 func New(cfg Config, l Lister, u Usage, c clock.Clock, log *logrus.Entry) *API {
-	return &API{base: strings.TrimSuffix(cfg.BaseURL, "/"), lister: l, usage: u, clock: c, log: log}
+	return &API{baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), lister: l, usage: u, clock: c, log: log}
 }
 
-// Mount adds the routes of everything below /v2.
+// Mount adds the routes below /v2.
 func (a *API) Mount(r fiber.Router) {
-	r.Get(listingPath+"json", a.list)
-	r.Get(listingPath+"xml", a.list)
-	r.Get(root, a.other)
-	r.Get(root+"/*", a.other)
+	r.Get(listingPath+"json", a.sendListing)
+	r.Get(listingPath+"xml", a.sendListing)
+	r.Get(root, a.sendUnserved)
+	r.Get(root+"/*", a.sendUnserved)
 }
 
 // Name implements rest.Part.
 func (*API) Name() string { return "methods" }
 
-// Owns reports whether the path is below /v2.
+// Owns implements rest.Part.
 func (a *API) Owns(path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// Scope returns the limit that the registry and the methods share.
+// Scope implements rest.Part. The registry and the methods listing share a limit.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
-// list answers the listing. A call of it does not count towards usage.
-func (a *API) list(c *fiber.Ctx) error {
-	callback, err := a.callback(c)
+// sendListing sends the listing. It does not count as usage.
+func (a *API) sendListing(c *fiber.Ctx) error {
+	callback, err := a.readCallback(c)
 	if err != nil {
 		return err
 	}
@@ -97,31 +97,31 @@ func (a *API) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	e := a.envelope(c, http.StatusOK, success)
+	e := a.newEnvelope(c, http.StatusOK, successMessage)
 	id := catalogue.ListingID
 	e.Meta.MethodID = &id
-	base := a.baseURL(c)
+	base := a.requestBaseURL(c)
 	for _, m := range methods {
-		e.Data = append(e.Data, entryOf(m, base))
+		e.Data = append(e.Data, newEntry(m, base))
 	}
-	return write(c, e, callback)
+	return writeEnvelope(c, e, callback)
 }
 
-// callback returns the JSONP function's name, empty where none is asked for.
-func (a *API) callback(c *fiber.Ctx) (string, error) {
+// readCallback returns the name of the JSONP function; empty without the parameter.
+func (a *API) readCallback(c *fiber.Ctx) (string, error) {
 	name := c.Query("callback")
 	if name == "" {
 		return "", nil
 	}
 	if wantsXML(c) {
-		return "", fault.New(fault.Invalid, "", "callback is not possible with xml")
+		return "", fault.New(fault.Invalid, "", "callback is only allowed with json, not with xml")
 	}
 	return catalogue.ParseCallback(name)
 }
 
-// other answers every path below /v2 that is not the listing: 501 for a method
-// that is listed and not served here, else 404.
-func (a *API) other(c *fiber.Ctx) error {
+// sendUnserved responds to all other paths below /v2: 501 for a method that is in the listing but
+// not served here, else 404.
+func (a *API) sendUnserved(c *fiber.Ctx) error {
 	path := strings.TrimPrefix(c.Path(), root)
 	methods, err := a.lister.List(c.UserContext())
 	if err != nil {
@@ -129,28 +129,28 @@ func (a *API) other(c *fiber.Ctx) error {
 	}
 	if m, ok := catalogue.Find(methods, path); ok {
 		c.Locals(methodKey{}, m.ID)
-		return fault.New(fault.Unsupported, "", "method is listed and not served here")
+		return fault.New(fault.Unsupported, "", "this service lists the method but does not serve it")
 	}
 	return fault.New(fault.NotFound, "", "no such method or format")
 }
 
 type methodKey struct{}
 
-// WriteFault writes the envelope of a failure.
+// WriteFault writes the envelope of an error.
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
-	e := a.envelope(c, c.Response().StatusCode(), f.Message)
+	e := a.newEnvelope(c, c.Response().StatusCode(), f.Message)
 	if id, ok := c.Locals(methodKey{}).(catalogue.MethodID); ok {
 		e.Meta.MethodID = &id
 	} else if isListing(c) {
 		id := catalogue.ListingID
 		e.Meta.MethodID = &id
 	}
-	return write(c, e, "")
+	return writeEnvelope(c, e, "")
 }
 
-// envelope returns an envelope without data. Where usage cannot be told, it is
-// null, as any value of the envelope may be.
-func (a *API) envelope(c *fiber.Ctx, status int, message string) envelope {
+// newEnvelope returns an envelope without data. It counts the request as usage, unless it is for
+// the listing. If usage cannot be counted, its value is null.
+func (a *API) newEnvelope(c *fiber.Ctx, status int, message string) envelope {
 	count := a.usage.Count
 	if isListing(c) {
 		count = a.usage.Today
@@ -160,7 +160,7 @@ func (a *API) envelope(c *fiber.Ctx, status int, message string) envelope {
 	if err == nil {
 		e.Meta.Requests = &n
 	} else {
-		rest.Log(c, a.log).WithError(err).Warn("usage was not counted")
+		rest.Log(c, a.log).WithError(err).Warn("the request was not counted as usage")
 	}
 	e.Meta.Timestamp = a.clock.Now().Unix()
 	e.Meta.Status = status
@@ -169,9 +169,9 @@ func (a *API) envelope(c *fiber.Ctx, status int, message string) envelope {
 	return e
 }
 
-func (a *API) baseURL(c *fiber.Ctx) string {
-	if a.base != "" {
-		return a.base
+func (a *API) requestBaseURL(c *fiber.Ctx) string {
+	if a.baseURL != "" {
+		return a.baseURL
 	}
 	scheme := "http"
 	if rest.Secure(c) {

@@ -22,37 +22,39 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// tries lets one call pass after the other, or none.
-type tries struct{ over bool }
+// stubThrottle allows all requests, or none if it is over.
+type stubThrottle struct{ over bool }
 
-func (l *tries) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
+func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
 	if scope != throttle.RegistryAddress {
-		return throttle.Verdict{}, fault.New(fault.Internal, "", "another scope")
+		return throttle.Verdict{}, fault.New(fault.Internal, "", "wrong scope")
 	}
 	return throttle.Verdict{Allowed: !l.over, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0)}, nil
 }
 
-func (l *tries) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error { return nil }
+func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
+	return nil
+}
 
-// store lists methods and counts usage.
-type store struct {
+// stubStore lists methods and counts usage.
+type stubStore struct {
 	methods []catalogue.Method
 	err     error
 
-	used    uint64
-	counted netip.Addr
-	away    error
+	used     uint64
+	counted  netip.Addr
+	countErr error
 }
 
-func (s *store) List(context.Context) ([]catalogue.Method, error) { return s.methods, s.err }
+func (s *stubStore) List(context.Context) ([]catalogue.Method, error) { return s.methods, s.err }
 
-func (s *store) Count(_ context.Context, a netip.Addr) (uint64, error) {
+func (s *stubStore) Count(_ context.Context, a netip.Addr) (uint64, error) {
 	s.used++
 	s.counted = a
-	return s.used, s.away
+	return s.used, s.countErr
 }
 
-func (s *store) Today(context.Context, netip.Addr) (uint64, error) { return s.used, s.away }
+func (s *stubStore) Today(context.Context, netip.Addr) (uint64, error) { return s.used, s.countErr }
 
 func methods() []catalogue.Method {
 	return []catalogue.Method{
@@ -64,32 +66,32 @@ func methods() []catalogue.Method {
 }
 
 type service struct {
-	*store
-	tries *tries
-	url   string
+	*stubStore
+	throttle *stubThrottle
+	url      string
 }
 
 func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *service {
 	t.Helper()
-	s := &service{store: &store{methods: methods()}, tries: &tries{}}
+	s := &service{stubStore: &stubStore{methods: methods()}, throttle: &stubThrottle{}}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	log := logrus.NewEntry(logger)
-	server := rest.New(resttest.Config(proxies...), rest.Dependencies{
+	server := rest.New(resttest.Config(proxies...), rest.Ports{
 		Parts:    []rest.Part{methodsapi.New(cfg, s, s, clocktest.NewManual(time.Unix(1_800_000_000, 0)), log)},
-		Throttle: s.tries, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: log,
+		Throttle: s.throttle, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: log,
 	})
 	s.url = resttest.Serve(t, server)
 	return s
 }
 
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (s *service) call(t *testing.T, method, path string, headers ...string) answer {
+func (s *service) call(t *testing.T, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, nil)
 	if err != nil {
@@ -101,16 +103,16 @@ func (s *service) call(t *testing.T, method, path string, headers ...string) ans
 		}
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := answer{response.StatusCode, response.Header, string(text)}
+	a := response{got.StatusCode, got.Header, string(text)}
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("X-RateLimit-Limit") != "10000" {
 		t.Errorf("%s %s: headers %v", method, path, a.header)
 	}
@@ -172,7 +174,7 @@ func TestCallback(t *testing.T) {
 		"json?callback=1f", "json?callback=a-b", "json?callback=alert(1)", "json?callback=" + strings.Repeat("x", 65), "json?callback=%C3%A9", "json?callback=%00",
 	} {
 		a := s.call(t, "GET", "/v2/api/methods."+path)
-		e := a.envelope(t)
+		e := a.parseEnvelope(t)
 		if a.status != 400 || e.Status != 400 || e.MethodID == nil || *e.MethodID != 1103 || a.header.Get("Content-Type") != "application/json; charset=utf-8" {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
@@ -189,8 +191,8 @@ type meta struct {
 	MethodID *int    `json:"method_id" xml:"method_id"`
 }
 
-// envelope reads the envelope of an answer that has no data.
-func (a answer) envelope(t *testing.T) meta {
+// envelope parses the envelope of a response without data.
+func (a response) parseEnvelope(t *testing.T) meta {
 	t.Helper()
 	var e struct {
 		Meta meta              `json:"meta" xml:"meta"`
@@ -226,7 +228,7 @@ func TestOtherPaths(t *testing.T) {
 		{"DELETE", "/v2/nothing.xml", 405, 0, true},
 	} {
 		a := s.call(t, c.method, c.path)
-		e := a.envelope(t)
+		e := a.parseEnvelope(t)
 		if a.status != c.status || e.Status != c.status || strings.HasPrefix(a.body, "<") != c.xml {
 			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
 		}
@@ -234,7 +236,7 @@ func TestOtherPaths(t *testing.T) {
 			t.Errorf("%s %s: method %s", c.method, c.path, a.body)
 		}
 		if e.Requests == nil || *e.Requests != uint64(i+1) || s.counted != netip.MustParseAddr("127.0.0.1") {
-			t.Errorf("%s %s does not count: %s", c.method, c.path, a.body)
+			t.Errorf("%s %s is not counted as usage: %s", c.method, c.path, a.body)
 		}
 		if c.status == 405 && a.header.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow", c.method, c.path)
@@ -245,12 +247,12 @@ func TestOtherPaths(t *testing.T) {
 	s.call(t, "GET", "/v2/api/methods.xml?callback=x")
 	s.call(t, "POST", "/v2/api/methods.json")
 	if s.used != before {
-		t.Error("the listing counts towards usage")
+		t.Error("the listing is counted as usage")
 	}
 }
 
-// TestOneClient wants calls counted by client, as the limits count them: an IPv4
-// address for itself, of an IPv6 address the network.
+// TestOneClient expects usage to be counted by client, like the limits: by IPv4 address, and by the
+// network of an IPv6 address.
 func TestOneClient(t *testing.T) {
 	s := serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.0/8"))
 	for address, client := range map[string]string{
@@ -265,19 +267,19 @@ func TestOneClient(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	s := serve(t, configured())
-	s.err = fault.New(fault.Unavailable, "", "the database is away")
-	if a := s.call(t, "GET", "/v2/api/methods.xml"); a.status != 503 || a.envelope(t).Status != 503 {
-		t.Errorf("store away: %d %s", a.status, a.body)
+	s.err = fault.New(fault.Unavailable, "", "the database is unavailable")
+	if a := s.call(t, "GET", "/v2/api/methods.xml"); a.status != 503 || a.parseEnvelope(t).Status != 503 {
+		t.Errorf("database unavailable: %d %s", a.status, a.body)
 	}
 	s.err = nil
-	s.away = fault.New(fault.Unavailable, "", "counter store is away")
+	s.countErr = fault.New(fault.Unavailable, "", "the counter store is unavailable")
 	if a := s.call(t, "GET", "/v2/api/methods.json"); a.status != 200 || !strings.Contains(a.body, `"requests":null`) {
-		t.Errorf("counters away: %d %s", a.status, a.body)
+		t.Errorf("counters unavailable: %d %s", a.status, a.body)
 	}
-	s.away = nil
-	s.tries.over = true
+	s.countErr = nil
+	s.throttle.over = true
 	a := s.call(t, "GET", "/v2/api/methods.json")
-	if e := a.envelope(t); a.status != 429 || e.Status != 429 || a.header.Get("Retry-After") != "900" {
+	if e := a.parseEnvelope(t); a.status != 429 || e.Status != 429 || a.header.Get("Retry-After") != "900" {
 		t.Errorf("over the limit: %d %s", a.status, a.body)
 	}
 }

@@ -117,7 +117,7 @@ func discardLog() *logrus.Entry {
 // serve starts a listener that has only the registry, and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
-	server := rest.New(resttest.Config(), rest.Dependencies{
+	server := rest.New(resttest.Config(), rest.Ports{
 		Parts: []rest.Part{registryapi.New(cfg, r, w)}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
 	})
 	return resttest.Serve(t, server)

@@ -1,5 +1,5 @@
-// Package resttest runs the API listener for the tests of its parts, as the service runs it. What the parts stand on, and what is
-// asked of them, each test brings itself.
+// Package resttest runs the API listener in tests of its parts. It provides no use cases; each test
+// has its own.
 package resttest
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 )
 
-// patience is how long a test waits for an end; it is no measure of how soon.
-const patience = 10 * time.Second
+// shutdownTimeout bounds how long a test waits for the end of the listener.
+const shutdownTimeout = 10 * time.Second
 
-// Config returns settings that stand in no test's way, with the proxies trusted.
+// Config returns settings with generous limits and the trusted proxies.
 func Config(proxies ...netip.Prefix) rest.Config {
 	return rest.Config{
 		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
@@ -23,7 +23,7 @@ func Config(proxies ...netip.Prefix) rest.Config {
 	}
 }
 
-// Serve has the server answer on a free port until the test ends, and returns its URL.
+// Serve runs the server on a free port until the test ends, and returns its URL.
 func Serve(t testing.TB, s *rest.Server) (url string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -34,13 +34,13 @@ func Serve(t testing.TB, s *rest.Server) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// ServeOn has the server answer on a listener until the test ends. One that does not end well fails the test.
+// ServeOn runs the server on a listener until the test ends. An error of the server fails the test.
 func ServeOn(t testing.TB, s *rest.Server, l net.Listener) {
 	t.Helper()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)

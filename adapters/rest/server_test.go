@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// limited checks the headers of a limit that one call was counted against.
-func limited(t *testing.T, a answer, remaining string) {
+// checkLimitHeaders checks the headers of a limit of 100.
+func checkLimitHeaders(t *testing.T, a response, remaining string) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": "1800000900",
@@ -60,25 +60,25 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 	}
 }
 
-func TestExhaustedTellsItsOwnLimit(t *testing.T) {
+func TestExhaustedHasTheHeadersOfItsOwnLimit(t *testing.T) {
 	s := serve(t, config(), nil)
 	a := s.call(t, http.MethodGet, "/auth/usedup", nil)
 	if got := a.header.Get("X-RateLimit-Limit"); got != "5" {
-		t.Errorf("X-RateLimit-Limit is %q, want that of the limit that is used up", got)
+		t.Errorf("X-RateLimit-Limit is %q, want the limit that was exceeded", got)
 	}
 }
 
-func TestExhaustedLeavesNothing(t *testing.T) {
+func TestExhaustedHasNothingRemaining(t *testing.T) {
 	s := serve(t, config(), nil)
 	a := s.call(t, http.MethodGet, fmt.Sprintf("/auth/fault/%d", fault.Exhausted), nil)
 	if a.header.Get("X-RateLimit-Remaining") != "0" || a.header.Get("X-RateLimit-Reset") != "1800000002" {
-		t.Errorf("headers of a limit that is used up: %v", a.header)
+		t.Errorf("headers of an exceeded limit: %v", a.header)
 	}
 	s.throttle.limit = 0
 	a = s.call(t, http.MethodGet, fmt.Sprintf("/auth/fault/%d", fault.Exhausted), nil)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
 		if a.header.Get(name) == "" {
-			t.Errorf("%s is missing where the address has no limit", name)
+			t.Errorf("%s is missing if the part has no limit", name)
 		}
 	}
 }
@@ -90,17 +90,17 @@ func TestChallengeOfAFault(t *testing.T) {
 	}
 }
 
-func TestWhatIsInternalIsLoggedAndNotShown(t *testing.T) {
+func TestInternalErrorsAreLoggedAndNotSent(t *testing.T) {
 	s := serve(t, config(), nil)
 	for _, path := range []string{"/v0.1/panic", "/v0.1/plain"} {
-		a := s.call(t, http.MethodGet, path, nil, "X-Request-Id", "the-one-of"+strings.ReplaceAll(path, "/", "."))
+		a := s.call(t, http.MethodGet, path, nil, "X-Request-Id", "request-of"+strings.ReplaceAll(path, "/", "."))
 		if a.status != 500 || a.body != `{"part":"/v0.1","sentence":"internal error"}` {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
-		limited(t, a, a.header.Get("X-RateLimit-Remaining"))
-		for _, want := range []string{"a secret of the service", "the-one-of" + strings.ReplaceAll(path, "/", ".")} {
+		checkLimitHeaders(t, a, a.header.Get("X-RateLimit-Remaining"))
+		for _, want := range []string{"internal detail", "request-of" + strings.ReplaceAll(path, "/", ".")} {
 			if !strings.Contains(s.log.String(), want) {
-				t.Errorf("%s: the log lacks %q", path, want)
+				t.Errorf("%s: the log does not contain %q", path, want)
 			}
 		}
 	}
@@ -115,38 +115,38 @@ func TestRequestID(t *testing.T) {
 		a := s.call(t, http.MethodGet, "/v0.1/echo", nil, "X-Request-Id", sent)
 		got := a.header.Get("X-Request-Id")
 		if (got == sent) != kept || !kept && len(got) != 24 || a.field(t, "id") != got {
-			t.Errorf("sent %q, answered %q, handler saw %q", sent, got, a.field(t, "id"))
+			t.Errorf("sent %q, got %q, the handler got %q", sent, got, a.field(t, "id"))
 		}
 	}
 }
 
-// guide is a page that tells what there is.
-type guide struct{}
+// guidePages is a page that describes the API.
+type guidePages struct{}
 
-func (guide) Mount(r fiber.Router) {
-	r.Get("/guide", func(c *fiber.Ctx) error { return c.SendString("all of it") })
+func (guidePages) Mount(r fiber.Router) {
+	r.Get("/guide", func(c *fiber.Ctx) error { return c.SendString("the guide") })
 }
-func (guide) Path() string { return "/guide" }
+func (guidePages) Path() string { return "/guide" }
 
-// TestUnknownPathsLeadOn wants who asks for what no part has, and nobody else,
-// to be told of the page.
-func TestUnknownPathsLeadOn(t *testing.T) {
-	s := serveTraced(t, config(), rest.Dependencies{Pages: guide{}})
+// TestUnknownPathsPointToThePages expects a 404 outside all parts, and no other error, to point to
+// the pages.
+func TestUnknownPathsPointToThePages(t *testing.T) {
+	s := serveWith(t, config(), rest.Ports{Pages: guidePages{}})
 	for path, want := range map[string]struct {
 		status int
 		body   string
 	}{
-		"/":             {404, `{"error":"no such path: /guide describes the API"}`},
-		"/nothing":      {404, `{"error":"no such path: /guide describes the API"}`},
+		"/":             {404, `{"error":"no such path; the API is described at /guide"}`},
+		"/nothing":      {404, `{"error":"no such path; the API is described at /guide"}`},
 		"/v0.1/nothing": {404, `{"part":"/v0.1","sentence":"no such path"}`},
-		"/guide":        {200, "all of it"},
+		"/guide":        {200, "the guide"},
 	} {
 		if a := s.call(t, http.MethodGet, path, nil); a.status != want.status || a.body != want.body {
 			t.Errorf("%s: %d %s, want %v", path, a.status, a.body, want)
 		}
 	}
-	if a := s.call(t, http.MethodPost, "/guide", nil); a.status != 405 || strings.Contains(a.body, "describes") {
-		t.Errorf("a wrong method: %d %s", a.status, a.body)
+	if a := s.call(t, http.MethodPost, "/guide", nil); a.status != 405 || strings.Contains(a.body, "described") {
+		t.Errorf("wrong method: %d %s", a.status, a.body)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestUnknownPaths(t *testing.T) {
 	if a.status != 404 || a.body != `{"part":"/v0.1","sentence":"no such path"}` {
 		t.Errorf("below a part: %d %s", a.status, a.body)
 	}
-	limited(t, a, "99")
+	checkLimitHeaders(t, a, "99")
 	a = s.call(t, http.MethodGet, "/nothing", nil)
 	if a.status != 404 || a.body != `{"error":"no such path"}` || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("outside all parts: %d %s", a.status, a.body)
@@ -200,7 +200,7 @@ func sameMethods(got, want string) bool {
 	return len(words) == len(strings.Split(want, ", "))
 }
 
-func TestHeadAnswersAsGet(t *testing.T) {
+func TestHeadHasTheHeadersOfGet(t *testing.T) {
 	s := serve(t, config(), nil)
 	get := s.call(t, http.MethodGet, "/v0.1/echo", nil, "X-Request-Id", "same")
 	head := s.call(t, http.MethodHead, "/v0.1/echo", nil, "X-Request-Id", "same")
@@ -235,14 +235,14 @@ func TestBodies(t *testing.T) {
 				t.Fatalf("status %d, want %d: %s", a.status, c.status, a.body)
 			}
 			if a.status == 200 && a.body != c.body {
-				t.Error("another body came back")
+				t.Error("the handler got another body")
 			}
 			if a.status != 200 && a.field(t, "part") != "/v0.1" {
 				t.Errorf("body %s", a.body)
 			}
-			limited(t, a, a.header.Get("X-RateLimit-Remaining"))
+			checkLimitHeaders(t, a, a.header.Get("X-RateLimit-Remaining"))
 			if a.header.Get("X-Request-Id") == "" {
-				t.Error("no request id")
+				t.Error("the response has no request id")
 			}
 		})
 	}
@@ -255,7 +255,7 @@ func TestBodyInChunksOverTheBound(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	if got := s.throttle.keys(); len(got) != 1 || got[0] != "auth 127.0.0.1" {
-		t.Errorf("counted %v", got)
+		t.Errorf("the throttle counted %v", got)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestHeaderOverTheBound(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil, "X-Long", strings.Repeat("a", 15<<10)); a.status != 200 {
-		t.Errorf("below the bound: %d", a.status)
+		t.Errorf("a header below the bound: %d", a.status)
 	}
 }
 
@@ -287,15 +287,15 @@ func TestLimit(t *testing.T) {
 		t.Errorf("headers %v", a.header)
 	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
-		t.Errorf("another limit: %d", a.status)
+		t.Errorf("a request of another limit: %d", a.status)
 	}
 	s.throttle.limit = 0
 	if a := s.call(t, http.MethodGet, "/auth/echo", nil); a.status != 200 || a.header.Get("X-RateLimit-Limit") != "" {
-		t.Errorf("no limit: %d %v", a.status, a.header)
+		t.Errorf("without a limit: %d %v", a.status, a.header)
 	}
 }
 
-func TestCounterStoreAway(t *testing.T) {
+func TestCounterStoreUnavailable(t *testing.T) {
 	s := serve(t, config(), nil)
 	s.throttle.away = true
 	if a := s.call(t, http.MethodGet, "/auth/echo", nil); a.status != 503 || a.field(t, "part") != "/auth" || a.header.Get("Retry-After") == "" {
@@ -307,12 +307,12 @@ func TestCounterStoreAway(t *testing.T) {
 	for _, path := range []string{"/auth/echo", "/v0.1/echo"} {
 		h := s.call(t, http.MethodGet, path, nil).header
 		if h.Get("X-RateLimit-Limit") != "7" || h.Get("X-RateLimit-Remaining") != "7" || h.Get("X-RateLimit-Reset") == "" {
-			t.Errorf("%s: headers %v do not tell the limit", path, h)
+			t.Errorf("%s: headers %v without the limit", path, h)
 		}
 	}
 }
 
-func TestSlowClientIsAnswered(t *testing.T) {
+func TestSlowClientGetsAResponse(t *testing.T) {
 	cfg := config()
 	cfg.ReadTimeout = 50 * time.Millisecond
 	s := serve(t, cfg, nil)
@@ -356,13 +356,13 @@ func TestMalformedRequest(t *testing.T) {
 	}
 }
 
-func TestShutdownGivesUp(t *testing.T) {
+func TestShutdownReturnsAtTheDeadline(t *testing.T) {
 	s := serve(t, config(), nil)
 	c, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A request that never ends keeps the listener from ending.
+	// Shutdown waits for this request, which never ends.
 	if _, err := c.Write([]byte("POST /v0.1/body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.server.Shutdown(done); err == nil {
-		t.Error("shutdown did not tell of calls in flight")
+		t.Error("Shutdown returned no error while a request was in flight")
 	}
 	c.Close()
 }

@@ -1,0 +1,322 @@
+// Package rest is the HTTP API listener: the Fiber application, the steps that every request goes
+// through, and the mapping of errors to statuses. The parts of the API (registry, authentication,
+// methods listing) are packages below it. Each part has its routes, its limit and its format of
+// errors.
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// The headers that report the limit of a client (contract A-53).
+const (
+	headerLimit     = "X-RateLimit-Limit"
+	headerRemaining = "X-RateLimit-Remaining"
+	headerReset     = "X-RateLimit-Reset" // Unix seconds
+)
+
+// Part is one part of the API.
+type Part interface {
+	// Mount adds the routes of the part.
+	Mount(r fiber.Router)
+	// Owns reports whether a path belongs to the part, even if it has no route.
+	Owns(path string) bool
+	// Scope returns the limit that a request of the method and path counts against.
+	Scope(method, path string) throttle.Scope
+	// Name returns the name of the part in metrics.
+	Name() string
+	// WriteFault writes the body of an error response in the format of the part. Status and headers
+	// are set already; the part may change them.
+	WriteFault(c *fiber.Ctx, f *fault.Error) error
+}
+
+// Pages are documentation routes. They do not belong to a part, and no limit applies to them.
+type Pages interface {
+	Mount(r fiber.Router)
+	// Path returns the path of the first page. A 404 outside all parts points to it.
+	Path() string
+}
+
+// Ports are the dependencies of the listener.
+type Ports struct {
+	Parts    []Part
+	Health   *Health // optional
+	Pages    Pages   // optional
+	Throttle throttle.Throttle
+	Clock    clock.Clock
+	Tracing  Tracing
+	Metrics  prometheus.Registerer // optional
+	Log      *logrus.Entry
+}
+
+// spareWorkers is added to MaxConnections for the limit of the HTTP library. The library notices a
+// closed connection a moment later than the listener of Listen, which enforces MaxConnections.
+const spareWorkers = 1024
+
+// Server is the API listener.
+type Server struct {
+	app      *fiber.App
+	parts    []Part
+	health   *Health // optional
+	pages    Pages   // optional
+	throttle throttle.Throttle
+	clock    clock.Clock
+	proxies  Proxies
+	v6Bits   int    // number of leading bits of an IPv6 address that identify a client
+	hsts     string // Strict-Transport-Security of responses over TLS; empty for no header
+	log      *logrus.Entry
+	conns    atomic.Pointer[httpconn.Connections] // set by Serve
+	metrics  *requestMetrics
+}
+
+// New returns the listener with the routes of all parts. It does not listen yet.
+func New(cfg Config, d Ports) *Server {
+	s := &Server{
+		parts: d.Parts, health: d.Health, pages: d.Pages, throttle: d.Throttle, clock: d.Clock,
+		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hstsHeader(), log: d.Log,
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName:               "tollgate",
+		BodyLimit:             MaxBody,
+		CaseSensitive:         true,
+		StrictRouting:         true,
+		Concurrency:           cfg.MaxConnections + spareWorkers,
+		DisableStartupMessage: true,
+		// No part accepts forms. Parsing one would create temporary files.
+		DisablePreParseMultipartForm: true,
+		ErrorHandler:                 s.handleServerError,
+		IdleTimeout:                  cfg.IdleTimeout,
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  cfg.ReadTimeout,
+		WriteTimeout:                 cfg.WriteTimeout,
+	})
+	s.adjustServer()
+	if d.Tracing.Tracer != nil {
+		s.app.Use(d.Tracing.traceRequest)
+	}
+	s.app.Use(s.handleRequest)
+	if d.Health != nil {
+		d.Health.addRoutes(s.app)
+	}
+	if d.Pages != nil {
+		d.Pages.Mount(s.app)
+	}
+	for _, p := range d.Parts {
+		p.Mount(s.app)
+	}
+	s.metrics = newRequestMetrics(d.Metrics, s.openConnections)
+	s.metrics.addRoutes(s.app, d.Parts)
+	return s
+}
+
+// openConnections returns the number of open connections. The library subtracts one for its
+// listener even before it has one.
+func (s *Server) openConnections() float64 {
+	return float64(max(0, s.app.Server().GetOpenConnectionsCount()))
+}
+
+// Route is a method and a path in the syntax of Fiber.
+type Route struct{ Method, Path string }
+
+// Routes returns all routes.
+func (s *Server) Routes() []Route {
+	var list []Route
+	for _, r := range s.app.GetRoutes(true) {
+		list = append(list, Route{r.Method, r.Path})
+	}
+	return list
+}
+
+// adjustServer changes behaviour for which Fiber has no setting:
+//   - A request with an unknown method gets 405 with our headers. It is routed as TRACE, which no
+//     route has; Fiber's own response would not have our headers.
+//   - A request whose body cannot be read keeps its header.
+//   - While the service drains, every response closes its connection. A client then sends its next
+//     request to another instance, and not on a connection that is about to be closed.
+func (s *Server) adjustServer() {
+	server := s.app.Server()
+	server.CloseOnShutdown = true
+	pending := &headerStore{clock: s.clock, maxAge: 2 * server.ReadTimeout}
+	server.HeaderReceived = pending.store
+	fail := server.ErrorHandler
+	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
+		pending.restore(&c.Request.Header)
+		fail(c, err)
+	}
+	handle, known := server.Handler, s.app.Config().RequestMethods
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		pending.remove(&c.Request.Header)
+		if !slices.Contains(known, string(c.Method())) {
+			c.Request.Header.SetMethod(fiber.MethodTrace)
+		}
+		handle(c)
+		if s.health.isDraining() {
+			c.SetConnectionClose()
+		}
+	}
+}
+
+// Serve serves requests on the listener, which Listen returned, until Shutdown.
+func (s *Server) Serve(l net.Listener) error {
+	conns := httpconn.TrackConnections(l, httpconn.FirstHeader)
+	s.conns.Store(conns)
+	if err := s.app.Listener(conns); err != nil {
+		return fmt.Errorf("serve the API: %w", err)
+	}
+	return nil
+}
+
+// Shutdown closes the listener and waits until all requests in flight are finished, but not longer
+// than ctx. It returns an error if requests were still in flight.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var err error
+	finished := make(chan struct{})
+	go func() {
+		err = s.app.Shutdown()
+		close(finished)
+	}()
+	if conns := s.conns.Load(); conns != nil {
+		go conns.CloseUnused(finished)
+	}
+	select {
+	case <-finished:
+		if err != nil {
+			return fmt.Errorf("shut down the API: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.New("shut down the API: requests were still in flight at the deadline")
+	}
+}
+
+// handleRequest is the outermost middleware. It sets the common headers, counts the request against
+// the limit of its part, recovers from panics, writes error responses and records metrics.
+func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
+	s.metrics.inFlight.Inc()
+	defer func() {
+		s.metrics.inFlight.Dec()
+		s.recordRequest(c, c.Context().Time()) // the start time that the library has recorded
+	}()
+	s.setCommonHeaders(c)
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.writeFault(c, newPanicFault(p))
+		}
+	}()
+	if err := s.admitRequest(c); err != nil {
+		return s.writeFault(c, err)
+	}
+	if err := c.Next(); err != nil {
+		return s.writeFault(c, err)
+	}
+	return nil
+}
+
+// setCommonHeaders sets the request id, the origin and the headers of every response.
+func (s *Server) setCommonHeaders(c *fiber.Ctx) {
+	setRequestID(c)
+	setOrigin(c, s.proxies, s.v6Bits)
+	setSecurityHeaders(c)
+	if s.hsts != "" && Secure(c) {
+		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
+	}
+}
+
+// admitRequest counts the request against its limit and rejects ambiguous framing. It closes the
+// connection of an ambiguous request, because the start of the next request is unknown.
+func (s *Server) admitRequest(c *fiber.Ctx) error {
+	malformed := httpconn.CheckFraming(&c.Request().Header)
+	if malformed != nil {
+		c.Context().SetConnectionClose()
+	}
+	if err := s.countRequest(c); err != nil {
+		return err
+	}
+	if malformed != nil {
+		return fault.New(fault.Invalid, "", "malformed request: "+malformed.Error())
+	}
+	return nil
+}
+
+// handleServerError responds to errors before routing, for example a body over the bound. It does
+// not respond on a connection that broke before a request arrived.
+func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
+	if RequestID(c) != "" { // it was routed, and writing its response failed
+		return s.writeFault(c, err)
+	}
+	if errors.Is(err, fiber.ErrBadGateway) { // Fiber's error for a broken connection
+		c.Status(fiber.StatusBadRequest)
+		return nil
+	}
+	defer s.recordRequest(c, time.Now())
+	httpconn.Linger(c.Context().Conn())
+	s.setCommonHeaders(c)
+	if limit := s.countRequest(c); limit != nil {
+		err = limit
+	}
+	return s.writeFault(c, err)
+}
+
+// countRequest counts the request against the limit of its part and sets the headers of the limit.
+// If the counter store is unavailable and no failure mode replaces it, a request below /auth gets
+// 503, because its limit protects against guessing; other requests pass, with the headers of an
+// unused limit.
+func (s *Server) countRequest(c *fiber.Ctx) error {
+	part := s.partOf(c.Path())
+	if part == nil {
+		return nil
+	}
+	scope := part.Scope(c.Method(), c.Path())
+	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
+	if v.Limit > 0 {
+		c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))
+		c.Set(headerRemaining, strconv.FormatUint(v.Remaining, 10))
+		c.Set(headerReset, strconv.FormatInt(v.ResetAt.Unix(), 10))
+	}
+	if err != nil {
+		if scope == throttle.AuthAddress {
+			return err
+		}
+		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("the request was not counted against its limit")
+		return nil
+	}
+	if !v.Allowed && !v.Unlimited {
+		return fault.New(fault.Exhausted, "rate_limit_exceeded", "too many requests").
+			After(v.RetryAfter(s.clock.Now()))
+	}
+	return nil
+}
+
+// recordRequest records a finished request in the metrics.
+func (s *Server) recordRequest(c *fiber.Ctx, began time.Time) {
+	s.metrics.routeMetricsOf(c, s.parts).record(c.Response().StatusCode(), time.Since(began))
+}
+
+func (s *Server) partOf(path string) Part { return ownerOf(s.parts, path) }
+
+// ownerOf returns the part that owns a path, or nil.
+func ownerOf(parts []Part, path string) Part {
+	for _, p := range parts {
+		if p.Owns(path) {
+			return p
+		}
+	}
+	return nil
+}
