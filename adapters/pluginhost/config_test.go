@@ -112,8 +112,8 @@ func wantRefused(t *testing.T, dir, want string) {
 	}
 }
 
-// TestWrongManifests reads the files of testdata/wrong, each named after its defect; the first
-// line, a comment, is what the error must say.
+// TestWrongManifests reads the files of testdata/wrong, each named after its defect. The error must
+// contain the text of the first line, which is a comment.
 func TestWrongManifests(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/wrong/*.yaml")

@@ -191,8 +191,8 @@ func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 	}
 }
 
-// TestADeadlineReportedEarlyIsNotAnOverrun has every call end as one does that the plugin closes at
-// its deadline, before the timers of the host have shown that the deadline has passed.
+// TestADeadlineReportedEarlyIsNotAnOverrun ends each call as if the plugin had closed it at its
+// deadline before the timers of the host have fired.
 func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 	t.Parallel()
 	for name, callersBound := range map[string]time.Duration{"the caller's deadline": time.Hour, "the host's deadline": 3 * time.Hour} {
@@ -220,7 +220,7 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 	}
 }
 
-// closedAtTheDeadline ends deliveries with the status that gRPC gives to a stream which was reset
+// closedAtTheDeadline ends deliveries with the status that gRPC returns for a stream that was reset
 // at its deadline, and counts health checks.
 func closedAtTheDeadline(checks *atomic.Int64) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {

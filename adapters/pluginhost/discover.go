@@ -40,7 +40,7 @@ type spec struct {
 // is wrong.
 func discoverPlugins(cfg Config, log *logrus.Entry) ([]spec, error) {
 	if cfg.FolderMissing() {
-		log.WithField("dir", cfg.Dir).Warn("the plugin folder does not exist, so there are no plugins")
+		log.WithField("dir", cfg.Dir).Warn("the plugin folder does not exist, so no plugins are loaded")
 		return nil, nil
 	}
 	info, err := os.Stat(cfg.Dir)

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 )
 
-// binaries is the folder of the plugins built for the tests; hostOf, when set, makes the test
-// binary a host that is to be killed.
+// Environment variables: binaries is the folder of the plugins that are built for the tests. If
+// hostOf is set, the test binary is a host of that folder, which a test kills.
 const (
 	binaries = "PLUGINHOST_TEST_BINARIES"
 	hostOf   = "PLUGINHOST_TEST_HOST"
@@ -102,9 +102,8 @@ func discardLog() *logrus.Entry {
 	return logrus.NewEntry(log)
 }
 
-// quickConfig returns settings under which a plugin that failed is restarted soon, and one that is
-// only slow, on a machine with much else to do, does not fail. Tests of a deadline set it
-// themselves.
+// quickConfig returns settings with short restart delays and long time limits, so that a plugin
+// that is only slow on a busy machine does not fail. Tests of a deadline set their own time limit.
 func quickConfig(dir string) pluginhost.Config {
 	cfg := pluginhost.DefaultConfig(dir)
 	cfg.StartTimeout, cfg.CallTimeout, cfg.HealthTimeout = time.Minute, time.Minute, time.Minute

@@ -97,7 +97,7 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	waitUntil(t, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
 }
 
-// pinChecksum writes a manifest with the sum of the one plugin.
+// pinChecksum writes a manifest with the checksum of the plugin.
 func pinChecksum(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
@@ -122,7 +122,7 @@ func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-func TestBinaryThatEveryoneMayWriteToIsNotStarted(t *testing.T) {
+func TestBinaryThatEveryUserMayWriteToIsNotStarted(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
 	writeFile(t, filepath.Join(dir, "otp-open"), "#!/bin/sh\n", 0o777)

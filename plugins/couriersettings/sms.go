@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	defaultForm  = "To=" + toMark + "&From=" + fromMark + "&Body=" + textMark // Twilio, "Create a Message resource"
-	defaultJSON  = `{"to":"` + toMark + `","from":"` + fromMark + `","text":"` + textMark + `"}`
-	defaultWords = "{{.Code}} is your {{.Product}} code, good for {{.Minutes}} minute{{if ne .Minutes 1}}s{{end}}. Do not tell it to anyone."
+	defaultForm = "To=" + toMark + "&From=" + fromMark + "&Body=" + textMark // Twilio, "Create a Message resource"
+	defaultJSON = `{"to":"` + toMark + `","from":"` + fromMark + `","text":"` + textMark + `"}`
+	defaultText = "{{.Code}} is your {{.Product}} code, valid for {{.Minutes}} minute{{if ne .Minutes 1}}s{{end}}. Do not share it with anyone."
 )
 
 // SMS holds the settings of otp-sms. The defaults are those of Twilio, which needs only the
@@ -154,20 +154,20 @@ type CodeData struct {
 func (s SMS) CodeText(c CodeData) (string, error) {
 	text := s.Template
 	if text == "" {
-		text = defaultWords
+		text = defaultText
 	}
 	t, err := template.New("SMS_TEMPLATE").Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("SMS_TEMPLATE: %w", err)
 	}
-	var words strings.Builder
-	if err := t.Execute(&words, c); err != nil {
+	var result strings.Builder
+	if err := t.Execute(&result, c); err != nil {
 		return "", fmt.Errorf("SMS_TEMPLATE: %w", err)
 	}
-	if !strings.Contains(words.String(), c.Code) {
+	if !strings.Contains(result.String(), c.Code) {
 		return "", errors.New("SMS_TEMPLATE: it must contain {{.Code}}")
 	}
-	return words.String(), nil
+	return result.String(), nil
 }
 
 // RequestBody returns the body of the request for a message. It parses SMS_BODY before it fills in

@@ -46,7 +46,7 @@ func newMailerTo(t *testing.T, s *mailserver.Server, environ map[string]string) 
 	return p
 }
 
-func code() sdk.Message {
+func newCode() sdk.Message {
 	return sdk.Message{
 		Channel: sdk.Email, Recipient: "ada@example.com", Code: "042917", ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
 	}
@@ -90,7 +90,7 @@ func TestConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := mailserver.Start(t, c.server)
-			if err := newMailerTo(t, server, c.environ).Deliver(t.Context(), code()); err != nil {
+			if err := newMailerTo(t, server, c.environ).Deliver(t.Context(), newCode()); err != nil {
 				t.Fatal(err)
 			}
 			if n := len(server.Letters()); n != 1 {
@@ -104,7 +104,7 @@ func TestLetter(t *testing.T) {
 	t.Parallel()
 	server := mailserver.Start(t, mailserver.Options{})
 	p := newMailerTo(t, server, map[string]string{"PRODUCT_NAME": "Wörkshop"})
-	if err := p.Deliver(t.Context(), code()); err != nil {
+	if err := p.Deliver(t.Context(), newCode()); err != nil {
 		t.Fatal(err)
 	}
 	l := server.Letters()[0]
@@ -138,7 +138,7 @@ func TestNothingIsInjected(t *testing.T) {
 		"ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com", "Ada <ada@example.com>", "ada", "",
 		"ada@example.com>\r\nRCPT TO:<eve@example.com", "<ada@example.com>",
 	} {
-		m := code()
+		m := newCode()
 		m.Recipient = recipient
 		if err := p.Deliver(t.Context(), m); err == nil {
 			t.Errorf("%q is accepted as a recipient", recipient)
@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := mailserver.Start(t, c.server)
-			err := newMailerTo(t, server, c.environ).Deliver(t.Context(), code())
+			err := newMailerTo(t, server, c.environ).Deliver(t.Context(), newCode())
 			if err == nil || strings.Contains(err.Error(), "042917") {
 				t.Errorf("error %v, want an error without the code", err)
 			}
@@ -217,14 +217,14 @@ func TestHangingServers(t *testing.T) {
 			}
 			return nil
 		}})
-		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(), code()); err == nil ||
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(), newCode()); err == nil ||
 			!strings.Contains(err.Error(), "longer than 300ms") {
 			t.Errorf("hanging at %s: %v", command, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		// With a timeout of an hour only the caller can end the delivery.
-		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx, code()); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx, newCode()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("caller left at %s: %v", command, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestDrippingServer(t *testing.T) {
 	}()
 	address, _ := listener.Addr().(*net.TCPAddr)
 	p := newMailerTo(t, &mailserver.Server{Port: strconv.Itoa(address.Port)}, map[string]string{"SMTP_TIMEOUT": "300ms"})
-	if err := p.Deliver(t.Context(), code()); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if err := p.Deliver(t.Context(), newCode()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
 )
 
-// sink is a buffer that many goroutines may write to.
-type sink struct {
+// syncBuffer is a buffer that many goroutines may write to.
+type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *syncBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *sink) lines(t *testing.T) []map[string]any {
+func (s *syncBuffer) lines(t *testing.T) []map[string]any {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return decode[map[string]any](t, s.text.Bytes())
+	return decodeLines[map[string]any](t, s.text.Bytes())
 }
 
-func decode[T any](t *testing.T, text []byte) []T {
+func decodeLines[T any](t *testing.T, text []byte) []T {
 	t.Helper()
 	var all []T
 	for line := range strings.Lines(string(text)) {
@@ -49,7 +49,7 @@ func decode[T any](t *testing.T, text []byte) []T {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
-		out := &sink{}
+		out := &syncBuffer{}
 		return sdktest.Courier{
 			Plugin: messageLog{log: sdk.NewLogger(out)},
 			Delivered: func() []sdktest.Delivery {
@@ -69,7 +69,7 @@ func TestContract(t *testing.T) {
 
 func TestFilesHaveALinePerMessage(t *testing.T) {
 	t.Parallel()
-	s := messageLog{log: sdk.NewLogger(&sink{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")), notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl"))}
+	s := messageLog{log: sdk.NewLogger(&syncBuffer{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")), notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl"))}
 	if err := s.createFiles(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := decode[map[string]string](t, text)
+	got := decodeLines[map[string]string](t, text)
 	if len(got) != writers {
 		t.Fatalf("%d lines among the codes, want %d: one for each code", len(got), writers)
 	}
@@ -107,7 +107,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 	if text, err = os.ReadFile(string(s.notices)); err != nil {
 		t.Fatal(err)
 	}
-	notices := decode[map[string]string](t, text)
+	notices := decodeLines[map[string]string](t, text)
 	if len(notices) != 1 || notices[0]["channel"] != "email" || notices[0]["recipient"] != "a@b.c" || notices[0]["notice"] != "hello" ||
 		len(notices[0]) != 4 {
 		t.Errorf("notices are %v", notices)
@@ -123,7 +123,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 
 func TestFileThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	out := &sink{}
+	out := &syncBuffer{}
 	s := messageLog{log: sdk.NewLogger(out), codes: logFile(t.TempDir())}
 	if err := s.createFiles(); err == nil {
 		t.Error("createFiles with a folder as the file succeeded")
@@ -142,7 +142,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 
 func TestLogLineHasTheFormOfTheHost(t *testing.T) {
 	t.Parallel()
-	out := &sink{}
+	out := &syncBuffer{}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "042917", ExpiresAt: time.Unix(1700000000, 0)}
 	if err := (messageLog{log: sdk.NewLogger(out)}).Deliver(t.Context(), m); err != nil {
 		t.Fatal(err)

@@ -26,13 +26,13 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
 )
 
-// request is what the far end got.
+// request is a request that the gateway got.
 type request struct {
 	method, path, body string
 	header             http.Header
 }
 
-// far is a gateway as its operator runs it, over TLS.
+// far is a fake gateway over TLS.
 type far struct {
 	*httptest.Server
 	caFile string
@@ -40,12 +40,13 @@ type far struct {
 	got    []request
 }
 
-// start runs a gateway that answers by a function; 201 without one.
-func start(t *testing.T, answer func(http.ResponseWriter, *http.Request)) *far {
+// startGateway runs a gateway whose responses come from answer, or have status 201 if answer is
+// nil.
+func startGateway(t *testing.T, answer func(http.ResponseWriter, *http.Request)) *far {
 	t.Helper()
 	f := &far{caFile: filepath.Join(t.TempDir(), "ca.pem")}
 	f.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what is missing shows in the test
+		body, _ := io.ReadAll(r.Body) // the test shows what is missing
 		f.mu.Lock()
 		f.got = append(f.got, request{r.Method, r.URL.EscapedPath(), string(body), r.Header})
 		f.mu.Unlock()
@@ -69,7 +70,7 @@ func (f *far) requests() []request {
 	return append([]request{}, f.got...)
 }
 
-// gatewayTo is the plugin, set up as its program is.
+// gatewayTo returns the plugin with the settings that its program would parse.
 func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
 	t.Helper()
 	all := map[string]string{
@@ -101,7 +102,7 @@ var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 func TestContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunCourier(t, func(t *testing.T) sdktest.Courier {
-		f := start(t, nil)
+		f := startGateway(t, nil)
 		return sdktest.Courier{Plugin: gatewayTo(t, f, nil), Delivered: func() []sdktest.Delivery {
 			var seen []sdktest.Delivery
 			for _, r := range f.requests() {
@@ -118,10 +119,10 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestTwilio wants the request that Twilio documents.
+// TestTwilio checks that the default request is the one that Twilio documents.
 func TestTwilio(t *testing.T) {
 	t.Parallel()
-	f := start(t, nil)
+	f := startGateway(t, nil)
 	if err := gatewayTo(t, f, map[string]string{"PRODUCT_NAME": "A & B"}).Deliver(t.Context(), code()); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestTwilio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const words = "042917 is your A & B code, good for 10 minutes. Do not tell it to anyone."
+	const words = "042917 is your A & B code, valid for 10 minutes. Do not share it with anyone."
 	if len(form) != 3 || form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("Body") != words {
 		t.Errorf("form is %v", form)
 	}
@@ -144,11 +145,10 @@ func TestTwilio(t *testing.T) {
 	}
 }
 
-// TestJSON wants a document that is filled without being broken by what it is
-// filled with.
+// TestJSON checks that the texts that are filled in cannot break the document.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	f := startGateway(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	g := gatewayTo(t, f, map[string]string{
 		"SMS_GATEWAY_URL": f.URL + "/send", "SMS_ACCOUNT": "", "SMS_TOKEN": "", "SMS_METHOD": "PUT", "SMS_FORMAT": "json",
 		"SMS_HEADERS": `{"x-api-key": "k", "Content-Type": "application/vnd.sms+json"}`, "SMS_SUCCESS_STATUSES": "202",
@@ -182,7 +182,7 @@ func TestJSON(t *testing.T) {
 
 func TestFormIsNotBroken(t *testing.T) {
 	t.Parallel()
-	f := start(t, nil)
+	f := startGateway(t, nil)
 	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "a&To=+15550666\nb {from}" + strings.Repeat("é", 2000)}
 	if err := gatewayTo(t, f, nil).Deliver(t.Context(), notice); err != nil {
 		t.Fatal(err)
@@ -203,11 +203,11 @@ func TestFormIsNotBroken(t *testing.T) {
 	}
 }
 
-// TestRefusals wants an error for every answer that is no success, and
-// nothing of the message or the credentials in it.
+// TestRefusals checks that each response without success leads to an error, without the message or
+// the credentials in its text.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	other := start(t, nil)
+	other := startGateway(t, nil)
 	for name, c := range map[string]struct {
 		answer func(http.ResponseWriter, *http.Request)
 		says   string
@@ -224,14 +224,14 @@ func TestRefusals(t *testing.T) {
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for r.Context().Err() == nil {
-				_, _ = w.Write(make([]byte, maxResponse)) // until the client leaves
+				_, _ = w.Write(make([]byte, maxResponse)) // until the client disconnects
 			}
 		}, "status 500"},
 		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := gatewayTo(t, start(t, c.answer), nil).Deliver(t.Context(), code())
+			err := gatewayTo(t, startGateway(t, c.answer), nil).Deliver(t.Context(), code())
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that says %q", err, c.says)
 			}
@@ -251,9 +251,9 @@ func TestRefusals(t *testing.T) {
 
 func TestHangingGateway(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(_ http.ResponseWriter, r *http.Request) {
+	f := startGateway(t, func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-		panic(http.ErrAbortHandler) // an answer could still arrive while the client says good-bye by TLS
+		panic(http.ErrAbortHandler) // a response could still arrive while the client closes the TLS connection
 	})
 	if err := gatewayTo(t, f, map[string]string{"SMS_TIMEOUT": "300ms"}).Deliver(t.Context(), code()); err == nil {
 		t.Error("no error when the time is over")
@@ -267,15 +267,15 @@ func TestHangingGateway(t *testing.T) {
 
 func TestUnknownAuthority(t *testing.T) {
 	t.Parallel()
-	f := start(t, nil)
+	f := startGateway(t, nil)
 	if err := gatewayTo(t, f, map[string]string{"SMS_CA_FILE": ""}).Deliver(t.Context(), code()); err == nil || len(f.requests()) != 0 {
 		t.Errorf("error %v, %d requests", err, len(f.requests()))
 	}
 }
 
-// TestDeliveryThroughAProxy sets the variables that the manifest would give.
+// TestDeliveryThroughAProxy sets the proxy variables as a manifest does.
 func TestDeliveryThroughAProxy(t *testing.T) {
-	f := start(t, nil)
+	f := startGateway(t, nil)
 	var asked atomic.Value
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Store(r.Method + " " + r.Host)

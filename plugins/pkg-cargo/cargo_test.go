@@ -18,7 +18,7 @@ import (
 
 const serverName = "com.example/weather"
 
-// crates are those of the fake registry: by name, the rendered readmes by version.
+// crates holds the crates of the fake registry: by name, the rendered readmes by version.
 var crates = map[string]map[string]string{
 	"example-weather": {
 		"1.0.0":       "<h1>Weather</h1>\n<p>mcp-name: com.example/weather</p>",
@@ -30,14 +30,14 @@ var crates = map[string]map[string]string{
 	},
 }
 
-// public answers as the public registry does. "busy" is throttled. readme answers for a readme that
-// is there.
-func public(readme func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+// servePublic returns a handler that responds like the public registry. The crate "busy" is
+// throttled. readme handles requests for a readme that exists.
+func servePublic(readme func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimPrefix(r.URL.Path, "/")
 		if stored, there := strings.CutPrefix(path, "readmes/"); there {
 			name, version, _ := strings.Cut(strings.TrimSuffix(stored, ".html"), "@")
-			stores(w, crates[name][version])
+			respondFromStorage(w, crates[name][version])
 			return
 		}
 		parts := strings.Split(strings.TrimPrefix(path, "api/v1/crates/"), "/")
@@ -52,7 +52,7 @@ func public(readme func(http.ResponseWriter, *http.Request, string)) http.Handle
 			missing404(w, fmt.Sprintf("crate `%s` does not exist", parts[0]))
 		case len(parts) == 1:
 			_, _ = fmt.Fprintf(w, `{"crate":{"id":%q}}`, parts[0]) // the check shows whether it arrived
-		case !has(versions, parts[1]):
+		case !hasVersion(versions, parts[1]):
 			missing404(w, fmt.Sprintf("crate `%s` does not have a version `%s`", parts[0], parts[1]))
 		case len(parts) == 2:
 			_, _ = fmt.Fprintf(w, `{"version":{"crate":%q,"num":%q,"yanked":false}}`, parts[0], parts[1]) // as above
@@ -62,8 +62,9 @@ func public(readme func(http.ResponseWriter, *http.Request, string)) http.Handle
 	}
 }
 
-// stores answers as storage without a listing: what it does not have is denied.
-func stores(w http.ResponseWriter, text string) {
+// respondFromStorage responds like storage that does not list its files: it denies access to
+// missing ones.
+func respondFromStorage(w http.ResponseWriter, text string) {
 	if text == "" {
 		w.WriteHeader(http.StatusForbidden)
 		return
@@ -76,12 +77,12 @@ func missing404(w http.ResponseWriter, detail string) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"detail":%q}]}`, detail) // the check shows whether it arrived
 }
 
-func has(versions map[string]string, version string) bool {
+func hasVersion(versions map[string]string, version string) bool {
 	_, there := versions[version]
 	return there
 }
 
-// The ways in which registries hand out a readme.
+// Registries return a readme in one of these three ways.
 func byAddress(w http.ResponseWriter, r *http.Request, path string) {
 	_, _ = fmt.Fprintf(w, `{"url":"http://%s%s"}`, r.Host, path) // the check shows whether it arrived
 }
@@ -92,15 +93,15 @@ func byRedirect(w http.ResponseWriter, r *http.Request, path string) {
 
 func inPlace(w http.ResponseWriter, r *http.Request, _ string) {
 	parts := strings.Split(r.URL.Path, "/")
-	stores(w, crates[parts[4]][parts[5]])
+	respondFromStorage(w, crates[parts[4]][parts[5]])
 }
 
-func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+func openFake(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
 	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
-func claim(baseURL, identifier, version string) sdk.Claim {
+func newClaim(baseURL, identifier, version string) sdk.Claim {
 	return sdk.Claim{
 		ServerName: serverName, RegistryType: "cargo", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
 	}
@@ -114,18 +115,18 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
-				r, base := at(t, public(readme))
-				busy := claim(base, "busy", "1.0.0")
+				r, base := openFake(t, servePublic(readme))
+				busy := newClaim(base, "busy", "1.0.0")
 				return sdktest.Ownership{
-					Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+					Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
-						"the package does not exist": claim(base, "no-such", "1.0.0"),
-						"the version does not exist": claim(base, "example-weather", "3.0.0"),
-						"not claimed":                claim(base, "example-weather", "1.1.0"),
-						"longer name":                claim(base, "example-weather", "1.2.0"),
-						"no readme":                  claim(base, "example-weather", "1.4.0"),
-						"version missing":            claim(base, "example-weather", ""),
-						"base not allowed":           claim("https://elsewhere.example", "example-weather", "1.0.0"),
+						"the package does not exist": newClaim(base, "no-such", "1.0.0"),
+						"the version does not exist": newClaim(base, "example-weather", "3.0.0"),
+						"not claimed":                newClaim(base, "example-weather", "1.1.0"),
+						"longer name":                newClaim(base, "example-weather", "1.2.0"),
+						"no readme":                  newClaim(base, "example-weather", "1.4.0"),
+						"version missing":            newClaim(base, "example-weather", ""),
+						"base not allowed":           newClaim("https://elsewhere.example", "example-weather", "1.0.0"),
 					},
 				}
 			})
@@ -138,25 +139,25 @@ func TestMisbehaviour(t *testing.T) {
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
 		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
 func TestSentences(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, public(byAddress))
+	r, base := openFake(t, servePublic(byAddress))
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
-		"":                            claim(base+"/", "example-weather", "1.3.0"),
-		`there is no crate "no-such"`: claim(base, "no-such", "1.0.0"),
-		`crate "example-weather" has no version "3.0.0"`:   claim(base, "example-weather", "3.0.0"),
-		`version 1.4.0 does not claim the server: publish`: claim(base, "example-weather", "1.4.0"),
-		`claims "com.example/weather-pro": publish`:        claim(base, "example-weather", "1.2.0"),
+		"":                            newClaim(base+"/", "example-weather", "1.3.0"),
+		`there is no crate "no-such"`: newClaim(base, "no-such", "1.0.0"),
+		`crate "example-weather" has no version "3.0.0"`:   newClaim(base, "example-weather", "3.0.0"),
+		`version 1.4.0 does not claim the server: publish`: newClaim(base, "example-weather", "1.4.0"),
+		`claims "com.example/weather-pro": publish`:        newClaim(base, "example-weather", "1.2.0"),
 	})
-	if err := r.Check(t.Context(), claim(base, "example-weather", "2.0.0-a.1+b")); err != nil {
+	if err := r.Check(t.Context(), newClaim(base, "example-weather", "2.0.0-a.1+b")); err != nil {
 		t.Errorf("version with build metadata: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -174,10 +175,10 @@ func TestReadmeElsewhere(t *testing.T) {
 	for _, address := range []string{
 		other.URL + "/readme", publicStorage + "/readmes/x.html", "http://169.254.169.254/", "file:///etc/passwd", "//x/y", "/../x", "http://%zz",
 	} {
-		r, base := at(t, public(func(w http.ResponseWriter, _ *http.Request, _ string) {
+		r, base := openFake(t, servePublic(func(w http.ResponseWriter, _ *http.Request, _ string) {
 			_, _ = fmt.Fprintf(w, `{"url":%q}`, address) // the check shows whether it arrived
 		}))
-		if err := r.Check(t.Context(), claim(base, "example-weather", "1.0.0")); err == nil {
+		if err := r.Check(t.Context(), newClaim(base, "example-weather", "1.0.0")); err == nil {
 			t.Errorf("readme at %q: Check confirmed the claim", address)
 		}
 	}
@@ -217,17 +218,17 @@ func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
 		"", ".", "..", "../x", "a/b", "a.b", "-a", "_a", "1a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
 	} {
-		tricks = append(tricks, claim(base, identifier, "1.0.0"))
+		tricks = append(tricks, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
 		"", "1", "1.0", "..", "1.0.0/readme", "^1.0.0", "1.0.0-", "1.0.0?x", "v1.0.0", "1.0.0\n", "1.0.0-" + strings.Repeat("a", maxVersion),
 	} {
-		tricks = append(tricks, claim(base, "example-weather", version))
+		tricks = append(tricks, newClaim(base, "example-weather", version))
 	}
 	sdktest.WantRefused(t, r, tricks...)
 }

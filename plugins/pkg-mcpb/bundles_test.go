@@ -22,7 +22,7 @@ const (
 	most     = 1 << 10
 )
 
-func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+func checksum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // newFar starts a server of files; only those below /files are allowed.
 func newFar(t *testing.T) *httptest.Server {
@@ -80,14 +80,14 @@ func openPlugin(t *testing.T, base string) bundles {
 	return plugin
 }
 
-func claim(address, fileSHA256 string) sdk.Claim {
+func newClaim(address, fileSHA256 string) sdk.Claim {
 	return sdk.Claim{
 		ServerName: "io.github.example/weather", RegistryType: "mcpb", Identifier: address, Version: "1.0.0", FileSHA256: fileSHA256,
 	}
 }
 
-// refused reports whether err is a refusal and not a failure. A failure has a cause.
-func refused(err error) bool {
+// isRefusal reports whether err is a refusal and not a failure. A failure has a cause.
+func isRefusal(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
 }
@@ -96,16 +96,16 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
 		base := newFar(t).URL + "/files"
-		transient := claim(base+"/throttled", sum(contents))
+		transient := newClaim(base+"/throttled", checksum(contents))
 		return sdktest.Ownership{
 			Plugin: openPlugin(t, base),
-			Owned:  claim(base+"/weather.mcpb", sum(contents)),
+			Owned:  newClaim(base+"/weather.mcpb", checksum(contents)),
 			Refused: map[string]sdk.Claim{
-				"the file does not exist": claim(base+"/absent.mcpb", sum(contents)),
-				"other file":              claim(base+"/weather.mcpb", sum("another")),
-				"no sum":                  claim(base+"/weather.mcpb", ""),
-				"too large":               claim(base+"/large", sum(strings.Repeat("x", most+1))),
-				"not allowed":             claim("https://files.example.com/weather.mcpb", sum(contents)),
+				"the file does not exist": newClaim(base+"/absent.mcpb", checksum(contents)),
+				"other file":              newClaim(base+"/weather.mcpb", checksum("another")),
+				"no sum":                  newClaim(base+"/weather.mcpb", ""),
+				"too large":               newClaim(base+"/large", checksum(strings.Repeat("x", most+1))),
+				"not allowed":             newClaim("https://files.example.com/weather.mcpb", checksum(contents)),
 			},
 			Transient: &transient, RetryAfter: 30 * time.Second,
 		}
@@ -123,41 +123,41 @@ func TestVerdicts(t *testing.T) {
 		refused      bool
 		want         string // empty for no error
 	}{
-		"the file":         {base + "/weather.mcpb", sum(contents), false, ""},
-		"largest":          {base + "/whole", sum(strings.Repeat("x", most)), false, ""},
-		"redirected here":  {base + "/here", sum(contents), false, ""},
-		"another file":     {base + "/weather.mcpb", sum("x"), true, "has the SHA-256 checksum " + sum(contents) + ", but fileSha256 is " + sum("x")},
+		"the file":         {base + "/weather.mcpb", checksum(contents), false, ""},
+		"largest":          {base + "/whole", checksum(strings.Repeat("x", most)), false, ""},
+		"redirected here":  {base + "/here", checksum(contents), false, ""},
+		"another file":     {base + "/weather.mcpb", checksum("x"), true, "has the SHA-256 checksum " + checksum(contents) + ", but fileSha256 is " + checksum("x")},
 		"empty sum":        {base + "/weather.mcpb", "", true, "fileSha256 of the MCPB file is missing"},
-		"short sum":        {base + "/weather.mcpb", sum("x")[:62], true, "64 hexadecimal digits"},
-		"no file":          {base + "/absent", sum(contents), true, "there is no file"},
-		"private file":     {base + "/private", sum(contents), true, "is not public"},
-		"odd answer":       {base + "/odd", sum(contents), true, "418"},
-		"too large":        {base + "/large", sum(contents), true, "more than"},
-		"endless":          {base + "/endless", sum(contents), true, "more than"},
-		"elsewhere":        {base + "/elsewhere", sum(contents), true, "returned a redirect that is not allowed"},
-		"metadata":         {base + "/metadata", sum(contents), true, "returned a redirect that is not allowed"},
-		"loop":             {base + "/loop", sum(contents), true, "returned a redirect that is not allowed"},
-		"throttled":        {base + "/throttled", sum(contents), false, "429"},
-		"down":             {base + "/down", sum(contents), false, "502"},
-		"broken off":       {base + "/broken", sum(contents), false, "unexpected EOF"},
-		"outside the base": {far.URL + "/outside.mcpb", sum(contents), true, "must be an https URL"},
-		"way out":          {base + "/../outside.mcpb", sum(contents), true, "dot segments"},
-		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", sum(contents), true, "must be an https URL"},
-		"no URL":           {"weather.mcpb", sum(contents), true, "is not the https URL of an MCPB file"},
-		"file URL":         {"file:///etc/passwd", sum(contents), true, "is not the https URL of an MCPB file"},
-		"unlisted host":    {"https://files.example.com/weather.mcpb", sum(contents), true, "are not accepted"},
-		"private address":  {"https://10.0.0.1/weather.mcpb", sum(contents), true, "are not accepted"},
-		"host with a port": {"https://github.com:8443/o/w/releases/download/v1/x", sum(contents), true, "are not accepted"},
-		"source archive":   {github + "archive/refs/tags/v1.zip", sum(contents), true, "is not a release download"},
-		"raw file":         {github + "raw/main/weather.mcpb", sum(contents), true, "is not a release download"},
+		"short sum":        {base + "/weather.mcpb", checksum("x")[:62], true, "64 hexadecimal digits"},
+		"no file":          {base + "/absent", checksum(contents), true, "there is no file"},
+		"private file":     {base + "/private", checksum(contents), true, "is not public"},
+		"odd answer":       {base + "/odd", checksum(contents), true, "418"},
+		"too large":        {base + "/large", checksum(contents), true, "more than"},
+		"endless":          {base + "/endless", checksum(contents), true, "more than"},
+		"elsewhere":        {base + "/elsewhere", checksum(contents), true, "returned a redirect that is not allowed"},
+		"metadata":         {base + "/metadata", checksum(contents), true, "returned a redirect that is not allowed"},
+		"loop":             {base + "/loop", checksum(contents), true, "returned a redirect that is not allowed"},
+		"throttled":        {base + "/throttled", checksum(contents), false, "429"},
+		"down":             {base + "/down", checksum(contents), false, "502"},
+		"broken off":       {base + "/broken", checksum(contents), false, "unexpected EOF"},
+		"outside the base": {far.URL + "/outside.mcpb", checksum(contents), true, "must be an https URL"},
+		"way out":          {base + "/../outside.mcpb", checksum(contents), true, "dot segments"},
+		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", checksum(contents), true, "must be an https URL"},
+		"no URL":           {"weather.mcpb", checksum(contents), true, "is not the https URL of an MCPB file"},
+		"file URL":         {"file:///etc/passwd", checksum(contents), true, "is not the https URL of an MCPB file"},
+		"unlisted host":    {"https://files.example.com/weather.mcpb", checksum(contents), true, "are not accepted"},
+		"private address":  {"https://10.0.0.1/weather.mcpb", checksum(contents), true, "are not accepted"},
+		"host with a port": {"https://github.com:8443/o/w/releases/download/v1/x", checksum(contents), true, "are not accepted"},
+		"source archive":   {github + "archive/refs/tags/v1.zip", checksum(contents), true, "is not a release download"},
+		"raw file":         {github + "raw/main/weather.mcpb", checksum(contents), true, "is not a release download"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := plugin.Check(t.Context(), claim(c.address, c.sum))
+			err := plugin.Check(t.Context(), newClaim(c.address, c.sum))
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("Check = %v, want no error", err)
-			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (err == nil || isRefusal(err) != c.refused || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
 			}
 		})
@@ -172,9 +172,9 @@ func TestBaseURLOfTheDocument(t *testing.T) {
 		"": true, far.URL: true, far.URL + "/": true, far.URL + "/files/": true, far.URL + "/fil": false,
 		"https://github.com": false, "https" + strings.TrimPrefix(far.URL, "http"): false, "%": false,
 	} {
-		c := claim(far.URL+"/files/weather.mcpb", sum(contents))
+		c := newClaim(far.URL+"/files/weather.mcpb", checksum(contents))
 		c.RegistryBaseURL = base
-		if err := plugin.Check(t.Context(), c); (err == nil) != want || err != nil && !refused(err) {
+		if err := plugin.Check(t.Context(), c); (err == nil) != want || err != nil && !isRefusal(err) {
 			t.Errorf("registryBaseUrl %q: Check = %v, accepted should be %v", base, err, want)
 		}
 	}
@@ -185,8 +185,8 @@ func TestSlowHost(t *testing.T) {
 	base := newFar(t).URL + "/files"
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	err := openPlugin(t, base).Check(ctx, claim(base+"/slow", sum(contents)))
-	if refused(err) || !errors.Is(err, context.DeadlineExceeded) {
+	err := openPlugin(t, base).Check(ctx, newClaim(base+"/slow", checksum(contents)))
+	if isRefusal(err) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Check = %v, want the end of the context", err)
 	}
 }

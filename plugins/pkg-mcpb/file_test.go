@@ -26,7 +26,7 @@ func hosts(t *testing.T, serve http.HandlerFunc) http.RoundTripper {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, f.Listener.Addr().String())
 		},
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the names are those of others
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the test server has no certificate for these hosts
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport
@@ -37,7 +37,7 @@ func TestPublicDownloads(t *testing.T) {
 	const address = "https://github.com/owner/weather/releases/download/v1/weather.mcpb"
 	for name, c := range map[string]struct {
 		location string // that github.com redirects to; empty for no redirect
-		status   int    // that the store answers
+		status   int    // of the store's response
 		reason   registryclient.Reason
 		ok       bool
 	}{
@@ -74,7 +74,7 @@ func TestPublicDownloads(t *testing.T) {
 					_, _ = io.WriteString(w, contents)
 				}
 			})
-			f, err := openPlugin(t, "https://files.example.org").findFile(claim(address, ""))
+			f, err := openPlugin(t, "https://files.example.org").findFile(newClaim(address, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestPublicDownloads(t *testing.T) {
 func TestLargePublicDownload(t *testing.T) {
 	t.Parallel()
 	transport := hosts(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most+1)) })
-	f, err := openPlugin(t, "https://files.example.org").findFile(claim("https://github.com/o/w/releases/download/v1/x", ""))
+	f, err := openPlugin(t, "https://files.example.org").findFile(newClaim("https://github.com/o/w/releases/download/v1/x", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func TestPathsOfPublicHosts(t *testing.T) {
 		"https://github.com.example.com/a/b/releases/download/v1/a.mcpb":                                    false,
 		"https://github.com/a/b/releases/download/v1/a.mcpb?x=https://example.com/releases/download/v1/a.b": true,
 	} {
-		_, err := plugin.findFile(claim(address, ""))
-		if (err == nil) != want || err != nil && !refused(err) {
+		_, err := plugin.findFile(newClaim(address, ""))
+		if (err == nil) != want || err != nil && !isRefusal(err) {
 			t.Errorf("file(%q) = %v, accepted should be %v", address, err, want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 const serverName = "com.example/weather"
 
-// packages are those of the fake registry: by escaped name, the manifests by version.
+// packages holds the packages of the fake registry: by escaped name, the manifests by version.
 var packages = map[string]map[string]string{
 	"@example%2fweather": {
 		"1.0.0": `{"name":"@example/weather","version":"1.0.0","mcpName":"com.example/weather","dist":{"shasum":"00"}}`,
@@ -30,9 +30,9 @@ var packages = map[string]map[string]string{
 	"hollow":  {},
 }
 
-// public answers as the public registry does. "busy" is throttled; "moved" redirects on its own
-// host.
-func public(w http.ResponseWriter, r *http.Request) {
+// servePublic responds like the public registry. The package "busy" is throttled; "moved" redirects
+// on the same host.
+func servePublic(w http.ResponseWriter, r *http.Request) {
 	name, version, one := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	versions, there := packages[name]
 	w.Header().Set("Content-Type", "application/json")
@@ -43,28 +43,28 @@ func public(w http.ResponseWriter, r *http.Request) {
 	case name == "moved":
 		http.Redirect(w, r, "/weather/"+version, http.StatusMovedPermanently)
 	case !there:
-		answer(w, http.StatusNotFound, `{"error":"Not found"}`)
+		respond(w, http.StatusNotFound, `{"error":"Not found"}`)
 	case !one:
-		answer(w, http.StatusOK, packument(name, versions))
-	case (version == "9.9.9" || version == "1.5.0") && name == "@example%2fweather": // a tag that looks like a version, for another one
-		answer(w, http.StatusOK, versions["1.0.0"])
+		respond(w, http.StatusOK, packument(name, versions))
+	case (version == "9.9.9" || version == "1.5.0") && name == "@example%2fweather": // a tag that looks like a version and points to another version
+		respond(w, http.StatusOK, versions["1.0.0"])
 	case manifest == "":
-		answer(w, http.StatusNotFound, fmt.Sprintf(`"version not found: %s"`, version))
+		respond(w, http.StatusNotFound, fmt.Sprintf(`"version not found: %s"`, version))
 	default:
-		answer(w, http.StatusOK, manifest)
+		respond(w, http.StatusOK, manifest)
 	}
 }
 
-// wholeOnly answers as registries do that have no address for one version alone.
+// wholeOnly responds like a registry without documents for single versions.
 func wholeOnly(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/") {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	public(w, r)
+	servePublic(w, r)
 }
 
-func answer(w http.ResponseWriter, status int, body string) {
+func respond(w http.ResponseWriter, status int, body string) {
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body) // the check shows whether it arrived
 }
@@ -77,13 +77,13 @@ func packument(name string, versions map[string]string) string {
 	return fmt.Sprintf(`{"name":%q,"dist-tags":{"latest":"1.0.0"},"versions":{%s}}`, name, strings.Join(all, ","))
 }
 
-// at returns a plugin for a registry that answers so, and its base URL.
-func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+// openFake returns a plugin for a registry with the handler, and its base URL.
+func openFake(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
 	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
-func claim(baseURL, identifier, version string) sdk.Claim {
+func newClaim(baseURL, identifier, version string) sdk.Claim {
 	return sdk.Claim{
 		ServerName: serverName, RegistryType: "npm", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
 	}
@@ -91,21 +91,21 @@ func claim(baseURL, identifier, version string) sdk.Claim {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	for name, handler := range map[string]http.HandlerFunc{"public": public, "whole packages only": wholeOnly} {
+	for name, handler := range map[string]http.HandlerFunc{"public": servePublic, "whole packages only": wholeOnly} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
-				r, base := at(t, handler)
-				busy := claim(base, "busy", "1.0.0")
+				r, base := openFake(t, handler)
+				busy := newClaim(base, "busy", "1.0.0")
 				return sdktest.Ownership{
-					Plugin: r, Owned: claim(base, "@example/weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+					Plugin: r, Owned: newClaim(base, "@example/weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
-						"the package does not exist": claim(base, "no-such", "1.0.0"),
-						"the version does not exist": claim(base, "@example/weather", "3.0.0"),
-						"not claimed":                claim(base, "@example/weather", "1.1.0"),
-						"longer name":                claim(base, "@example/weather", "1.2.0"),
-						"version missing":            claim(base, "@example/weather", ""),
-						"base not allowed":           claim("https://elsewhere.example", "@example/weather", "1.0.0"),
+						"the package does not exist": newClaim(base, "no-such", "1.0.0"),
+						"the version does not exist": newClaim(base, "@example/weather", "3.0.0"),
+						"not claimed":                newClaim(base, "@example/weather", "1.1.0"),
+						"longer name":                newClaim(base, "@example/weather", "1.2.0"),
+						"version missing":            newClaim(base, "@example/weather", ""),
+						"base not allowed":           newClaim("https://elsewhere.example", "@example/weather", "1.0.0"),
 					},
 				}
 			})
@@ -118,30 +118,30 @@ func TestMisbehaviour(t *testing.T) {
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
 		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "@example/weather", "1.0.0") },
+		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "@example/weather", "1.0.0") },
 	})
 }
 
 func TestSentences(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, public)
+	r, base := openFake(t, servePublic)
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
-		"":                                  claim(base+"/", "weather", "2.0.0-rc.1"),
-		`there is no npm package "no-such"`: claim(base, "no-such", "1.0.0"),
-		`npm package "@example/weather" has no version "3.0.0"`:         claim(base, "@example/weather", "3.0.0"),
-		`npm package "@example/weather" has no version "9.9.9"`:         claim(base, "@example/weather", "9.9.9"),
-		`npm package "hollow" has no version "1.0.0"`:                   claim(base, "hollow", "1.0.0"),
-		`publish a version with "mcpName": "com.example/weather"`:       claim(base, "@example/weather", "1.1.0"),
-		`1.3.0 does not claim the server`:                               claim(base, "@example/weather", "1.3.0"),
-		`1.5.0 does not claim the server`:                               claim(base, "@example/weather", "1.5.0"),
-		`has the mcpName "com.example/weather-pro" in package.json, it`: claim(base, "@example/weather", "1.2.0"),
-		`has the mcpName " com.example/weather"`:                        claim(base, "@example/weather", "1.4.0"),
+		"":                                  newClaim(base+"/", "weather", "2.0.0-rc.1"),
+		`there is no npm package "no-such"`: newClaim(base, "no-such", "1.0.0"),
+		`npm package "@example/weather" has no version "3.0.0"`:         newClaim(base, "@example/weather", "3.0.0"),
+		`npm package "@example/weather" has no version "9.9.9"`:         newClaim(base, "@example/weather", "9.9.9"),
+		`npm package "hollow" has no version "1.0.0"`:                   newClaim(base, "hollow", "1.0.0"),
+		`publish a version with "mcpName": "com.example/weather"`:       newClaim(base, "@example/weather", "1.1.0"),
+		`1.3.0 does not claim the server`:                               newClaim(base, "@example/weather", "1.3.0"),
+		`1.5.0 does not claim the server`:                               newClaim(base, "@example/weather", "1.5.0"),
+		`has the mcpName "com.example/weather-pro" in package.json, it`: newClaim(base, "@example/weather", "1.2.0"),
+		`has the mcpName " com.example/weather"`:                        newClaim(base, "@example/weather", "1.4.0"),
 	})
-	if err := r.Check(t.Context(), claim(base, "moved", "2.0.0-rc.1")); err != nil {
+	if err := r.Check(t.Context(), newClaim(base, "moved", "2.0.0-rc.1")); err != nil {
 		t.Errorf("redirect on the same host: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -150,18 +150,18 @@ func TestSentences(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	for _, identifier := range []string{
 		"", ".", "..", "-", "@", "@/", "@a", "@a/", "@/a", "a/b", "@a/b/c", "@../a", "@a/..", "@a/.b", "_a", ".a", "a b", "a%2fb", "a?b", "a#b", "a\\b",
 		"@a@b/c", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
 	} {
-		sdktest.WantRefused(t, r, claim(base, identifier, "1.0.0"))
+		sdktest.WantRefused(t, r, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
 		"", "1", "1.0", "latest", "next", "^1.0.0", "1.0.0/..", "../1.0.0", "1.0.0?x", "1.0.0-", "1.0.0 ", "v1.0.0", "1.0.0-a/b", "1.0.0\n",
 		"1.0.0-" + strings.Repeat("a", maxVersion),
 	} {
-		sdktest.WantRefused(t, r, claim(base, "weather", version))
+		sdktest.WantRefused(t, r, newClaim(base, "weather", version))
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 
 const server = "io.github.example/weather"
 
-// far answers as the public feed does.
+// far responds like the public feed.
 type far struct {
 	*httptest.Server
 	versions map[string][]string // by package id in lower case
 	readmes  map[string]string   // by id and version
-	// before answers a request itself and returns true, or leaves it to the feed.
+	// before handles a request and returns true, or returns false to let the feed handle it.
 	before func(w http.ResponseWriter, r *http.Request) bool
-	index  string // the service index, with %s for the address of the server
+	index  string // the service index, with %s for the URL of the server
 }
 
 const index = `{"version":"3.0.0","resources":[
@@ -95,15 +95,15 @@ func (f *far) claim(id, version string) sdk.Claim {
 	}
 }
 
-// refused reports whether err is a refusal and not a failure. A failure has a cause.
-func refused(err error) bool {
+// isRefusal reports whether err is a refusal and not a failure. A failure has a cause.
+func isRefusal(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
 }
 
 func wantRefusal(t *testing.T, err error, text string) {
 	t.Helper()
-	if !refused(err) || !strings.Contains(err.Error(), text) {
+	if !isRefusal(err) || !strings.Contains(err.Error(), text) {
 		t.Errorf("Check = %v, want a refusal with %q", err, text)
 	}
 }
@@ -206,7 +206,7 @@ func TestServiceIndexes(t *testing.T) {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("Check = %v, want no error", err)
-			case c.want != "" && (err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (err == nil || isRefusal(err) != c.refused || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
 			}
 		})
@@ -227,7 +227,7 @@ func TestHostileAndBrokenFeeds(t *testing.T) {
 	}
 	big := strings.Repeat(" ", registryclient.DefaultMaxBytes+1)
 	for name, c := range map[string]struct {
-		at      string // the end of the path that is answered otherwise
+		at      string // the end of the path that gets another response
 		answer  http.HandlerFunc
 		refused bool
 		want    string
@@ -256,7 +256,7 @@ func TestHostileAndBrokenFeeds(t *testing.T) {
 				return true
 			}
 			err := f.plugin(t).Check(t.Context(), f.claim("Example.Weather", "1.0.0"))
-			if err == nil || refused(err) != c.refused || !strings.Contains(err.Error(), c.want) {
+			if err == nil || isRefusal(err) != c.refused || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Check = %v, want %q, as a refusal: %v", err, c.want, c.refused)
 			}
 		})
@@ -273,7 +273,7 @@ func TestSlowFeed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := f.plugin(t).Check(ctx, f.claim("Example.Weather", "1.0.0"))
-	if refused(err) || !errors.Is(err, context.DeadlineExceeded) {
+	if isRefusal(err) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Check = %v, want the end of the context", err)
 	}
 }

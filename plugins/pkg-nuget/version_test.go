@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestNormalized(t *testing.T) {
+func TestNormalizeVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
 		"1.0.8":            "1.0.8",
@@ -38,7 +38,7 @@ func TestNormalized(t *testing.T) {
 	}
 }
 
-func FuzzNormalized(f *testing.F) {
+func FuzzNormalizeVersion(f *testing.F) {
 	for _, seed := range []string{"1.0.8", "1.00.0.0-Beta+x", "", "-", "+", "1.0.0.0.0"} {
 		f.Add(seed)
 	}

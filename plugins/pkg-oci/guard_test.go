@@ -69,8 +69,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensOfAnotherHost has the token service of a registry on another host, as a self-hosted
-// GitLab has.
+// TestTokensOfAnotherHost uses a registry whose token service is on another host, as for a
+// self-hosted GitLab.
 func TestTokensOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -232,7 +232,7 @@ func TestPublicRegistries(t *testing.T) {
 	}
 }
 
-func FuzzImageOf(f *testing.F) {
+func FuzzParseImage(f *testing.F) {
 	f.Add("ghcr.io/owner/weather:1.0.0", "", "")
 	f.Add("owner/weather@sha256:00", "1", "https://docker.io")
 	f.Add("[::1]:5000/x", "sha256:", "http://[::1]:5000/a/")

@@ -152,7 +152,7 @@ func (p pull) manifestError(err error) error {
 		if hasCode(answer, transport.TooManyRequestsErrorCode) {
 			return p.readError(err)
 		}
-		return sdk.Refuse("there is no image %.300s, or it is not public: publish it, or correct the identifier in the server document", p.image)
+		return sdk.Refuse("there is no image %.300s, or it is not public: make it public, or correct the identifier in the server document", p.image)
 	case !isManifestRequest(answer.Request) || isTransient(answer.StatusCode):
 		return p.readError(err)
 	case answer.StatusCode != http.StatusNotFound:

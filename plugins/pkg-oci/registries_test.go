@@ -108,7 +108,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// isManifest and isBlob tell requests for the image under test apart.
+// isManifest and isBlob distinguish requests for the image under test.
 func isManifest(r *http.Request) bool { return strings.Contains(r.URL.Path, "/manifests/") }
 func isBlob(r *http.Request) bool     { return strings.Contains(r.URL.Path, "/blobs/") }
 

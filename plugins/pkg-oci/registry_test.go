@@ -25,12 +25,12 @@ import (
 
 const server = "io.github.example/weather"
 
-// far is a registry that tests fill and then break.
+// far is a fake registry in which tests store images and whose responses they replace.
 type far struct {
 	*httptest.Server
 	host  string
 	asked atomic.Int64
-	// before answers a request itself and returns true, or leaves it to the registry.
+	// before handles a request and returns true, or returns false to let the registry handle it.
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -49,7 +49,7 @@ func newFar(t *testing.T) *far {
 	return f
 }
 
-// plugin returns a plugin for which f is configured.
+// plugin returns a plugin with f as a configured registry.
 func (f *far) plugin(t *testing.T, credentials ...string) registries {
 	t.Helper()
 	entry := map[string]string{"baseUrl": f.URL}
@@ -83,8 +83,8 @@ func labelled(t *testing.T, labels map[string]string) v1.Image {
 	return image
 }
 
-// push stores an image for one platform, or a list for as many as there are values, and returns its
-// digest. An empty value is an image without the label.
+// push stores an image for one platform, or a list with one image for each value, and returns its
+// digest. An empty value means an image without the label.
 func (f *far) push(t *testing.T, repository, tag string, values ...string) string {
 	t.Helper()
 	reference, err := name.ParseReference(f.host + "/" + repository + ":" + tag)
@@ -127,29 +127,29 @@ func must[T any](t *testing.T, value T, err error) T {
 	return value
 }
 
-// claim names an image of f.
+// claim returns a claim of an image of f.
 func (f *far) claim(image string) sdk.Claim {
 	return sdk.Claim{ServerName: server, RegistryType: "oci", Identifier: f.host + "/" + image}
 }
 
-// refused reports whether err is a refusal and not a failure. A failure has a cause.
-func refused(err error) bool {
+// isRefusal reports whether err is a refusal and not a failure. A failure has a cause.
+func isRefusal(err error) bool {
 	var failure *registryclient.Error
 	return err != nil && !errors.As(err, &failure) && errors.Unwrap(err) == nil
 }
 
-// wantRefusal checks that err is a verdict whose sentence has the text.
+// wantRefusal checks that err is a refusal that contains the text.
 func wantRefusal(t *testing.T, err error, text string) {
 	t.Helper()
-	if !refused(err) || !strings.Contains(err.Error(), text) {
+	if !isRefusal(err) || !strings.Contains(err.Error(), text) {
 		t.Errorf("Check = %v, want a refusal with %q", err, text)
 	}
 }
 
-// wantFailure checks that err is none.
+// wantFailure checks that err is an error but not a refusal.
 func wantFailure(t *testing.T, err error, text string) {
 	t.Helper()
-	if err == nil || refused(err) || !strings.Contains(err.Error(), text) {
-		t.Errorf("Check = %v, want a failure without a verdict, with %q", err, text)
+	if err == nil || isRefusal(err) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Check = %v, want a failure that is not a refusal, with %q", err, text)
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 const serverName = "com.example/weather"
 
-// projects are those of the fake registry: by normalized name, the descriptions by version.
+// projects holds the projects of the fake registry: by normalized name, the descriptions by
+// version.
 var projects = map[string]map[string]string{
 	"example-weather": {
 		"1.0.0":    "# Weather\n\n<!-- mcp-name: com.example/weather -->\n",
@@ -28,9 +29,9 @@ var projects = map[string]map[string]string{
 	"bare": {"1.0.0": ""},
 }
 
-// public answers as the public registry does, which redirects names to their normalized form.
-// "busy" is throttled.
-func public(w http.ResponseWriter, r *http.Request) {
+// servePublic responds like the public registry, which redirects names to their normalized form.
+// The project "busy" is throttled.
+func servePublic(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if len(parts) < 3 || len(parts) > 4 || parts[0] != "pypi" || parts[len(parts)-1] != "json" {
 		w.WriteHeader(http.StatusBadRequest)
@@ -47,14 +48,14 @@ func public(w http.ResponseWriter, r *http.Request) {
 	case !there:
 		notFound(w)
 	case len(parts) == 3:
-		answer(w, name, "")
+		respond(w, name, "")
 	default:
 		description, there := releases[parts[2]]
 		if !there {
 			notFound(w)
 			return
 		}
-		answer(w, name, description)
+		respond(w, name, description)
 	}
 }
 
@@ -63,7 +64,7 @@ func notFound(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"message": "Not Found"}`) // the check shows whether it arrived
 }
 
-func answer(w http.ResponseWriter, name, description string) {
+func respond(w http.ResponseWriter, name, description string) {
 	var text any = description
 	if description == "" {
 		text = nil
@@ -73,12 +74,12 @@ func answer(w http.ResponseWriter, name, description string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"info": info, "last_serial": 1, "urls": []any{}}) // as above
 }
 
-func at(t *testing.T, handler http.HandlerFunc) (registry, string) {
+func openFake(t *testing.T, handler http.HandlerFunc) (registry, string) {
 	t.Helper()
 	return sdktest.OpenPlugin(t, handler, openRegistry)
 }
 
-func claim(baseURL, identifier, version string) sdk.Claim {
+func newClaim(baseURL, identifier, version string) sdk.Claim {
 	return sdk.Claim{
 		ServerName: serverName, RegistryType: "pypi", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
 	}
@@ -87,18 +88,18 @@ func claim(baseURL, identifier, version string) sdk.Claim {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunOwnership(t, func(t *testing.T) sdktest.Ownership {
-		r, base := at(t, public)
-		busy := claim(base, "busy", "1.0.0")
+		r, base := openFake(t, servePublic)
+		busy := newClaim(base, "busy", "1.0.0")
 		return sdktest.Ownership{
-			Plugin: r, Owned: claim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+			Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
 			Refused: map[string]sdk.Claim{
-				"the package does not exist": claim(base, "no-such", "1.0.0"),
-				"the version does not exist": claim(base, "example-weather", "3.0.0"),
-				"not claimed":                claim(base, "example-weather", "1.1.0"),
-				"longer name":                claim(base, "example-weather", "1.2.0"),
-				"no description":             claim(base, "bare", "1.0.0"),
-				"version missing":            claim(base, "example-weather", ""),
-				"base not allowed":           claim("https://elsewhere.example", "example-weather", "1.0.0"),
+				"the package does not exist": newClaim(base, "no-such", "1.0.0"),
+				"the version does not exist": newClaim(base, "example-weather", "3.0.0"),
+				"not claimed":                newClaim(base, "example-weather", "1.1.0"),
+				"longer name":                newClaim(base, "example-weather", "1.2.0"),
+				"no description":             newClaim(base, "bare", "1.0.0"),
+				"version missing":            newClaim(base, "example-weather", ""),
+				"base not allowed":           newClaim("https://elsewhere.example", "example-weather", "1.0.0"),
 			},
 		}
 	})
@@ -109,27 +110,27 @@ func TestMisbehaviour(t *testing.T) {
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
 		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return claim(baseURL, "example-weather", "1.0.0") },
+		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
 func TestSentences(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, public)
+	r, base := openFake(t, servePublic)
 	sdktest.WantSentences(t, r, map[string]sdk.Claim{
-		"":                                   claim(base+"/", "example-weather", "1.3.0"),
-		`there is no PyPI package "no-such"`: claim(base, "no-such", "1.0.0"),
-		`PyPI package "Example_Weather" has no version "3.0.0"`: claim(base, "Example_Weather", "3.0.0"),
-		`version 1.1.0 does not claim the server: publish`:      claim(base, "example-weather", "1.1.0"),
-		`claims "com.example/weather-pro": publish`:             claim(base, "example-weather", "1.2.0"),
+		"":                                   newClaim(base+"/", "example-weather", "1.3.0"),
+		`there is no PyPI package "no-such"`: newClaim(base, "no-such", "1.0.0"),
+		`PyPI package "Example_Weather" has no version "3.0.0"`: newClaim(base, "Example_Weather", "3.0.0"),
+		`version 1.1.0 does not claim the server: publish`:      newClaim(base, "example-weather", "1.1.0"),
+		`claims "com.example/weather-pro": publish`:             newClaim(base, "example-weather", "1.2.0"),
 	})
-	for _, c := range []sdk.Claim{claim(base, "Example_Weather", "1.0.0"), claim(base, "example-weather", "2.0rc1+a")} {
+	for _, c := range []sdk.Claim{newClaim(base, "Example_Weather", "1.0.0"), newClaim(base, "example-weather", "2.0rc1+a")} {
 		if err := r.Check(t.Context(), c); err != nil {
 			t.Errorf("Check(%s %s) = %v, want no error", c.Identifier, c.Version, err)
 		}
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), claim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -138,18 +139,18 @@ func TestSentences(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := at(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
 		"", ".", "..", "../x", "a/b", "a/../b", "-a", "a-", ".a", "_a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", "a[extra]",
 		strings.Repeat("a", maxName+1),
 	} {
-		tricks = append(tricks, claim(base, identifier, "1.0.0"))
+		tricks = append(tricks, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
 		"", ".", "..", "../1", "1/json", "1.0 ", "1?x", "1#x", "==1.0", ">=1", "1.0\n", "1%2e", strings.Repeat("1", maxVersion+1),
 	} {
-		tricks = append(tricks, claim(base, "example-weather", version))
+		tricks = append(tricks, newClaim(base, "example-weather", version))
 	}
 	sdktest.WantRefused(t, r, tricks...)
 }

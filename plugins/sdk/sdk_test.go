@@ -33,23 +33,23 @@ const asPlugin = "SDK_TEST_PLUGIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asPlugin) != "" {
-		sdk.ServeCourier(&memory{})
+		sdk.ServeCourier(&memoryCourier{})
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// memory is a courier that stores the messages.
-type memory struct {
+// memoryCourier is a courier that stores the messages.
+type memoryCourier struct {
 	mu   sync.Mutex
 	kept []sdk.Message
 	fail func(context.Context) error
 }
 
-func (*memory) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
-func (*memory) Version() string         { return "4.5.6" }
+func (*memoryCourier) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
+func (*memoryCourier) Version() string         { return "4.5.6" }
 
-func (m *memory) Deliver(ctx context.Context, message sdk.Message) error {
+func (m *memoryCourier) Deliver(ctx context.Context, message sdk.Message) error {
 	if m.fail != nil {
 		return m.fail(ctx)
 	}
@@ -59,7 +59,7 @@ func (m *memory) Deliver(ctx context.Context, message sdk.Message) error {
 	return ctx.Err()
 }
 
-func (m *memory) delivered() []sdktest.Delivery {
+func (m *memoryCourier) delivered() []sdktest.Delivery {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []sdktest.Delivery
@@ -72,7 +72,7 @@ func (m *memory) delivered() []sdktest.Delivery {
 func TestCourierContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunCourier(t, func(*testing.T) sdktest.Courier {
-		m := &memory{}
+		m := &memoryCourier{}
 		return sdktest.Courier{Plugin: m, Delivered: m.delivered}
 	})
 }
@@ -117,7 +117,7 @@ func connect(t *testing.T, c sdk.Courier) *grpc.ClientConn {
 	return client.Conn
 }
 
-func request(change func(*pluginv1.DeliverRequest)) *pluginv1.DeliverRequest {
+func newRequest(change func(*pluginv1.DeliverRequest)) *pluginv1.DeliverRequest {
 	r := &pluginv1.DeliverRequest{
 		Channel: pluginv1.Channel_CHANNEL_EMAIL, Recipient: "ada@example.com",
 		Content: &pluginv1.DeliverRequest_OneTimeCode{OneTimeCode: &pluginv1.OneTimeCode{Code: "042917"}},
@@ -128,20 +128,20 @@ func request(change func(*pluginv1.DeliverRequest)) *pluginv1.DeliverRequest {
 
 func TestMalformedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := &memoryCourier{}
 	client := pluginv1.NewCourierClient(connect(t, m))
 	for name, c := range map[string]struct {
 		request *pluginv1.DeliverRequest
 		want    codes.Code
 	}{
-		"no channel":      {request(func(r *pluginv1.DeliverRequest) { r.Channel = 0 }), codes.Unimplemented},
-		"unknown channel": {request(func(r *pluginv1.DeliverRequest) { r.Channel = 99 }), codes.Unimplemented},
-		"no recipient":    {request(func(r *pluginv1.DeliverRequest) { r.Recipient = "" }), codes.InvalidArgument},
-		"no content":      {request(func(r *pluginv1.DeliverRequest) { r.Content = nil }), codes.InvalidArgument},
-		"no code": {request(func(r *pluginv1.DeliverRequest) {
+		"no channel":      {newRequest(func(r *pluginv1.DeliverRequest) { r.Channel = 0 }), codes.Unimplemented},
+		"unknown channel": {newRequest(func(r *pluginv1.DeliverRequest) { r.Channel = 99 }), codes.Unimplemented},
+		"no recipient":    {newRequest(func(r *pluginv1.DeliverRequest) { r.Recipient = "" }), codes.InvalidArgument},
+		"no content":      {newRequest(func(r *pluginv1.DeliverRequest) { r.Content = nil }), codes.InvalidArgument},
+		"no code": {newRequest(func(r *pluginv1.DeliverRequest) {
 			r.Content = &pluginv1.DeliverRequest_OneTimeCode{}
 		}), codes.InvalidArgument},
-		"no text": {request(func(r *pluginv1.DeliverRequest) { r.Content = &pluginv1.DeliverRequest_Notice{} }), codes.InvalidArgument},
+		"no text": {newRequest(func(r *pluginv1.DeliverRequest) { r.Content = &pluginv1.DeliverRequest_Notice{} }), codes.InvalidArgument},
 	} {
 		if _, err := client.Deliver(t.Context(), c.request); status.Code(err) != c.want {
 			t.Errorf("%s: status = %v, want %v", name, err, c.want)
@@ -160,13 +160,13 @@ func TestFailures(t *testing.T) {
 	}{
 		"error":            {func(context.Context) error { return errors.New("away \xff") }, codes.Unavailable},
 		"panic":            {func(context.Context) error { panic("042917") }, codes.Internal},
-		"nil pointer":      {func(context.Context) error { var m *memory; return m.fail(context.Background()) }, codes.Internal},
+		"nil pointer":      {func(context.Context) error { var m *memoryCourier; return m.fail(context.Background()) }, codes.Internal},
 		"deadline of more": {func(context.Context) error { return context.DeadlineExceeded }, codes.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := pluginv1.NewCourierClient(connect(t, &memory{fail: c.fail}))
-			_, err := client.Deliver(t.Context(), request(func(*pluginv1.DeliverRequest) {}))
+			client := pluginv1.NewCourierClient(connect(t, &memoryCourier{fail: c.fail}))
+			_, err := client.Deliver(t.Context(), newRequest(func(*pluginv1.DeliverRequest) {}))
 			if status.Code(err) != c.want || strings.Contains(err.Error(), "042917") {
 				t.Errorf("status = %v, want %v without the code", err, c.want)
 			}
@@ -176,13 +176,13 @@ func TestFailures(t *testing.T) {
 
 func TestMessageArrivesWhole(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := &memoryCourier{}
 	client := pluginv1.NewCourierClient(connect(t, m))
-	notice := request(func(r *pluginv1.DeliverRequest) {
+	notice := newRequest(func(r *pluginv1.DeliverRequest) {
 		r.Channel = pluginv1.Channel_CHANNEL_SMS
 		r.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{Subject: "s", Text: "t\nu"}}
 	})
-	for _, r := range []*pluginv1.DeliverRequest{request(func(*pluginv1.DeliverRequest) {}), notice} {
+	for _, r := range []*pluginv1.DeliverRequest{newRequest(func(*pluginv1.DeliverRequest) {}), notice} {
 		if _, err := client.Deliver(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

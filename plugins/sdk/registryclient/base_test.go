@@ -18,13 +18,13 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// seen records the requests of a server.
-type seen struct {
+// requestLog records the requests of a server.
+type requestLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (s *seen) handler(next http.HandlerFunc) http.HandlerFunc {
+func (s *requestLog) handler(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.lines = append(s.lines, r.URL.EscapedPath()+" "+r.Header.Get("Authorization"))
@@ -33,14 +33,13 @@ func (s *seen) handler(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (s *seen) all() string {
+func (s *requestLog) all() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.lines, "\n")
 }
 
-// openBase opens a client for the server, whose base URL is the path, with credentials in JSON, and
-// returns its base.
+// openBase returns the registry at path on the server, with credentials in JSON.
 func openBase(t *testing.T, server *httptest.Server, path, credentials string) *registryclient.Base {
 	t.Helper()
 	value := fmt.Sprintf(`[{"baseUrl":%q%s}]`, server.URL+path, credentials)
@@ -60,7 +59,7 @@ func environmentWith(value string) func(string) string {
 	return func(name string) string { return map[string]string{registryclient.Variable: value}[name] }
 }
 
-func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+func startServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -81,8 +80,8 @@ func TestCredentialsStayBelowTheirBase(t *testing.T) {
 		"index":                 {"/v3/index.json", `,"token":"t"`, "SERVER/v3/x", "/v3/x Bearer t"},
 		"whole host":            {"", `,"token":"t"`, "out", "/out Bearer t\n/other/x Bearer t"},
 	} {
-		var s seen
-		server := serve(t, s.handler(func(w http.ResponseWriter, r *http.Request) {
+		var s requestLog
+		server := startServer(t, s.handler(func(w http.ResponseWriter, r *http.Request) {
 			to := map[string]string{"in": "/npm/x", "out": "/other/x", "sibling": "/npm-x/x"}[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
 			if to != "" {
 				http.Redirect(w, r, to, http.StatusFound)
@@ -97,8 +96,8 @@ func TestCredentialsStayBelowTheirBase(t *testing.T) {
 
 func TestRawToken(t *testing.T) {
 	t.Parallel()
-	var s seen
-	server := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
+	var s requestLog
+	server := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	client, err := registryclient.Open(registryclient.Config{
 		RawToken: true, Environment: environmentWith(`[{"baseUrl":"` + server.URL + `","token":"t"}]`),
 	})
@@ -116,9 +115,9 @@ func TestRawToken(t *testing.T) {
 
 func TestPathsThatLeave(t *testing.T) {
 	t.Parallel()
-	var s seen
-	server := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
-	other := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
+	var s requestLog
+	server := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
+	other := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	base := openBase(t, server, "/npm", `,"token":"t"`)
 	for _, path := range []string{
 		"../x", "a/../../x", "a/%2e%2e/x", "a%2f..%2fx", "a%252f%252e%252e%252fx", "./x", "a\\..\\x", "a%5c..", "%00", "a\nb", "%zz",
@@ -133,11 +132,11 @@ func TestPathsThatLeave(t *testing.T) {
 	}
 }
 
-// TestAddressIsCheckedWhereItIsDialled uses a name that resolves to loopback, as a rebound one
-// does.
+// TestAddressIsCheckedWhereItIsDialled uses names and addresses that lead to this machine, as after
+// DNS rebinding.
 func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 	t.Parallel()
-	var s seen
+	var s requestLog
 	server := httptest.NewTLSServer(s.handler(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "https://"), ":")
@@ -165,7 +164,7 @@ func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 		}
 		response, err := file.Transport(1).RoundTrip(request)
 		if err == nil {
-			_ = response.Body.Close() // it should not be there
+			_ = response.Body.Close() // there should be no response
 		}
 		if !registryclient.Is(err, registryclient.ForbiddenAddress) {
 			t.Errorf("%s: RoundTrip = %v, want ForbiddenAddress", host, err)
@@ -178,9 +177,9 @@ func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 
 func TestCertificatesAreVerified(t *testing.T) {
 	t.Parallel()
-	var s seen
+	var s requestLog
 	server := httptest.NewUnstartedServer(s.handler(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshake fails
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, err := openBase(t, server, "", `,"token":"t"`).Get(t.Context(), "x", registryclient.Options{})
@@ -201,7 +200,7 @@ func TestOutcomes(t *testing.T) {
 		500: {registryclient.ServerError, true}, 502: {registryclient.ServerError, true}, 503: {registryclient.ServerError, true}, 599: {registryclient.ServerError, true},
 		400: {registryclient.Unexpected, false}, 405: {registryclient.Unexpected, false}, 204: {registryclient.Unexpected, true}, 304: {registryclient.Unexpected, true},
 	} {
-		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		server := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(status)
 		})
@@ -238,7 +237,7 @@ func TestBounds(t *testing.T) {
 		"at the bound": {length: 100}, "over the bound": {length: 101, reason: registryclient.TooLarge},
 		"zipped, at the bound": {zipped: true, length: 100}, "zipped, over the bound": {zipped: true, length: 101, reason: registryclient.TooLarge},
 	} {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		server := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 			var body io.Writer = w
 			if c.zipped && r.Header.Get("Accept-Encoding") == "gzip" {
 				w.Header().Set("Content-Encoding", "gzip")
@@ -260,7 +259,7 @@ func TestBounds(t *testing.T) {
 
 func TestFetchReturnsTheReadersError(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }) // the client shows it
+	server := startServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }) // the client shows it
 	mine := errors.New("mine")
 	err := openBase(t, server, "", "").Fetch(t.Context(), "x", registryclient.Options{}, func(r io.Reader) error {
 		if text, err := io.ReadAll(r); err != nil || string(text) != "abc" {
@@ -275,7 +274,7 @@ func TestFetchReturnsTheReadersError(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	server := startServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	base := openBase(t, server, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -308,8 +307,8 @@ func TestWithin(t *testing.T) {
 
 func TestTransport(t *testing.T) {
 	t.Parallel()
-	var s seen
-	server := serve(t, s.handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abcdef") })) // the client shows it
+	var s requestLog
+	server := startServer(t, s.handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abcdef") })) // the client shows it
 	base := openBase(t, server, "", `,"token":"t"`)
 	ask := func(address string, most int64, also ...string) (string, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -343,13 +342,13 @@ func TestTransport(t *testing.T) {
 
 func TestRedirectsThatLeave(t *testing.T) {
 	t.Parallel()
-	var s seen
-	other := serve(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
+	var s requestLog
+	other := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	for _, to := range []string{
 		other.URL + "/npm/x", "http://169.254.169.254/", "https://HOST/npm/x", "http://u:p@HOST/npm/x", "http://127.0.0.1.example/", "//elsewhere.example/x",
 		"http://HOST/npm/%2e%2e/x", "file:///etc/passwd", "/npm/circle",
 	} {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		server := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", strings.Replace(to, "HOST", r.Host, 1))
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// tunnel is a proxy that answers CONNECT and leads to one server, whatever host it is asked for. It
-// wants a password.
+// tunnel is a proxy that accepts CONNECT for any host and connects to one server. It requires a
+// password.
 type tunnel struct {
 	*httptest.Server
 	to string
@@ -60,7 +60,7 @@ func (p *tunnel) all() string {
 	return strings.Join(p.asked, "\n")
 }
 
-// clientBehind opens a client with the variables, which trusts the server.
+// clientBehind returns a client with these variables that trusts the server's certificate.
 func clientBehind(t *testing.T, trusted *httptest.Server, environment map[string]string) *Client {
 	t.Helper()
 	c, err := Open(Config{Defaults: []string{"https://packages.example.com"}, Environment: func(name string) string { return environment[name] }})
@@ -91,7 +91,7 @@ func TestRequestsThroughAProxy(t *testing.T) {
 		environment map[string]string
 		base        string
 		private     string // of PACKAGE_REGISTRIES
-		proxy       string // what it was asked
+		proxy       string // the requests that it got
 		reason      Reason
 		ok          bool
 	}{

@@ -197,14 +197,14 @@ func redirectTo(to string) http.HandlerFunc {
 
 // sendOversized sends a body that is too large, until the client disconnects.
 func sendOversized(w http.ResponseWriter, _ *http.Request) {
-	_, _ = io.WriteString(w, `{"name":"`)    // the client hangs up at its bound
+	_, _ = io.WriteString(w, `{"name":"`)    // the client disconnects at its limit
 	_, _ = io.CopyN(w, letters{}, bombBytes) // as above
 }
 
 func sendGzipBomb(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
 	zipped, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // BestSpeed is a valid level
-	_, _ = io.WriteString(zipped, `{"name":"`)          // the client hangs up at its bound
+	_, _ = io.WriteString(zipped, `{"name":"`)          // the client disconnects at its limit
 	_, _ = io.CopyN(zipped, letters{}, bombBytes)       // as above
 	_ = zipped.Close()                                  // as above
 }
@@ -218,7 +218,7 @@ func sendEmptyGzip(w http.ResponseWriter, r *http.Request) {
 	_ = zipped.Close()                 // writing to a buffer never fails
 	w.Header().Set("Content-Encoding", "gzip")
 	for sent := 0; sent < bombBytes && r.Context().Err() == nil; sent += member.Len() {
-		_, _ = w.Write(member.Bytes()) // the client hangs up at its bound
+		_, _ = w.Write(member.Bytes()) // the client disconnects at its limit
 	}
 }
 
