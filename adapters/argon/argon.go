@@ -1,5 +1,5 @@
-// Package argon answers the port of password hashing with Argon2id (RFC 9106). It bounds how many hashes run and wait at once;
-// who may try how often is not its business.
+// Package argon implements the port for password hashing with Argon2id (RFC 9106). It limits how
+// many hashes run and wait at the same time. It does not limit the tries of a person.
 package argon
 
 import (
@@ -19,14 +19,14 @@ import (
 type Hasher struct {
 	present parameters
 	entropy secrets.Entropy
-	queue   chan struct{} // one element for each that runs or waits
-	cores   chan struct{} // one element for each that runs
+	queue   chan struct{} // one element for each hash that runs or waits
+	cores   chan struct{} // one element for each hash that runs
 	metrics metrics
 }
 
-// New returns a hasher that runs at most one hash per core (contract A-12). Where there are several
-// cores it leaves one to all other work: a hash occupies its core for tens of milliseconds, and
-// every other request would wait for it. The settings must be valid.
+// New returns a Hasher that runs at most one hash per core (contract A-12). If there are several
+// cores, it leaves one free, because a hash occupies a core for tens of milliseconds and all other
+// requests would wait. The settings must be valid.
 func New(c Config, e secrets.Entropy) (*Hasher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func New(c Config, e secrets.Entropy) (*Hasher, error) {
 	}, nil
 }
 
-// Hash returns a hash with a fresh salt and the present parameters.
+// Hash returns a hash with a new salt and the current parameters.
 func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
 	if p.TooLong() {
 		return "", fault.New(fault.Invalid, auth.CodeValidation, "the password is too long")
@@ -52,19 +52,20 @@ func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, 
 	return auth.PasswordHash(e.String()), nil
 }
 
-// Verify reports whether the hash is of the password, and whether it should be renewed. A hash that is not of it and cost less than
-// a present one is made up for: else the time of a refusal would tell the accounts from before the settings grew.
+// Verify reports whether the hash belongs to the password, and whether it should be renewed. If it
+// does not and costs less than a current hash, Verify spends the difference, because otherwise the
+// response time would reveal accounts that are older than the settings.
 func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
 	e, err := decodeHash(stored)
 	if err != nil {
-		return false, false, fault.Wrap(fault.Internal, "", "password hash", err)
+		return false, false, fault.Wrap(fault.Internal, "", "verify a password hash", err)
 	}
 	err = h.runHash(ctx, func() {
-		key := e.deriveKey(boundLength(p), e.salt, uint32(len(e.key))) // at most 64 by decode
+		key := e.deriveKey(boundLength(p), e.salt, uint32(len(e.key))) // decodeHash allows at most 64
 		match = subtle.ConstantTimeCompare(key, e.key) == 1
 		if !match {
 			for _, rest := range e.remainingWork(h.present) {
-				_ = rest.deriveKey(boundLength(p), e.salt, keySize) // for its time alone
+				_ = rest.deriveKey(boundLength(p), e.salt, keySize) // only to spend the same time
 			}
 		}
 	})
@@ -74,16 +75,17 @@ func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Pa
 	return match, match && e.isWeakerThan(h.present), nil
 }
 
-// VerifyNone does the work of Verify for nobody.
+// VerifyNone spends the time of Verify without an account.
 func (h *Hasher) VerifyNone(ctx context.Context, p auth.Password) error {
 	return h.runHash(ctx, func() {
 		var salt [saltSize]byte
 		key := h.present.deriveKey(boundLength(p), salt[:], keySize)
-		_ = subtle.ConstantTimeCompare(key, make([]byte, keySize)) // for its time alone
+		_ = subtle.ConstantTimeCompare(key, make([]byte, keySize)) // only to spend the same time
 	})
 }
 
-// run does the work when there is a core for it.
+// runHash runs work when a core is free. If too many hashes wait already, it returns
+// fault.Unavailable.
 func (h *Hasher) runHash(ctx context.Context, work func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (h *Hasher) runHash(ctx context.Context, work func()) error {
 		defer func() { <-h.queue }()
 	default:
 		h.metrics.refused.Inc()
-		return fault.New(fault.Unavailable, "", "too many sign-ins at once").After(time.Second)
+		return fault.New(fault.Unavailable, "", "too many sign-ins at the same time; try again in a second").After(time.Second)
 	}
 	came := time.Now()
 	select {
@@ -113,7 +115,8 @@ func (p parameters) deriveKey(w auth.Password, salt []byte, size uint32) []byte 
 	return argon2.IDKey([]byte(w.Reveal()), salt, p.iterations, p.memory, p.parallelism, size)
 }
 
-// bounded stands the empty password in for one that is too long, so that nobody makes us hash a megabyte.
+// boundLength replaces a password that is too long by the empty password, so that no request can
+// make the service hash a megabyte.
 func boundLength(p auth.Password) auth.Password {
 	if p.TooLong() {
 		return auth.Password{}

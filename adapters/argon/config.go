@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Config holds the settings of password hashing (contract A-12).
+// Config contains the settings of password hashing (contract A-12).
 type Config struct {
 	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
 	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`
@@ -13,7 +13,7 @@ type Config struct {
 	Queue       int    `env:"PASSWORD_QUEUE" envDefault:"128" desc:"how many password checks may wait for a core, 0 to 65536"`
 }
 
-// The bounds of parameters, of the settings and of stored hashes alike: a hash from the database cannot ask for more.
+// Bounds of the parameters, in the settings and in stored hashes.
 const (
 	maxMemoryKiB   = 1 << 20
 	maxIterations  = 64
@@ -33,7 +33,7 @@ func (c Config) hashParameters() parameters {
 	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: c.Parallelism}
 }
 
-// parameters are the costs of Argon2id.
+// parameters contains the costs of Argon2id.
 type parameters struct {
 	memory      uint32 // KiB
 	iterations  uint32
@@ -54,16 +54,16 @@ func (p parameters) validateCosts() error {
 	return nil
 }
 
-// lesser reports whether any cost of p is below that of q.
+// isWeakerThan reports whether any cost of p is lower than that of q.
 func (p parameters) isWeakerThan(q parameters) bool {
 	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
 }
 
-// work is what a hash costs: the KiB that its passes fill.
+// workFactor returns the cost of a hash: the KiB that its passes fill.
 func (p parameters) workFactor() uint64 { return uint64(p.memory) * uint64(p.iterations) }
 
-// short returns hashes that together cost about what one with p falls short of one with q; none where it does not. They take no
-// more memory at once than one with q.
+// remainingWork returns hashes that together cost about the difference between a hash with q and
+// one with p, or nothing if p costs as much. None of them needs more memory than a hash with q.
 func (p parameters) remainingWork(q parameters) []parameters {
 	if p.workFactor() >= q.workFactor() {
 		return nil
@@ -74,7 +74,7 @@ func (p parameters) remainingWork(q parameters) []parameters {
 	if passes > 0 {
 		hashes = append(hashes, parameters{q.memory, uint32(passes), q.parallelism}) // at most q.iterations
 	}
-	if least := 8 * uint64(q.parallelism); rest >= least { // less than that no hash can take
+	if least := 8 * uint64(q.parallelism); rest >= least { // the minimum memory of a hash
 		hashes = append(hashes, parameters{uint32(rest), 1, q.parallelism}) // less than q.memory
 	}
 	return hashes

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tell how hashes fare in the queue.
+// metrics contains the metrics of the queue of hashes.
 type metrics struct {
 	hashes                  *prometheus.CounterVec
 	done, refused, canceled prometheus.Counter
@@ -23,8 +23,8 @@ func newMetrics() metrics {
 		took:   newHistogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),
 	}
 	m.done = m.hashes.WithLabelValues("done")
-	m.refused = m.hashes.WithLabelValues("refused")   // as many waited as may
-	m.canceled = m.hashes.WithLabelValues("canceled") // the caller went away while it waited
+	m.refused = m.hashes.WithLabelValues("refused")   // the queue was full
+	m.canceled = m.hashes.WithLabelValues("canceled") // the caller canceled while it waited
 	return m
 }
 
@@ -41,7 +41,8 @@ func (m *metrics) recordHash(waited, took time.Duration) {
 	m.done.Inc()
 }
 
-// Measure adds to the metrics of r how many hashes were asked for, how long they waited and took, and how many wait.
+// Measure registers metrics in r: the number of hashes by outcome, how long they waited and ran,
+// and how many wait.
 func (h *Hasher) Measure(r prometheus.Registerer) {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tollgate_password_hashes_waiting",
@@ -50,5 +51,6 @@ func (h *Hasher) Measure(r prometheus.Registerer) {
 	r.MustRegister(h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting)
 }
 
-// waiting returns how many hashes wait. The two are not read at once, so that one which ends in between might make it less than none.
+// countWaiting returns how many hashes wait. The two lengths are not read at the same time, so the
+// difference may be negative for a moment.
 func (h *Hasher) countWaiting() int { return max(0, len(h.queue)-len(h.cores)) }

@@ -21,8 +21,8 @@ const (
 	maxEncoded = 256 // characters of an encoded hash
 )
 
-// encoded is a hash with all that is needed to verify it. Its text is the PHC string form:
-// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<key>, base64 without padding.
+// encoded is a hash with everything that is needed to verify it. Its text is the PHC string format:
+// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<key>, in base64 without padding.
 type encoded struct {
 	parameters
 	salt, key []byte
@@ -38,7 +38,7 @@ func decodeHash(h auth.PasswordHash) (encoded, error) {
 	var e encoded
 	parts := strings.Split(string(h), "$")
 	if len(h) > maxEncoded || len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
-		return encoded{}, errors.New("the stored password hash is not in the PHC form of argon2id")
+		return encoded{}, errors.New("the stored password hash is not an argon2id hash in the PHC string format")
 	}
 	if parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return encoded{}, errors.New("the stored password hash has an unknown version")

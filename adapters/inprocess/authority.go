@@ -18,12 +18,13 @@ type Authority struct {
 	level   auth.TrustLevel
 }
 
-// NewAuthority returns an authority that asks writes of the registry for a trust level (REGISTRY_WRITE_TRUST).
+// NewAuthority returns an Authority that requires a trust level for writes to the registry
+// (REGISTRY_WRITE_TRUST).
 func NewAuthority(c *access.Checker, t *audit.Trail, level auth.TrustLevel) *Authority {
 	return &Authority{checker: c, trail: t, level: level}
 }
 
-// Identify returns the caller that an access token stands for.
+// Identify returns the caller with an access token.
 func (a *Authority) Identify(ctx context.Context, token string) (authority.Caller, error) {
 	s, err := a.checker.Check(ctx, auth.AccessToken(token))
 	if err != nil {
@@ -34,11 +35,12 @@ func (a *Authority) Identify(ctx context.Context, token string) (authority.Calle
 	}, nil
 }
 
-// RequireTrust refuses a caller whose level is below what registry writes need.
+// RequireTrust returns an error if the trust level of the caller is too low for writes to the
+// registry.
 func (a *Authority) RequireTrust(_ context.Context, c authority.Caller) error {
 	have, err := auth.ParseTrustLevel(c.TrustLevel)
 	if err != nil {
-		have = 0 // no level admits nothing
+		have = 0 // an unknown level permits nothing
 	}
 	return trust.Require(have, a.level)
 }

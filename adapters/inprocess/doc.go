@@ -1,3 +1,4 @@
-// Package inprocess answers what one hexagon asks of another, within the process: the throttle of the API from the rate
-// limit core, the authority over the registry from authentication. It holds no rules of its own.
+// Package inprocess connects hexagons within the process: the throttle of the API uses the rate
+// limit core, and the authority of the registry uses authentication. It contains no rules of its
+// own.
 package inprocess

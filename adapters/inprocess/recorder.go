@@ -11,8 +11,8 @@ import (
 
 var _ authority.Recorder = (*Recorder)(nil)
 
-// Recorder writes the changes of operators to the audit log. Their events belong to no user: a user's own
-// log is about sign-ins and changes by the user. It is safe for concurrent use.
+// Recorder writes the changes of operators to the audit log. Their events have no user ID, because
+// the log of a user contains only sign-ins and changes by that user. It is safe for concurrent use.
 type Recorder struct{ trail *audit.Trail }
 
 // NewRecorder returns a Recorder that writes to t.
@@ -32,7 +32,8 @@ func (r *Recorder) RecordChanges(ctx context.Context, changes ...authority.Chang
 	return r.trail.Record(ctx, entries...)
 }
 
-// describeChange returns the type and the details of the event of a change, nil for an unknown change.
+// describeChange returns the type and the details of the event for a change. The details are nil if
+// the type of the change is unknown.
 func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 	switch c := c.(type) {
 	case authority.GrantChange:

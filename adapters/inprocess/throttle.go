@@ -11,34 +11,35 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// ownDomain is the domain in which the API's own limits are counted. Requests of the rate limit
-// service cannot name it, because an empty domain is refused there (contract L-26).
+// ownDomain is the domain for the limits of the API itself. Requests to the rate limit service
+// cannot use it, because the service refuses an empty domain (contract L-26).
 const ownDomain ratelimit.Domain = ""
 
-// Limit is how many tries a key has in each window.
+// Limit is the number of tries that a key has in each window.
 type Limit struct {
 	Requests uint64        // 0 = no limit
-	Window   time.Duration // whole seconds, at least one, where there is a limit
+	Window   time.Duration // whole seconds, at least one; ignored if Requests is 0
 }
 
-// ThrottleConfig is what a Throttle counts.
+// ThrottleConfig contains the limits of a Throttle.
 type ThrottleConfig struct {
-	// Limits holds each scope's limit; a scope that is missing has none.
+	// Limits contains the limit of each scope. A missing scope has no limit.
 	Limits map[throttle.Scope]Limit
-	// Prefix begins all keys, so that several deployments can share a store (CACHE_KEY_PREFIX); see
-	// ratelimit.ValidPrefix.
+	// Prefix is the start of all keys, so that several deployments can share a store
+	// (CACHE_KEY_PREFIX); see ratelimit.ValidPrefix.
 	Prefix string
 }
 
-// Throttle counts tries in the counter store that the rate limit service counts in, with its
-// windows and its keys, on every instance together (contract A-52). It is safe for concurrent use.
+// Throttle counts tries in the counter store of the rate limit service, with the same windows and
+// keys, for all instances together (contract A-52). It is safe for concurrent use.
 //
-// While the store is away Try and GiveBack return fault.Unavailable and nothing is known about the key, only its limit. The caller
-// decides: what guards a secret, such as login and step-up, refuses the request (503), for a stranger must not get
-// unlimited tries by overloading the store; a reading path may let it pass. A FallbackThrottle around it counts in the process
-// instead. Lockout and step-up tries are counted in the
-// database besides, and hold either way. An error of GiveBack is safe to ignore: the try stays counted until its window
-// ends.
+// While the store is unavailable, Try and GiveBack return fault.Unavailable, and only the limit of
+// the key is known. The caller decides. A use case that protects a secret, for example login or
+// step-up, refuses the request (503), because otherwise an attacker could get unlimited tries by
+// overloading the store. A reading request may continue. A FallbackThrottle around this one counts
+// in the process instead. The database also counts failures for lockout and step-up, so these
+// limits always hold. A caller may ignore an error of GiveBack: the try then stays counted until
+// its window ends.
 type Throttle struct {
 	limits map[throttle.Scope]Limit
 	store  counter.Store
@@ -47,11 +48,11 @@ type Throttle struct {
 	prefix string
 }
 
-// NewThrottle returns a throttle over a counter store. A limit whose window is not whole seconds, or a prefix that a
-// store refuses, is an error.
+// NewThrottle returns a throttle on a counter store. It returns an error if a window is not a
+// number of whole seconds, or if a store could refuse the prefix.
 func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throttle, error) {
 	if !ratelimit.ValidPrefix(cfg.Prefix) {
-		return nil, fmt.Errorf("prefix %q is not one that every store takes", cfg.Prefix)
+		return nil, fmt.Errorf("prefix %q must have only characters that every counter store accepts", cfg.Prefix)
 	}
 	limits := make(map[throttle.Scope]Limit, len(cfg.Limits))
 	for scope, limit := range cfg.Limits {
@@ -59,14 +60,14 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 			continue
 		}
 		if limit.Window < time.Second || limit.Window%time.Second != 0 {
-			return nil, fmt.Errorf("window of scope %s must be whole seconds, at least one, not %v", scope, limit.Window)
+			return nil, fmt.Errorf("the window of scope %s must be a whole number of seconds, at least one, not %v", scope, limit.Window)
 		}
 		limits[scope] = limit
 	}
 	return &Throttle{limits: limits, store: store, lines: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
 }
 
-// Try implements ports/throttle.
+// Try implements throttle.Throttle.
 func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	limit, ok := t.limits[scope]
 	if !ok {
@@ -82,7 +83,7 @@ func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (t
 	return v, nil
 }
 
-// GiveBack implements ports/throttle.
+// GiveBack implements throttle.Throttle.
 func (t *Throttle) GiveBack(ctx context.Context, scope throttle.Scope, key string, v throttle.Verdict) error {
 	limit, ok := t.limits[scope]
 	if !ok || v.Unlimited {

@@ -11,27 +11,27 @@ import (
 
 const lineParts = 16
 
-// lines count the tries of a key that come at once in one call to the store: while one call for the key is under way, those
-// that come meanwhile wait, and go together in the next. Each still learns a count that no other has, as if each had been sent
-// for itself in the order in which they came. A busy caller thereby costs the store, and the way to it, a call a round trip
-// rather than a call a request.
+// requestQueues combines concurrent tries with the same key into one call to the store. While a
+// call for a key is in progress, new tries wait, and the next call counts them together. Each try
+// still gets its own count, as if the tries had been counted one by one in the order in which they
+// arrived. So a busy caller costs the store one call per round trip, not one call per request.
 //
-// The zero value is not ready: see newLines.
+// The zero value is not usable; call newRequestQueues.
 type requestQueues struct {
 	store counter.Store
 	seed  maphash.Seed
 	parts [lineParts]queueShard
 }
 
-// linePart is the part of the keys under one lock.
+// queueShard is a part of the keys, protected by one lock.
 type queueShard struct {
 	mu   sync.Mutex
-	next map[string]*round // by key, while a call for it is under way; nil while nobody waits
+	next map[string]*round // has a key while a call for it is in progress; the value is nil if no try waits
 }
 
-// round is one call that several wait for.
+// round is one call to the store on behalf of several tries.
 type round struct {
-	hit   counter.Hit   // its addend grows until the round is sent
+	hit   counter.Hit   // its addend is the number of tries; it grows until the call
 	done  chan struct{} // closed when the fields below are set
 	after uint64
 	err   error
@@ -45,8 +45,9 @@ func newRequestQueues(store counter.Store) *requestQueues {
 	return l
 }
 
-// count adds one to a counter and returns the count after it. h.Addend must be 1. A caller whose context ends while it waits gets
-// fault.Unavailable, and its try is counted.
+// countTogether adds one to a counter and returns the new count. The addend of h must be 1. If ctx
+// ends while the try waits, the error has the kind fault.Unavailable, and the try is counted
+// anyway.
 func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint64, error) {
 	p := &l.parts[maphash.String(l.seed, h.Key)%lineParts]
 	p.mu.Lock()
@@ -54,7 +55,7 @@ func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint6
 	if !busy {
 		p.next[h.Key] = nil
 		p.mu.Unlock()
-		defer l.sendNext(ctx, p, h.Key) // whatever becomes of this call
+		defer l.sendNext(ctx, p, h.Key) // even if this call fails
 		return addHit(ctx, l.store, h)
 	}
 	if r == nil {
@@ -63,24 +64,24 @@ func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint6
 	} else {
 		r.hit.Addend++
 	}
-	place := r.hit.Addend
+	position := r.hit.Addend
 	p.mu.Unlock()
 	select {
 	case <-r.done:
-		return r.after - uint64(r.hit.Addend-place), r.err
+		return r.after - uint64(r.hit.Addend-position), r.err
 	case <-ctx.Done():
-		return 0, fault.Wrap(fault.Unavailable, "", "the attempt was not counted in time", ctx.Err())
+		return 0, fault.Wrap(fault.Unavailable, "", "the try was not counted in time", ctx.Err())
 	}
 }
 
-// sendNext sends the round that waits for a key, if there is one, from a goroutine of its own: whoever was before has an answer and
-// must not wait for others.
+// sendNext sends the waiting round of a key, if there is one, in a new goroutine, because the
+// caller has its own result and must not wait for others.
 func (l *requestQueues) sendNext(ctx context.Context, p *queueShard, key string) {
 	r := p.takeRound(key)
 	if r == nil {
 		return
 	}
-	ctx = context.WithoutCancel(ctx) // it is the business of many by now; the store has a deadline of its own
+	ctx = context.WithoutCancel(ctx) // the round belongs to several tries; the store has its own deadline
 	go func() {
 		for ; r != nil; r = p.takeRound(key) {
 			r.after, r.err = addHit(ctx, l.store, r.hit)
@@ -89,7 +90,8 @@ func (l *requestQueues) sendNext(ctx context.Context, p *queueShard, key string)
 	}()
 }
 
-// take returns the round that waits for a key and lets nobody join it any more. Without one the key's line ends.
+// takeRound returns the waiting round of a key; no try can join it after that. If there is none, it
+// removes the key.
 func (p *queueShard) takeRound(key string) *round {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +104,7 @@ func (p *queueShard) takeRound(key string) *round {
 	return r
 }
 
-// add is Add of a store for one hit.
+// addHit counts one hit in a store and returns the new count.
 func addHit(ctx context.Context, store counter.Store, h counter.Hit) (uint64, error) {
 	after := make([]uint64, 1)
 	err := store.Add(ctx, []counter.Hit{h}, after)

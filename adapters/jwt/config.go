@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Config holds the settings of access tokens (contract A-22). DataDir is the service's own folder,
-// which another setting names.
+// Config contains the settings of access tokens (contract A-22). DataDir and TokenLife come from
+// other settings.
 type Config struct {
 	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"issuer (iss) of access tokens"`
 	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"audience (aud) of access tokens"`
@@ -31,11 +31,12 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// keyLife returns how long a key counts after it was last announced: longer than what was signed with it just before the next
-// announcement, one of which may fail.
+// publicKeyTTL returns how long a key stays valid after its last announcement: longer than the life
+// of a token signed just before the next announcement, and long enough that one announcement may
+// fail.
 func (c Config) publicKeyTTL() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
 
-// folder returns where the keys are, and whether one may be made there.
+// keyFolder returns the folder of the keys, and whether the service may create a key in it.
 func (c Config) keyFolder() (dir string, own bool) {
 	if c.KeysDir != "" {
 		return c.KeysDir, false

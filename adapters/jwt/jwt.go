@@ -1,5 +1,6 @@
-// Package jwt answers the port of access tokens with JSON Web Tokens signed by Ed25519 (RFC 7519, RFC 8037, RFC 9068). It keeps
-// the keys; whether the session that a token names lives is not its business.
+// Package jwt implements the port for access tokens with JSON Web Tokens signed by Ed25519 (RFC
+// 7519, RFC 8037, RFC 9068). It manages the keys. It does not check whether the session of a token
+// is still active.
 package jwt
 
 import (
@@ -23,7 +24,7 @@ import (
 
 const (
 	tokenType = "at+jwt" // RFC 9068, section 2.1
-	maxToken  = 4096     // characters of a token; ours have some 400
+	maxToken  = 4096     // characters of a token; ours have about 400
 )
 
 // Issuer signs and verifies access tokens. It is safe for concurrent use.
@@ -35,8 +36,8 @@ type Issuer struct {
 	parser   *jwt.Parser
 }
 
-// Open reads the signing keys, or makes one, and announces them in the ring. Until the cleanup is called it reads the files
-// again when they change and renews the announcement.
+// Open loads the signing keys, or creates one, and announces them in the key ring. Until the
+// returned function is called, it reloads the files when they change and renews the announcement.
 func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock, log *logrus.Entry) (*Issuer, func(), error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
@@ -57,7 +58,7 @@ func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock
 	return i, func() { stop(); done.Wait() }, nil
 }
 
-// watch keeps the keys up to date until the context ends. What goes wrong leaves the present keys in force.
+// watchKeys keeps the keys up to date until ctx ends. After an error the current keys stay in use.
 func (i *Issuer) watchKeys(ctx context.Context, log *logrus.Entry) {
 	reload, renew := time.NewTicker(reloadEvery), time.NewTicker(announceEvery)
 	defer reload.Stop()
@@ -77,13 +78,13 @@ func (i *Issuer) watchKeys(ctx context.Context, log *logrus.Entry) {
 		case err == nil:
 			failed = ""
 		case ctx.Err() == nil && err.Error() != failed:
-			failed = err.Error() // told once, not every few seconds
+			failed = err.Error() // log it once, not every few seconds
 			log.WithError(err).Error("signing keys could not be read again; the current ones stay in use")
 		}
 	}
 }
 
-// accessClaims is what a token carries.
+// accessClaims contains the claims of a token.
 type accessClaims struct {
 	jwt.RegisteredClaims
 	SessionID string `json:"sid"`
@@ -128,14 +129,14 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (secrets.TokenC
 	return c, nil
 }
 
-// PublicKeys returns the public keys of all instances, ordered by id.
+// PublicKeys returns the public keys of all instances, ordered by ID.
 func (i *Issuer) PublicKeys(ctx context.Context) ([]authstore.PublicKey, error) {
 	return i.keys.listPublicKeys(ctx)
 }
 
 func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClaims, error) {
 	var claims accessClaims
-	var away error // the ring could not be asked
+	var ringErr error // the key ring did not answer
 	_, err := i.parser.ParseWithClaims(text, &claims, func(t *jwt.Token) (any, error) {
 		typ, _ := t.Header["typ"].(string)
 		if typ = strings.ToLower(typ); typ != tokenType && typ != "application/"+tokenType {
@@ -147,13 +148,13 @@ func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClai
 		kid, _ := t.Header["kid"].(string)
 		public, err := i.keys.findKey(ctx, authstore.KeyID(kid))
 		if err != nil && !fault.Is(err, fault.NotFound) {
-			away = err
+			ringErr = err
 		}
 		return public, err
 	})
 	switch {
-	case away != nil:
-		return secrets.TokenClaims{}, away
+	case ringErr != nil:
+		return secrets.TokenClaims{}, ringErr
 	case isOnlyExpired(err):
 		return secrets.TokenClaims{}, errExpiredToken()
 	case err != nil:
@@ -162,7 +163,7 @@ func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClai
 	return convertClaims(&claims)
 }
 
-// onlyExpired reports whether a token whose signature is good has no other fault than its age.
+// isOnlyExpired reports whether a token with a valid signature has expired and has no other error.
 func isOnlyExpired(err error) bool {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return false

@@ -31,18 +31,18 @@ type signingKey struct {
 	private ed25519.PrivateKey
 }
 
-// public returns the public half, which a private key of RFC 8032 ends with.
+// publicKey returns the public key, the last part of a private key of RFC 8032.
 func (k signingKey) publicKey() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.SeedSize:])
 }
 
-// loadKeys reads the keys of a folder, ordered by file name. own tells that the folder is the service's own: then one is made
-// when there is none.
+// loadKeys loads the keys of a folder, ordered by file name. If own is true, the folder belongs to
+// the service, and loadKeys creates a key if there is none.
 func loadKeys(dir string, own bool) ([]signingKey, error) {
 	names, err := listKeyFiles(dir)
 	if own && (errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0) {
 		if err := createKeyFile(dir); err != nil {
-			return nil, fmt.Errorf("make a signing key in %s: %w", dir, err)
+			return nil, fmt.Errorf("create a signing key in %s: %w", dir, err)
 		}
 		names, err = listKeyFiles(dir)
 	}
@@ -73,13 +73,13 @@ func listKeyFiles(dir string) ([]string, error) {
 		}
 	}
 	if len(names) > maxKeyFiles {
-		return nil, fmt.Errorf("%d keys are too many, at most %d are read", len(names), maxKeyFiles)
+		return nil, fmt.Errorf("found %d key files; the maximum is %d", len(names), maxKeyFiles)
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// readKey reads a PKCS#8 PEM file. No error shows what is in it.
+// readKeyFile loads a PKCS#8 PEM file. Its errors never quote the content.
 func readKeyFile(path string) (signingKey, error) {
 	text, err := files.Read(path, maxKeyFile)
 	if err != nil {
@@ -108,8 +108,9 @@ func thumbprint(public ed25519.PublicKey) authstore.KeyID {
 	return authstore.KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// makeKey makes a key file that only its owner may read. The file gets its name when it is whole; of parallel starts one wins,
-// and the others use its key.
+// createKeyFile creates a key file that only its owner may read. The file gets its name when it is
+// complete. If several instances start at the same time, one of them creates the key and the others
+// use it.
 func createKeyFile(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -126,7 +127,7 @@ func createKeyFile(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(draft.Name()) }() // what stays behind begins with a dot and is no key file
+	defer func() { _ = os.Remove(draft.Name()) }() // a remaining file begins with a dot, so it is not read as a key
 	if err := writeAndSync(draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
 		return err
 	}

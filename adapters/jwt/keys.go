@@ -18,38 +18,40 @@ import (
 )
 
 const (
-	announceEvery = 10 * time.Minute // how often an instance says that it still has its keys
-	minKeyLife    = time.Hour        // how long a key counts at least after it was last announced
-	askingTime    = 2 * time.Second  // how long the published keys wait for the ring
+	announceEvery = 10 * time.Minute // time between two announcements of the keys of an instance
+	minKeyLife    = time.Hour        // minimum time for which a key is valid after its last announcement
+	askingTime    = 2 * time.Second  // how long listPublicKeys waits for the key ring
 	reloadEvery   = 2 * time.Second
-	lookupEvery   = 100 * time.Millisecond // how often unknown key ids are looked up
-	lookupsAtOnce = 10                     // and how many times without a rest between
+	lookupEvery   = 100 * time.Millisecond // time between two lookups of unknown key IDs
+	lookupsAtOnce = 10                     // lookups that may follow each other without that time
 )
 
-// keys are the keys of this instance, from files, and those of the others, from the ring. They are safe for concurrent use.
+// keySet contains the keys of this instance, from files, and the public keys of the other
+// instances, from the key ring. It is safe for concurrent use.
 type keySet struct {
 	ring     authstore.KeyRing
 	clock    clock.Clock
 	dir      string
 	own      bool
-	life     time.Duration   // how long a key counts after it was last announced
-	verified *verifiedTokens // forgotten when keys change
+	life     time.Duration   // how long a key is valid after its last announcement
+	verified *verifiedTokens // cleared when keys change
 
-	unrenewed bool // the ring has only an earlier announcement of the files; of the goroutine that reloads
+	unrenewed bool // the last announcement of the files failed; used only by reloadFiles
 
 	mu      sync.RWMutex
 	signing signingKey
 	files   map[authstore.KeyID]ed25519.PublicKey
 	shared  map[authstore.KeyID]ed25519.PublicKey
-	retired map[authstore.KeyID]bool // once in a file here and taken away: the ring's word on them no longer counts
-	leaving []authstore.KeyID        // those of them that the ring has not been told of yet
+	retired map[authstore.KeyID]bool // keys whose files were removed here; announcements of them are ignored
+	leaving []authstore.KeyID        // retired keys that are not withdrawn from the key ring yet
 
-	lookup  sync.Mutex // held while the ring is asked
+	lookup  sync.Mutex // held during a lookup in the key ring
 	lookups *rate.Limiter
 }
 
-// reload reads the files and, when they changed, announces the keys and puts them in force. Keys that were taken away are withdrawn
-// from the ring, so that no other instance takes them, nor this one when it starts again.
+// reloadFiles loads the files. If they changed, it announces the keys and starts to use them. It
+// withdraws removed keys from the key ring, so that no instance accepts them, including this one
+// after a restart.
 func (k *keySet) reloadFiles(ctx context.Context) error {
 	read, err := loadKeys(k.dir, k.own)
 	if err != nil {
@@ -77,8 +79,9 @@ func (k *keySet) reloadFiles(ctx context.Context) error {
 	return k.followFiles(ctx)
 }
 
-// announcedBefore reports whether the ring has all keys of the files, however long ago they were announced. Then a ring that
-// can be read and not written, as on a full disk, keeps nobody from verifying tokens and from making them.
+// wasAnnouncedBefore reports whether the key ring contains all keys of the files, whatever the time
+// of the announcement. In that case a ring that can be read but not written, for example on a full
+// disk, does not prevent the use of the keys.
 func (k *keySet) wasAnnouncedBefore(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) bool {
 	list, err := k.ring.PublicKeys(ctx, time.Unix(0, 0))
 	if err != nil {
@@ -93,7 +96,8 @@ func (k *keySet) wasAnnouncedBefore(ctx context.Context, files map[authstore.Key
 	return known == len(files)
 }
 
-// follow tells the ring which keys were taken away here, and learns which were elsewhere.
+// followFiles withdraws the keys that were removed here from the key ring, and drops the keys that
+// other instances removed.
 func (k *keySet) followFiles(ctx context.Context) error {
 	k.mu.RLock()
 	leaving, learnt := k.leaving, len(k.shared) > 0
@@ -147,7 +151,8 @@ func (k *keySet) isUnchanged(files map[authstore.KeyID]ed25519.PublicKey, signin
 	return true
 }
 
-// announce tells the other instances of the keys, so that those with other files verify our tokens.
+// announceKeys announces the keys to the other instances, so that those with other files can verify
+// our tokens.
 func (k *keySet) announceKeys(ctx context.Context, files map[authstore.KeyID]ed25519.PublicKey) error {
 	now := k.clock.Now()
 	for id, public := range files {
@@ -158,7 +163,7 @@ func (k *keySet) announceKeys(ctx context.Context, files map[authstore.KeyID]ed2
 	return nil
 }
 
-// renew announces the present keys again.
+// renewAnnouncement announces the current keys again.
 func (k *keySet) renewAnnouncement(ctx context.Context) error {
 	k.mu.RLock()
 	files := k.files
@@ -184,9 +189,10 @@ func (k *keySet) findKnownKey(id authstore.KeyID) ed25519.PublicKey {
 	return k.shared[id]
 }
 
-// find returns the key of an id, and asks the ring for one that is not known yet; fault.NotFound when there is none. The ring
-// is asked ten times a second at most, so that invented ids do not become a load on it, and not once only: of instances that
-// start together with keys of their own, each may be the next that a token is from.
+// findKey returns the key with an ID. It looks up an unknown key in the key ring, and returns
+// fault.NotFound if the key does not exist. It makes at most ten lookups a second, so that invented
+// IDs do not overload the ring. Several lookups in a row are possible, because instances that start
+// together may each have their own key.
 func (k *keySet) findKey(ctx context.Context, id authstore.KeyID) (ed25519.PublicKey, error) {
 	if public := k.findKnownKey(id); public != nil {
 		return public, nil
@@ -220,7 +226,7 @@ func (k *keySet) fetchAnnounced(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// learn puts what the ring says in force and reports whether a key is gone.
+// addAnnounced replaces the announced keys, and reports whether a key was removed.
 func (k *keySet) addAnnounced(shared map[authstore.KeyID]ed25519.PublicKey) (gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -231,8 +237,8 @@ func (k *keySet) addAnnounced(shared map[authstore.KeyID]ed25519.PublicKey) (gon
 	return gone
 }
 
-// all returns every key with which tokens can be verified, ordered by id. While the ring is away these are the keys that are known
-// here.
+// listPublicKeys returns all keys that can verify tokens, ordered by ID. If the key ring does not
+// answer, it returns the keys that are known here.
 func (k *keySet) listPublicKeys(ctx context.Context) ([]authstore.PublicKey, error) {
 	now := k.clock.Now()
 	asking, stop := context.WithTimeout(ctx, askingTime)
@@ -255,7 +261,7 @@ func (k *keySet) listPublicKeys(ctx context.Context) ([]authstore.PublicKey, err
 	return list, nil
 }
 
-// away reports whether an error means that the ring does not answer.
+// isUnavailable reports whether the error means that the key ring does not answer.
 func isUnavailable(err error) bool {
 	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Set provides an Issuer.
 var Set = wire.NewSet(
 	Open, wire.Bind(new(secrets.TokenSigner), new(*Issuer)), wire.Bind(new(secrets.TokenVerifier), new(*Issuer)),
 	wire.Bind(new(authstore.PublishedKeys), new(*Issuer)),

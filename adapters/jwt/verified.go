@@ -7,25 +7,28 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// maxVerified is how many tokens a generation of the memory holds; two generations are kept, some 10 MB together.
+// maxVerified is the maximum number of tokens in a generation. Two generations are kept, about 10
+// MB together.
 const maxVerified = 1 << 15
 
-// digest is the SHA-256 of a token. The memory holds no token in clear.
+// digest is the SHA-256 hash of a token. No token is kept in clear text.
 type digest [sha256.Size]byte
 
-// verified remembers tokens whose signature was found good, since checking one again costs far more than all else in a request.
-// It forgets a generation at a time, those not asked for lately first. It is safe for concurrent use.
+// verifiedTokens remembers tokens with a valid signature, because verifying a signature costs far
+// more than the rest of a request. It drops one generation at a time, so recently used tokens stay.
+// It is safe for concurrent use.
 type verifiedTokens struct {
 	mu         sync.RWMutex
 	young, old map[digest]secrets.TokenClaims
-	forgotten  uint64 // how often everything was forgotten
+	forgotten  uint64 // number of calls of forgetAll
 }
 
 func newVerifiedTokens() *verifiedTokens {
 	return &verifiedTokens{young: map[digest]secrets.TokenClaims{}}
 }
 
-// get returns the claims of a token. When it holds none, the caller may verify the token and put the claims with the same seen.
+// getClaims returns the claims of a token. If it has none, the caller may verify the token and pass
+// seen to putClaims.
 func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	v.mu.RLock()
 	seen = v.forgotten
@@ -42,8 +45,8 @@ func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, se
 	return c, ok, seen
 }
 
-// put keeps the claims of a token, unless everything was forgotten since seen was got: the key that found the token good may be
-// among those that were taken away meanwhile.
+// putClaims stores the claims of a token, unless forgetAll was called since getClaims returned
+// seen, because the key of the token may have been removed in between.
 func (v *verifiedTokens) putClaims(d digest, c secrets.TokenClaims, seen uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// begin begins the span of something that a call asks of another system. It
-// returns nil where the call is not sampled or there is none: such a span would
-// tell of nobody's call, and a call that is not sampled is to cost little.
+// startSpan starts the span of a call to another system. It returns a nil span if the current call
+// is not sampled or there is none, so that an unsampled call costs little.
 func (t Tracing) startSpan(ctx context.Context, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, nil
@@ -23,8 +22,8 @@ func (t Tracing) startSpan(ctx context.Context, name string, attributes ...attri
 	return t.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
 }
 
-// end ends the span of begin. Of an error only the kind is told: its text may
-// quote what is secret.
+// endSpan ends a span. It records only the kind of an error, because the text may contain secrets.
+// A nil span is a no-op.
 func endSpan(span trace.Span, err error) {
 	if span == nil {
 		return

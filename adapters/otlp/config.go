@@ -11,15 +11,15 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// The protocols of the exporter.
+// Protocols of the exporter.
 const (
 	overHTTP = "http"
 	overGRPC = "grpc"
 )
 
-// Config holds the settings of tracing (contract L-49): its own variables, and the standard ones
-// that must be right for spans to arrive. The other OTEL_EXPORTER_OTLP_* and OTEL_BSP_* variables
-// (certificates, compression, timeouts, queue) are read by the OpenTelemetry library itself.
+// Config contains the settings of tracing (contract L-49): its own variables, and the standard ones
+// that Validate checks. The OpenTelemetry library reads the other OTEL_EXPORTER_OTLP_* and
+// OTEL_BSP_* variables itself (certificates, compression, timeouts, queue).
 type Config struct {
 	Enabled      bool    `env:"TRACING_ENABLED" envDefault:"false" desc:"send spans of calls to an OTLP collector"`
 	Protocol     string  `env:"TRACING_EXPORTER_PROTOCOL" envDefault:"http" desc:"how spans are sent: http or grpc"`
@@ -35,14 +35,14 @@ type Config struct {
 	Propagators    []string `env:"OTEL_PROPAGATORS" desc:"forms of the trace context: tracecontext, baggage, b3, b3multi, jaeger, xray, ottrace or none; default: accept W3C and both B3 forms, pass on W3C"`
 }
 
-// Validate names the first setting that is malformed. The standard variables
-// may be meant for others, and count only where tracing is on.
+// Validate returns an error that names the first malformed setting. It checks the standard
+// variables only if tracing is on, because they may be set for other programs.
 func (c Config) Validate() error {
 	switch {
 	case c.Protocol != overHTTP && c.Protocol != overGRPC:
-		return fmt.Errorf("TRACING_EXPORTER_PROTOCOL: %q is neither http nor grpc", c.Protocol)
+		return fmt.Errorf("TRACING_EXPORTER_PROTOCOL: must be http or grpc, not %q", c.Protocol)
 	case !(c.SamplingRate >= 0 && c.SamplingRate <= 1):
-		return fmt.Errorf("TRACING_SAMPLING_RATE: %v is not 0 to 1", c.SamplingRate)
+		return fmt.Errorf("TRACING_SAMPLING_RATE: must be 0 to 1, not %v", c.SamplingRate)
 	case !c.Enabled:
 		return nil
 	}
@@ -73,13 +73,12 @@ func validateURL(s string) error {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("not a URL (for example http://localhost:4318)") // which is not shown: it may hold a password
+		return errors.New("not a URL (for example http://localhost:4318)") // not quoted, because it may contain a password
 	}
 	return nil
 }
 
-// url returns where spans are sent (OTLP exporter specification, endpoint
-// URLs).
+// endpointURL returns the URL to which spans are sent (OTLP exporter specification, endpoint URLs).
 func (c Config) endpointURL() string {
 	if c.TracesEndpoint != "" {
 		return c.TracesEndpoint
@@ -96,7 +95,7 @@ func (c Config) endpointURL() string {
 	return strings.TrimSuffix(base, "/") + "/v1/traces"
 }
 
-// headers returns what is sent to the collector besides spans.
+// exporterHeaders returns the headers of the requests to the collector.
 func (c Config) exporterHeaders() map[string]string {
 	list := c.TracesHeaders
 	if list == "" {
@@ -106,8 +105,8 @@ func (c Config) exporterHeaders() map[string]string {
 	return headers
 }
 
-// parseHeaders reads name=value,name=value, with values percent-encoded (OTLP
-// exporter specification, headers). Its errors show nothing of a value.
+// parseHeaders parses name=value,name=value with percent-encoded values (OTLP exporter
+// specification, headers). Its errors never quote a value.
 func parseHeaders(list string) (map[string]string, error) {
 	headers := map[string]string{}
 	for i, pair := range strings.Split(list, ",") {
@@ -117,7 +116,7 @@ func parseHeaders(list string) (map[string]string, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
 		if !ok || !httpguts.ValidHeaderFieldName(name) {
-			return nil, fmt.Errorf("entry %d is not a header's name, = and its value", i+1)
+			return nil, fmt.Errorf("entry %d must have the form name=value", i+1)
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if err != nil || !httpguts.ValidHeaderFieldValue(value) {

@@ -9,21 +9,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Counters makes spans of what calls ask of a counter store. It changes
-// nothing else.
+// Counters creates a span for each call to a counter store, and passes the call on.
 type Counters struct {
 	counter.Store
 	tracing Tracing
 	system  attribute.KeyValue
 }
 
-// Counters returns a store whose calls are traced. System names the kind of
-// database, as db.system.name of the semantic conventions does.
+// Counters returns a store whose calls are traced. System is the kind of database, the value of
+// db.system.name in the semantic conventions.
 func (t Tracing) Counters(store counter.Store, system string) *Counters {
 	return &Counters{store, t, semconv.DBSystemNameKey.String(system)}
 }
 
-// Add counts in a span (counter.Store).
+// Add implements counter.Store.
 func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	ctx, span := c.tracing.startSpan(ctx, "counters.add", c.system, semconv.DBOperationBatchSize(len(hits)))
 	err := c.Store.Add(ctx, hits, after)
@@ -31,7 +30,7 @@ func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) 
 	return err
 }
 
-// AddUnlessOver counts in a span (counter.Store).
+// AddUnlessOver implements counter.Store.
 func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	ctx, span := c.tracing.startSpan(ctx, "counters.add_unless_over", c.system, semconv.DBOperationBatchSize(len(hits)))
 	err := c.Store.AddUnlessOver(ctx, hits, after)

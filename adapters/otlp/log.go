@@ -5,8 +5,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// logHook names the trace and the span in log lines that carry a call's
-// context.
+// logHook adds the IDs of the trace and the span to log lines that have the context of a call.
 type logHook struct{}
 
 func (logHook) Levels() []logrus.Level { return logrus.AllLevels }

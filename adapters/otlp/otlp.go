@@ -1,8 +1,6 @@
-// Package otlp sends the spans of calls to an OTLP collector, and puts a trace's
-// id into the log lines of its calls. Where it is off it does nothing and
-// stands in nobody's way. The listeners make the spans of what they are asked;
-// this package makes those of what the service asks of others: the counter
-// store, the database, plugins. It knows no call's meaning.
+// Package otlp sends the spans of calls to an OTLP collector, and adds trace IDs to log lines. If
+// tracing is off, it does nothing. The listeners create the spans of incoming requests. This
+// package creates the spans of outgoing calls to the counter store, the database and plugins.
 package otlp
 
 import (
@@ -24,27 +22,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushTimeout bounds how long the end of the service waits for the collector
-// to take what is queued.
+// flushTimeout is how long the service waits at its end until the collector has received the queued
+// spans.
 const flushTimeout = 5 * time.Second
 
-// scope names the maker of the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "github.com/tollgate-dev/tollgate"
 
-// Tracing makes spans. The zero value is off.
+// Tracing creates spans. The zero value is off.
 type Tracing struct {
-	Tracer     trace.Tracer // nil where tracing is off
+	Tracer     trace.Tracer // nil if tracing is off
 	Propagator propagation.TextMapPropagator
 }
 
-// Enabled reports whether spans are made.
+// Enabled reports whether tracing is on.
 func (t Tracing) Enabled() bool { return t.Tracer != nil }
 
-// Open begins to send spans, if that is on, and has log lines that carry a
-// call's context name its trace. A collector that is away neither fails it nor
-// holds up a call: spans wait in a queue of bounded length (OTEL_BSP_MAX_QUEUE_SIZE),
-// and are dropped when it is full. The cleanup sends what is queued, for at
-// most 5 seconds.
+// Open starts to send spans, if tracing is on, and adds trace IDs to log lines that have the
+// context of a call. It succeeds and calls stay fast even if the collector does not answer: spans
+// wait in a queue of limited length (OTEL_BSP_MAX_QUEUE_SIZE) and are dropped when it is full. The
+// returned function sends the queued spans, for at most 5 seconds.
 func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), error) {
 	if !c.Enabled {
 		return Tracing{}, func() {}, nil
@@ -71,7 +68,7 @@ func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), er
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			log.WithError(err).Warn("the last spans were not sent")
+			log.WithError(err).Warn("the last trace spans could not be sent to the collector and are lost")
 		}
 	}
 	return Tracing{provider.Tracer(scope), propagator}, cleanup, nil
@@ -89,8 +86,8 @@ func (c Config) newExporter(ctx context.Context) (exporter *otlptrace.Exporter, 
 	return exporter, nil
 }
 
-// resource says who sends the spans: OTEL_RESOURCE_ATTRIBUTES, and over it the
-// TRACING_SERVICE_* variables.
+// newResource returns the resource that identifies the service: OTEL_RESOURCE_ATTRIBUTES, which the
+// TRACING_SERVICE_* variables override.
 func (c Config) newResource(ctx context.Context) (*resource.Resource, error) {
 	instance := c.InstanceID
 	if instance == "" {
@@ -121,11 +118,11 @@ func (c Config) newPropagator() (propagation.TextMapPropagator, error) {
 	w3c := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	return manyToOne{
 		TextMapPropagator: w3c,
-		taken:             propagation.NewCompositeTextMapPropagator(b3.New(), w3c), // the last that is there wins
+		taken:             propagation.NewCompositeTextMapPropagator(b3.New(), w3c), // the last format that is present wins
 	}, nil
 }
 
-// manyToOne takes the trace context in more forms than it passes it on.
+// manyToOne reads the trace context in several formats and writes it in one.
 type manyToOne struct {
 	propagation.TextMapPropagator
 	taken propagation.TextMapPropagator

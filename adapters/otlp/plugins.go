@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// PluginCall makes a span of a call of a plugin, and tells the plugin the trace.
-// It is a grpc.UnaryClientInterceptor.
+// PluginCall creates a span for a call to a plugin, and passes the trace on to it. It is a
+// grpc.UnaryClientInterceptor.
 func (t Tracing) PluginCall( //nolint:revive // the library's signature
 	ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -29,7 +29,7 @@ func (t Tracing) PluginCall( //nolint:revive // the library's signature
 	return err
 }
 
-// outgoing lets a propagator write into gRPC metadata.
+// outgoing adapts gRPC metadata to a propagator.
 type outgoing metadata.MD
 
 func (o outgoing) Get(key string) string { return strings.Join(metadata.MD(o).Get(key), ",") }

@@ -12,17 +12,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Queries is a query hook that makes spans of what calls ask of a database.
-// The text of a query is not told: Bun writes its values into it.
+// Queries is a query hook that creates a span for each query. The span does not contain the text of
+// the query, because Bun writes the values into it.
 type Queries struct{ tracing Tracing }
 
 // Queries returns the hook.
 func (t Tracing) Queries() *Queries { return &Queries{t} }
 
-// querySpan is the key of a query's span in what its event remembers.
+// querySpan is the key of the span in the stash of a query event.
 type querySpan struct{}
 
-// BeforeQuery begins the span of a query (bun.QueryHook).
+// BeforeQuery implements bun.QueryHook. It starts the span of a query.
 func (q *Queries) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Context {
 	operation := e.Operation()
 	ctx, span := q.tracing.startSpan(ctx, operation, databaseSystem(e.DB), semconv.DBOperationName(operation))
@@ -36,11 +36,11 @@ func (q *Queries) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Co
 	return ctx
 }
 
-// AfterQuery ends it (bun.QueryHook).
+// AfterQuery implements bun.QueryHook. It ends the span.
 func (q *Queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
 	span, _ := e.Stash[querySpan{}].(trace.Span)
 	err := e.Err
-	if errors.Is(err, sql.ErrNoRows) { // an answer like any other
+	if errors.Is(err, sql.ErrNoRows) { // not a failure
 		err = nil
 	}
 	endSpan(span, err)

@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Audit counts what the audit log tells: sessions with their trust and risk, step-ups and locks. An event counts when it is stored:
-// one of a transaction when that is, and once, however often the transaction was tried.
+// Audit counts the events of the audit log: sessions with their trust and risk, step-ups and
+// lockouts. An event counts when it is stored. An event of a transaction counts once, when the
+// transaction is committed, even if the transaction was tried several times.
 type Audit struct {
 	risk     prometheus.Histogram
 	sessions labelCounters            // by trust level
@@ -20,26 +21,26 @@ type Audit struct {
 	lockouts prometheus.Counter
 }
 
-// NewAudit returns counters of events.
+// NewAudit registers the metrics of events and returns an Audit.
 func NewAudit(r prometheus.Registerer) *Audit {
 	stepUps := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_step_ups_total",
-		Help: "Steps of step-ups, by what became of them.",
+		Help: "Steps of step-ups, by outcome.",
 	}, []string{"method", "outcome"})
 	a := &Audit{
 		risk: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "tollgate_login_risk_score",
-			Help:    "Risk scores of logins that began a session, 0 to 100.",
+			Help:    "Risk scores of logins that started a session, 0 to 100.",
 			Buckets: prometheus.LinearBuckets(10, 10, 10),
 		}),
 		sessions: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_sessions_started_total",
-			Help: "Sessions begun, by the trust level they began with.",
+			Help: "Started sessions, by their first trust level.",
 		}, "trust_level", auth.HighRisk.String(), auth.Unverified.String(), auth.LimitedTrust.String(), auth.FullTrust.String()),
 		stepUps: newTable(stepUps, stepUpMethods(), stepUpOutcomes()),
 		lockouts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tollgate_lockouts_total",
-			Help: "Locks after too many failures to sign in or to confirm a change of an account.",
+			Help: "Lockouts after too many failed sign-ins or failed confirmations of an account change.",
 		}),
 	}
 	r.MustRegister(a.risk, stepUps, a.lockouts)
@@ -50,7 +51,7 @@ func stepUpMethods() []string {
 	return []string{string(auth.EmailOTP), string(auth.SMSOTP), string(auth.AuthenticatorApp)}
 }
 
-// Outcomes of the steps of a step-up that succeeded; one that did not has the reason that the audit log tells.
+// Outcomes of successful steps of a step-up. A failed step has the reason of its event.
 const (
 	stepUpInitiated = "initiated"
 	stepUpResent    = "resent"
@@ -64,11 +65,11 @@ func stepUpOutcomes() []string {
 	}
 }
 
-// count counts events that are stored.
+// countEvents counts stored events.
 func (a *Audit) countEvents(events []auth.Event) {
 	for i := range events {
 		switch e := &events[i]; e.Type {
-		case auth.RiskEvaluation: // one for each session that begins (contract A-47)
+		case auth.RiskEvaluation: // one for each new session (contract A-47)
 			a.observeSession(e)
 		case auth.StepUpAttempt:
 			a.stepUps[textDetail(e, "method")].increment(stepUpOutcome(e))
@@ -101,13 +102,13 @@ func stepUpOutcome(e *auth.Event) string {
 	}
 }
 
-// detail returns a detail that is a text; empty when there is none.
+// textDetail returns a detail that is a text, or an empty string.
 func textDetail(e *auth.Event, name string) string {
 	text, _ := e.Details[name].(string)
 	return text
 }
 
-// unstored is the key, in the context of a transaction, of the events that are to be counted when it is stored.
+// unstored is the context key of the events of a transaction, which are counted after the commit.
 type unstored struct{}
 
 // AuditLog counts the events that are added to a log.
@@ -116,11 +117,11 @@ type AuditLog struct {
 	audit *Audit
 }
 
-// Log returns a log whose events are counted. It needs Transactions of the same Audit for those of a transaction that is undone
-// not to count.
+// Log returns a log whose events are counted. Events of transactions are counted correctly only if
+// the transactions run in Transactions of the same Audit.
 func (a *Audit) Log(l authstore.AuditLog) *AuditLog { return &AuditLog{l, a} }
 
-// Append adds events (authstore.AuditLog).
+// Append implements authstore.AuditLog.
 func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	if err := l.AuditLog.Append(ctx, events...); err != nil {
 		return err
@@ -133,23 +134,24 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	return nil
 }
 
-// Transactions counts the events of a transaction once it is stored.
+// Transactions counts the events of a transaction after its commit.
 type Transactions struct {
 	runner transaction.Runner
 	audit  *Audit
 }
 
-// Transactions returns a runner that counts what the log of the same Audit is told in its transactions.
+// Transactions returns a runner that counts the events that its transactions add to the log of the
+// same Audit.
 func (a *Audit) Transactions(r transaction.Runner) *Transactions { return &Transactions{r, a} }
 
-// Atomically runs do as one transaction (transaction.Runner).
+// Atomically implements transaction.Runner.
 func (t *Transactions) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
-	if ctx.Value(unstored{}) != nil { // joins one
+	if ctx.Value(unstored{}) != nil { // part of an outer transaction
 		return t.runner.Atomically(ctx, do)
 	}
 	var pending []auth.Event
 	err := t.runner.Atomically(context.WithValue(ctx, unstored{}, &pending), func(ctx context.Context) error {
-		pending = pending[:0] // a retried transaction begins anew
+		pending = pending[:0] // a transaction that is tried again adds its events again
 		return do(ctx)
 	})
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Counters measures what is asked of a counter store. It changes nothing else.
+// Counters measures the calls to a counter store, and passes them on.
 type Counters struct {
 	counter.Store
 	add, addUnlessOver callMetrics
@@ -24,7 +24,7 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 	}, []string{"operation", "outcome"})
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "tollgate_counter_store_request_duration_seconds",
-		Help:    "How long the counter store took for a batch of hits.",
+		Help:    "Duration of a batch of hits in the counter store.",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 	}, []string{"operation"})
 	r.MustRegister(requests, times)
@@ -39,7 +39,7 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 	return &Counters{Store: store, add: of("add"), addUnlessOver: of("add_unless_over")}
 }
 
-// Add counts and is measured (counter.Store).
+// Add implements counter.Store.
 func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	began := time.Now()
 	err := c.Store.Add(ctx, hits, after)
@@ -47,7 +47,7 @@ func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) 
 	return err
 }
 
-// AddUnlessOver counts and is measured (counter.Store).
+// AddUnlessOver implements counter.Store.
 func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	began := time.Now()
 	err := c.Store.AddUnlessOver(ctx, hits, after)
@@ -55,7 +55,7 @@ func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after 
 	return err
 }
 
-// call measures one operation.
+// callMetrics contains the metrics of one operation.
 type callMetrics struct {
 	took                        prometheus.Observer
 	done, unavailable, canceled prometheus.Counter
@@ -66,7 +66,7 @@ func (c *callMetrics) recordCall(ctx context.Context, began time.Time, err error
 	switch {
 	case err == nil:
 		c.done.Inc()
-	case errors.Is(ctx.Err(), context.Canceled): // the caller went away, which is no failure of the store
+	case errors.Is(ctx.Err(), context.Canceled): // canceled by the caller, not a failure of the store
 		c.canceled.Inc()
 	default:
 		c.unavailable.Inc()

@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// counts holds a counter for each value of a closed set. One of another value is not counted.
+// labelCounters contains a counter for each value of a fixed set. Other values are not counted.
 type labelCounters map[string]prometheus.Counter
 
-// newCounts registers a counter with one label, for each of the label's values.
+// newLabelCounters registers a counter with one label and the given values.
 func newLabelCounters(r prometheus.Registerer, o prometheus.CounterOpts, label string, values ...string) labelCounters {
 	vector := prometheus.NewCounterVec(o, []string{label})
 	r.MustRegister(vector)
@@ -20,7 +20,7 @@ func newLabelCounters(r prometheus.Registerer, o prometheus.CounterOpts, label s
 	return c
 }
 
-// newTable returns the counters of a vector with two labels, by the first one's value.
+// newTable returns the counters of a vector with two labels, by the value of the first label.
 func newTable(vector *prometheus.CounterVec, first, second []string) map[string]labelCounters {
 	table := make(map[string]labelCounters, len(first))
 	for _, a := range first {
@@ -40,13 +40,13 @@ func (c labelCounters) addTo(value string, n int) {
 
 func (c labelCounters) increment(value string) { c.addTo(value, 1) }
 
-// What the service fails at is told in the same words everywhere.
+// Outcomes of failures, the same in all metrics.
 const (
-	unavailable = "unavailable" // a dependency was away, or the service had too much to do
-	failed      = "failed"      // a defect
+	unavailable = "unavailable" // a dependency did not answer, or the service was overloaded
+	failed      = "failed"      // an internal error
 )
 
-// failure returns the outcome of an error that is nothing the caller did.
+// failureLabel returns the outcome of an error that the caller did not cause.
 func failureLabel(err error) string {
 	if fault.Is(err, fault.Unavailable) {
 		return unavailable
@@ -54,7 +54,7 @@ func failureLabel(err error) string {
 	return failed
 }
 
-// codeOf returns the code of an error; empty when it has none.
+// faultCode returns the code of an error, or an empty code.
 func faultCode(err error) fault.Code {
 	if f, ok := fault.As(err); ok {
 		return f.Code

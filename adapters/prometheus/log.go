@@ -5,12 +5,12 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// logHook counts what is logged.
+// logHook counts log lines.
 type logHook struct {
 	levels map[logrus.Level]prometheus.Counter
 }
 
-// CountLog counts the lines that a log writes from now on, by level.
+// CountLog counts the lines that log writes from now on, by level.
 func CountLog(log *logrus.Logger, r prometheus.Registerer) {
 	counts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_log_entries_total",

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 )
 
-// Notices counts what became of notices, and passes it on.
+// Notices counts the outcomes of notices, and passes them on.
 type Notices struct {
 	reporter notices.Reporter
 	outcomes labelCounters
@@ -16,7 +16,7 @@ type Notices struct {
 func NewNotices(to notices.Reporter, r prometheus.Registerer) *Notices {
 	return &Notices{to, newLabelCounters(r, prometheus.CounterOpts{
 		Name: "tollgate_notices_total",
-		Help: "Notices to people of what happened to their accounts, by what became of them.",
+		Help: "Notices to people about their accounts, by outcome.",
 	}, "outcome", "sent", "withheld", failed, "dropped")}
 }
 
@@ -26,7 +26,7 @@ func (n *Notices) Sent(kind notices.Kind) {
 	n.reporter.Sent(kind)
 }
 
-// Withheld counts a notice that was not to go out.
+// Withheld counts a notice that was not sent on purpose.
 func (n *Notices) Withheld(kind notices.Kind) {
 	n.outcomes.increment("withheld")
 	n.reporter.Withheld(kind)
@@ -38,7 +38,7 @@ func (n *Notices) Failed(kind notices.Kind, err error) {
 	n.reporter.Failed(kind, err)
 }
 
-// Dropped counts notices that there was no room or no time for.
+// Dropped counts notices that were dropped because the queue was full or the service stopped.
 func (n *Notices) Dropped(count uint64) {
 	n.outcomes.addTo("dropped", int(count))
 	n.reporter.Dropped(count)

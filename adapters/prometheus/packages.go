@@ -13,27 +13,27 @@ import (
 // Outcomes of package checks besides failures.
 const (
 	packageOwned       = "owned"
-	packageRefused     = "refused"     // the package is not there, or does not claim the server
-	packageUnsupported = "unsupported" // nothing checks its type
+	packageRefused     = "refused"     // the package does not exist, or does not name the server
+	packageUnsupported = "unsupported" // no plugin checks its type
 )
 
-// otherType stands for registry types that nothing checks: a document may name any.
+// otherType replaces registry types that no plugin checks, because a document may contain any text.
 const otherType = "other"
 
 // shippedTypes are the registry types of the plugins that come with the service.
 func shippedTypes() []string { return []string{"npm", "pypi", "nuget", "oci", "mcpb", "cargo"} }
 
-// Ownership counts what package registries say of claims. It changes nothing.
+// Ownership counts the results of ownership checks, and passes them on.
 type Ownership struct {
 	ownership.Checker
 	checks *prometheus.CounterVec
 }
 
-// NewOwnership returns a checker whose verdicts are counted.
+// NewOwnership returns a checker whose results are counted.
 func NewOwnership(c ownership.Checker, r prometheus.Registerer) *Ownership {
 	o := &Ownership{c, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_package_checks_total",
-		Help: "Checks whether a package claims the server that names it, by what came out.",
+		Help: "Checks whether a package names the server that lists it, by outcome.",
 	}, []string{"registry_type", "outcome"})}
 	r.MustRegister(o.checks)
 	newTable(o.checks, append(shippedTypes(), otherType),
@@ -48,7 +48,8 @@ func (o *Ownership) Check(ctx context.Context, c ownership.Claim) error {
 	return err
 }
 
-// label keeps the types that a plugin checks or would check if it came up, of which there are few.
+// typeLabel returns the label of a registry type: the type itself if a plugin checks it or would
+// check it, which are few.
 func (o *Ownership) typeLabel(registryType string) string {
 	if slices.Contains(shippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
 		return registryType

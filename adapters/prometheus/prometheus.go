@@ -1,12 +1,11 @@
-// Package prometheus holds the metrics of one service and shows them as
-// Prometheus reads them: those of the process and the build, and those of ports
-// and use cases, which decorators measure whatever answers or calls them. What
-// only one adapter knows it counts itself. This package listens nowhere, and
-// nothing behaves otherwise for being counted.
+// Package prometheus collects the metrics of a service and exposes them to Prometheus: metrics of
+// the process, of the build, and of ports and use cases, which decorators in this package measure.
+// An adapter registers its own metrics itself. This package opens no listener, and the decorators
+// do not change any behaviour.
 //
-// Names, labels and their values are a promise to dashboards: docs/metrics.md
-// lists them. Labels take values of closed sets only, and what is known ahead
-// is there from the start with 0, so that a rate sees the first one counted.
+// Names, labels and label values are stable, because dashboards use them; docs/metrics.md lists
+// them. Labels have values of fixed sets only. Values that are known in advance start with 0, so
+// that a rate includes the first event.
 package prometheus
 
 import (
@@ -18,14 +17,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Build says which program runs. A part that is not known is "unknown".
+// Build identifies the program. An empty field is shown as "unknown".
 type Build struct {
 	Version  string
 	Revision string // of the source
 }
 
-// Registry holds all metrics of one service. It is a prometheus.Registerer, safe
-// for concurrent use; several in one process know nothing of each other.
+// Registry contains all metrics of one service. It is a prometheus.Registerer and safe for
+// concurrent use. Several in one process are independent.
 type Registry struct {
 	*prometheus.Registry
 }
@@ -38,7 +37,7 @@ func New(b Build) *Registry {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tollgate_build_info",
-			Help: "Which program runs; always 1.",
+			Help: "Version and revision of the program; always 1.",
 			ConstLabels: prometheus.Labels{
 				"version": valueOrUnknown(b.Version), "revision": valueOrUnknown(b.Revision), "goversion": runtime.Version(),
 			},
@@ -54,12 +53,12 @@ func valueOrUnknown(s string) string {
 	return s
 }
 
-// maxReaders is how many may read the metrics at once. Of many rules that takes
-// work and memory, and the listener asks nobody who they are.
+// maxReaders is the maximum number of concurrent requests for the metrics. With many rules a
+// request costs time and memory, and the listener does not authenticate its callers.
 const maxReaders = 5
 
-// Handler answers each request with all metrics as they stand; with 503 while
-// as many as may are being answered.
+// Handler returns a handler that responds with all current metrics, or with 503 while maxReaders
+// other requests are in progress.
 func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r, MaxRequestsInFlight: maxReaders})
 }

@@ -21,7 +21,7 @@ const (
 
 const publicationDone = "done"
 
-// refusals name what a change of the registry is refused for.
+// refusals contains the outcome of each kind of refused change.
 var refusals = map[fault.Kind]string{
 	fault.Invalid:         "invalid",
 	fault.Unauthenticated: "unauthenticated",
@@ -32,7 +32,7 @@ var refusals = map[fault.Kind]string{
 	fault.Unsupported:     "unsupported",
 }
 
-// Publisher counts what became of each change of the registry. It changes nothing.
+// Publisher counts the outcomes of changes of the registry, and passes the calls on.
 type Publisher struct {
 	publisher *publish.Publisher
 	outcomes  map[string]labelCounters // by operation
@@ -52,38 +52,38 @@ func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 	return &Publisher{publisher: p, outcomes: newTable(vector, []string{opPublish, opReplace, opDelete, opStatus}, outcomes)}
 }
 
-// WritesOff reports whether writes are switched off.
+// WritesOff reports whether writes are turned off.
 func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 
-// Publish counts a publication.
+// Publish publishes a version and counts the outcome.
 func (p *Publisher) Publish(ctx context.Context, r publish.Request) (registry.Record, error) {
 	record, err := p.publisher.Publish(ctx, r)
 	p.countOutcome(opPublish, err)
 	return record, err
 }
 
-// Replace counts a replacement of a version's document.
+// Replace replaces the document of a version and counts the outcome.
 func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.Replace(ctx, r, t)
 	p.countOutcome(opReplace, err)
 	return record, err
 }
 
-// Delete counts a deletion of a version.
+// Delete deletes a version and counts the outcome.
 func (p *Publisher) Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.Delete(ctx, r, t)
 	p.countOutcome(opDelete, err)
 	return record, err
 }
 
-// SetStatus counts a change of a version's status.
+// SetStatus changes the status of a version and counts the outcome.
 func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
 	record, err := p.publisher.SetStatus(ctx, r, t)
 	p.countOutcome(opStatus, err)
 	return record, err
 }
 
-// SetStatusAll counts a change of the status of all versions of a server, once.
+// SetStatusAll changes the status of all versions of a server and counts one outcome.
 func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error) {
 	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
 	p.countOutcome(opStatus, err)

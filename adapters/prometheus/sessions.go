@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
 
-// SessionCache counts where the sessions of checked tokens come from. It changes nothing.
+// SessionCache counts the hits and misses of a session cache, and passes the calls on.
 type SessionCache struct {
 	sessioncache.Cache
 	copies  prometheus.Counter
@@ -20,12 +20,12 @@ type SessionCache struct {
 func NewSessionCache(c sessioncache.Cache, r prometheus.Registerer) *SessionCache {
 	checks := newLabelCounters(r, prometheus.CounterOpts{
 		Name: "tollgate_session_checks_total",
-		Help: "Checks of an access token's session, by where the session was read.",
+		Help: "Checks of the session of an access token, by where the session was read.",
 	}, "source", "copy", "records")
 	return &SessionCache{Cache: c, copies: checks["copy"], records: checks["records"]}
 }
 
-// Get counts whether there is a copy; without one the records are read.
+// Get implements sessioncache.Cache. After a miss the caller reads the session from the database.
 func (c *SessionCache) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
 	s, found := c.Cache.Get(ctx, id)
 	if found {

@@ -10,18 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// Outcomes of logins and refreshes besides failures. A refused login has the code that its answer has.
+// Outcomes of logins and refreshes, except failures. The outcome of a refused login is the code of its error.
 const (
-	loginSucceeded   = "succeeded"    // a session began
-	loginMFARequired = "mfa_required" // the password was right, and a code is due
+	loginSucceeded   = "succeeded"    // a session started
+	loginMFARequired = "mfa_required" // the password was correct, and a code is required
 
 	refreshed       = "refreshed"
-	refreshReplayed = "replayed" // the token was used before, and all sessions of the person were ended
+	refreshReplayed = "replayed" // the token was used before, so all sessions of the person were ended
 	refreshExpired  = "expired"
 	refreshInvalid  = "invalid" // the token is unknown, or its session has ended
 )
 
-// SignIn counts what became of each step of a login and of each refresh. It changes nothing.
+// SignIn counts the outcomes of the steps of logins and of refreshes, and passes the calls on.
 type SignIn struct {
 	*signin.Service
 	logins    labelCounters
@@ -34,31 +34,31 @@ func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
 		Service: s,
 		logins: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
-			Help: "Steps of logins, by what became of them.",
+			Help: "Steps of logins, by outcome.",
 		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials), string(auth.CodeInvalidMFA),
 			string(auth.CodeAccountLocked), unavailable, failed),
 		refreshes: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_token_refreshes_total",
-			Help: "Refreshes of tokens, by what became of them.",
+			Help: "Refreshes of tokens, by outcome.",
 		}, "outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
 	}
 }
 
-// Login counts the first step of a login.
+// Login runs the first step of a login and counts the outcome.
 func (s *SignIn) Login(ctx context.Context, in signin.Login) (signin.Result, error) {
 	r, err := s.Service.Login(ctx, in)
 	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }
 
-// VerifyMFA counts the second step of a login.
+// VerifyMFA runs the second step of a login and counts the outcome.
 func (s *SignIn) VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	r, err := s.Service.VerifyMFA(ctx, in)
 	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }
 
-// Refresh counts a refresh.
+// Refresh refreshes a session and counts the outcome.
 func (s *SignIn) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
 	r, err := s.Service.Refresh(ctx, secret, from)
 	s.refreshes.increment(refreshOutcome(err))

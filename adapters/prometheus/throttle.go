@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Throttle counts the tries that one of the API's own limits refuses. It changes
-// nothing else.
+// Throttle counts the tries that a limit of the API itself refuses, and passes the calls on.
 type Throttle struct {
 	throttle.Throttle
 	refused map[throttle.Scope]prometheus.Counter
@@ -19,7 +18,7 @@ type Throttle struct {
 func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_throttled_total",
-		Help: "Tries that one of the API's own limits refused.",
+		Help: "Tries that a limit of the API itself refused.",
 	}, []string{"scope"})
 	r.MustRegister(refused)
 	counted := &Throttle{Throttle: t, refused: map[throttle.Scope]prometheus.Counter{}}
@@ -31,7 +30,7 @@ func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
 	return counted
 }
 
-// Try tries, and counts a refusal (throttle.Throttle).
+// Try implements throttle.Throttle and counts refusals.
 func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	v, err := t.Throttle.Try(ctx, scope, key)
 	if err == nil && !v.Allowed {

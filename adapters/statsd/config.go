@@ -11,7 +11,7 @@ import (
 	"github.com/cactus/go-statsd-client/v5/statsd"
 )
 
-// Config is what an operator may set of sending statistics.
+// Config contains the settings for sending statistics.
 type Config struct {
 	Daemon         bool          `env:"USE_METRICSD" envDefault:"true" desc:"send statistics to a metrics daemon (statsd); false writes them to standard output, unless USE_TAGGED_METRICSD or USE_PROMETHEUS is true"`
 	Tagged         bool          `env:"USE_TAGGED_METRICSD" envDefault:"false" desc:"send statistics in the tagged form (DogStatsD), regardless of USE_METRICSD"`
@@ -26,19 +26,21 @@ type Config struct {
 	Service        string        `env:"DD_SERVICE" desc:"tag service of the tagged form"`
 	Version        string        `env:"DD_VERSION" desc:"tag version of the tagged form"`
 
-	// Mogrifiers are the variables of each of MogrifierNames.
+	// Mogrifiers contains the variables of each name in MogrifierNames.
 	Mogrifiers []MogrifierConfig `env:"-"`
 }
 
 // The bounds of FlushInterval. Series of statistics that nobody hits live for
 // an hour at least, so they are sent before they go.
 const (
+	// Bounds of FlushInterval. Statistics of a key without new hits are kept for at least an hour,
+	// so they are always sent before they are removed.
 	minFlush = 10 * time.Millisecond
 	maxFlush = 30 * time.Minute
 )
 
-// ReadMogrifiers reads the variables of the mogrifiers that are named; lookup
-// returns the value of a variable, empty for none.
+// ReadMogrifiers reads the variables of the mogrifiers in MogrifierNames. The function lookup
+// returns the value of a variable, or an empty string.
 func (c *Config) ReadMogrifiers(lookup func(variable string) string) {
 	c.Mogrifiers = nil
 	for _, name := range c.MogrifierNames {
@@ -46,17 +48,17 @@ func (c *Config) ReadMogrifiers(lookup func(variable string) string) {
 	}
 }
 
-// Validate names the first setting that is malformed.
+// Validate returns an error that names the first malformed setting.
 func (c Config) Validate() error {
 	switch {
 	case c.Host == "":
 		return fmt.Errorf("METRICSD_HOST: must not be empty")
 	case c.Port < 1 || c.Port > 65535:
-		return fmt.Errorf("METRICSD_PORT: %d is not a port, 1 to 65535", c.Port)
+		return fmt.Errorf("METRICSD_PORT: must be a port from 1 to 65535, not %d", c.Port)
 	case !slices.Contains([]string{"udp", "udp4", "udp6", "tcp", "tcp4", "tcp6"}, c.Protocol):
-		return fmt.Errorf("METRICSD_PROTOCOL: %q is neither udp nor tcp", c.Protocol)
+		return fmt.Errorf("METRICSD_PROTOCOL: must be udp or tcp, not %q", c.Protocol)
 	case c.FlushInterval < minFlush || c.FlushInterval > maxFlush:
-		return fmt.Errorf("STATS_FLUSH_INTERVAL: %v is not %v to %v", c.FlushInterval, minFlush, maxFlush)
+		return fmt.Errorf("STATS_FLUSH_INTERVAL: must be %v to %v, not %v", minFlush, maxFlush, c.FlushInterval)
 	}
 	if _, err := parseTags(c.ExtraTags); err != nil {
 		return fmt.Errorf("EXTRA_TAGS: %w", err)
@@ -65,14 +67,15 @@ func (c Config) Validate() error {
 	return err
 }
 
-// ToDaemon reports whether statistics go to a metrics daemon, in either form.
+// ToDaemon reports whether statistics are sent to a metrics daemon, in the plain or the tagged
+// form.
 func (c Config) ToDaemon() bool { return c.Daemon || c.Tagged }
 
-// UsesTCP reports whether statistics go to the metrics daemon over TCP, if they go to one. The tagged
-// form never does.
+// UsesTCP reports whether the metrics daemon, if any, is reached over TCP. The tagged form always
+// uses UDP.
 func (c Config) UsesTCP() bool { return !c.Tagged && strings.HasPrefix(c.Protocol, "tcp") }
 
-// datadogTags returns the tags that Datadog's own libraries add to everything they send.
+// datadogTags returns the tags that the Datadog libraries add to all statistics.
 func (c Config) datadogTags() []statsd.Tag {
 	var tags []statsd.Tag
 	for _, tag := range []statsd.Tag{

@@ -9,12 +9,13 @@ import (
 	"github.com/cactus/go-statsd-client/v5/statsd"
 )
 
-// MogrifierConfig is how the names that match a pattern become a name and tags.
+// MogrifierConfig contains the variables of a mogrifier, which turns names that match a pattern
+// into a name and tags.
 type MogrifierConfig struct {
-	Variable string // begins the names of its variables
+	Variable string // prefix of the names of its variables
 	Pattern  string // a regular expression
-	Name     string // the name, with $1 and so on for groups of the pattern
-	Tags     string // comma list of key:value, values likewise
+	Name     string // the new name; $1 and so on are the groups of the pattern
+	Tags     string // comma-separated key:value pairs; the values may contain groups too
 }
 
 func readMogrifier(name string, lookup func(string) string) MogrifierConfig {
@@ -25,7 +26,7 @@ func readMogrifier(name string, lookup func(string) string) MogrifierConfig {
 	}
 }
 
-// mogrifier makes a name and tags of the names that match its pattern.
+// mogrifier turns names that match its pattern into a name and tags.
 type mogrifier struct {
 	pattern *regexp.Regexp
 	name    template
@@ -37,7 +38,7 @@ type tagTemplate struct {
 	value template
 }
 
-// mogrifiers are tried in order; the first that matches counts.
+// mogrifiers are tried in order; the first that matches is used.
 type mogrifiers []mogrifier
 
 func newMogrifiers(configs []MogrifierConfig) (mogrifiers, error) {
@@ -52,17 +53,18 @@ func newMogrifiers(configs []MogrifierConfig) (mogrifiers, error) {
 	return list, nil
 }
 
-// newMogrifier's error begins with the last part of the variable's name.
+// newMogrifier returns a mogrifier. Its error begins with the last part of the name of the
+// variable.
 func newMogrifier(c MogrifierConfig) (mogrifier, error) {
 	if c.Pattern == "" {
-		return mogrifier{}, fmt.Errorf("PATTERN: must be set, since TAGGED_METRICSD_MOGRIFIERS names it")
+		return mogrifier{}, fmt.Errorf("PATTERN: must be set, because TAGGED_METRICSD_MOGRIFIERS lists this mogrifier")
 	}
 	pattern, err := regexp.Compile(c.Pattern)
 	if err != nil {
 		return mogrifier{}, fmt.Errorf("PATTERN: %w", err)
 	}
 	if c.Name == "" {
-		return mogrifier{}, fmt.Errorf("NAME: must be set, since TAGGED_METRICSD_MOGRIFIERS names it")
+		return mogrifier{}, fmt.Errorf("NAME: must be set, because TAGGED_METRICSD_MOGRIFIERS lists this mogrifier")
 	}
 	m := mogrifier{pattern: pattern}
 	if m.name, err = newTemplate(c.Name, pattern.NumSubexp()); err != nil {
@@ -85,8 +87,8 @@ func newMogrifier(c MogrifierConfig) (mogrifier, error) {
 	return m, nil
 }
 
-// apply returns the name and tags that a name becomes; the name itself and no
-// tags when no pattern matches.
+// applyFirst returns the name and tags for a statistic. If no pattern matches, it returns the name
+// unchanged and no tags.
 func (list mogrifiers) applyFirst(name string) (string, []statsd.Tag) {
 	for _, m := range list {
 		groups := m.pattern.FindStringSubmatch(name)
@@ -102,21 +104,22 @@ func (list mogrifiers) applyFirst(name string) (string, []statsd.Tag) {
 	return name, nil
 }
 
-// template is a text with groups of a pattern in it: texts and groups take
-// turns, a text first and last.
+// template is a text that contains groups of a pattern. Texts and groups alternate, with a text at
+// both ends.
 type template struct {
 	texts  []string
 	groups []int
 }
 
-// newTemplate reads $0 to $9 and so on as groups, of which there are so many.
+// newTemplate parses a template. It returns an error if the template uses a group that the pattern
+// does not have.
 func newTemplate(s string, groups int) (template, error) {
 	var t template
 	from := 0
 	for _, at := range regexp.MustCompile(`\$\d+`).FindAllStringIndex(s, -1) {
 		group, err := strconv.Atoi(s[at[0]+1 : at[1]])
 		if err != nil || group > groups {
-			return template{}, fmt.Errorf("there is no group %s, the pattern has %d", s[at[0]:at[1]], groups)
+			return template{}, fmt.Errorf("group %s does not exist; the pattern has %d groups", s[at[0]:at[1]], groups)
 		}
 		t.texts = append(t.texts, s[from:at[0]])
 		t.groups = append(t.groups, group)

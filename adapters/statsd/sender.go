@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// maxPacket is the size of a packet that passes everywhere, in bytes: an
-	// Ethernet frame less the headers of IP and UDP, with room for a tunnel.
+	// maxPacket is the size in bytes of a packet that needs no fragmentation: an Ethernet frame
+	// without the IP and UDP headers, and with room for a tunnel.
 	maxPacket = 1432
-	// maxValue is the room for what stands behind a name besides tags.
+	// maxValue is the room for the part of a line after the name, without tags.
 	maxValue = len(":18446744073709551615|ms|@0.000001|#")
-	// burst is how many packets are sent without a pause, so that they find
-	// room in the daemon's buffer.
+	// burst is the number of packets that are sent without a pause, so that the buffer of the
+	// daemon can hold them.
 	burst = 32
 	pause = time.Millisecond
-	// dialTimeout bounds the look-up of the daemon's name.
+	// dialTimeout is the maximum time for looking up the name of the daemon.
 	dialTimeout = 2 * time.Second
 )
 
-// packets sends to the metrics daemon.
+// packets sends packets to the metrics daemon.
 type packets struct {
 	conn net.Conn
 	sent int
 	err  error // the first failure
 }
 
-// dial returns a sender to an address, which is looked up anew each time:
-// daemons move. It fills packets.
+// dialUDP returns a sender to an address. It looks up the name each time, because the daemon may
+// move. It fills packets before it sends them.
 func dialUDP(ctx context.Context, address string) (statsd.Sender, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	// Nothing tells which of a name's addresses a daemon listens on, and most listen on that of IPv4.
+	// The address on which the daemon listens is unknown; most listen on IPv4.
 	conn, err := dialer.DialContext(ctx, "udp4", address)
 	if err != nil {
 		conn, err = dialer.DialContext(ctx, "udp6", address)
@@ -46,7 +46,7 @@ func dialUDP(ctx context.Context, address string) (statsd.Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics daemon: %w", err)
 	}
-	// Full packets are sent at once and the last one at the end: no interval.
+	// Full packets are sent at once, and the last one on Close, so no interval is needed.
 	sender, err := statsd.NewBufferedSenderWithSender(&packets{conn: conn}, time.Hour, maxPacket)
 	if err != nil {
 		_ = conn.Close() // nothing was sent
@@ -55,8 +55,8 @@ func dialUDP(ctx context.Context, address string) (statsd.Sender, error) {
 	return sender, nil
 }
 
-// Send sends a packet. That nobody listens is the answer to the packet before,
-// and no failure: a daemon may come later.
+// Send sends a packet. A "connection refused" refers to an earlier packet and is not a failure,
+// because the daemon may start later.
 func (p *packets) Send(packet []byte) (int, error) {
 	if p.sent++; p.sent%burst == 0 {
 		time.Sleep(pause)
@@ -71,12 +71,12 @@ func (p *packets) Send(packet []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the sending and returns the first failure.
+// Close closes the socket and returns the first error.
 func (p *packets) Close() error {
 	return errors.Join(p.err, p.conn.Close())
 }
 
-// lines writes to a stream, a line for each statistic.
+// lineWriter writes one line for each statistic.
 type lineWriter struct{ *bufio.Writer }
 
 func newLineWriter(w io.Writer) lineWriter { return lineWriter{bufio.NewWriter(w)} }
@@ -87,10 +87,10 @@ func (l lineWriter) Send(line []byte) (int, error) {
 	if err == nil {
 		err = l.WriteByte('\n')
 	}
-	return n, err //nolint:wrapcheck // Close tells of it
+	return n, err //nolint:wrapcheck // Close wraps the same error
 }
 
-// Close writes out what is left.
+// Close writes the buffered lines.
 func (l lineWriter) Close() error {
 	if err := l.Flush(); err != nil {
 		return fmt.Errorf("write: %w", err)

@@ -1,7 +1,6 @@
-// Package statsd sends the statistics of the rate limit service to a metrics
-// daemon, plain or tagged, or writes them to standard output: what was counted
-// since the last time, at an interval and once at the end. It works beside the
-// calls and is never in their way.
+// Package statsd sends the statistics of the rate limit service to a metrics daemon, in the plain
+// or the tagged form, or writes them to standard output. It sends the changes since the last time,
+// periodically and once at the end. It never delays a call.
 package statsd
 
 import (
@@ -16,19 +15,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// Sink sends statistics to one place.
+// Sink sends statistics to one destination.
 type Sink struct {
 	changes  *statistics.Changes
 	interval time.Duration
 	form     nameFormat
 	to       destination
-	times    bool // response times are sent too
+	times    bool // also send response times
 	log      *logrus.Entry
 	failing  bool
-	warned   bool // of names that are too long
+	warned   bool // about names that are too long
 }
 
-// destination is where statistics go. Its methods are called one at a time.
+// destination is the receiver of statistics. Its methods are not called concurrently.
 type destination interface {
 	// open returns a sender for one flush, which closes it.
 	open(ctx context.Context) (statsd.Sender, error)
@@ -38,7 +37,7 @@ type destination interface {
 	close()
 }
 
-// opener is a destination of which nothing is kept between flushes.
+// opener is a destination that keeps nothing between flushes.
 type opener func(context.Context) (statsd.Sender, error)
 
 func (o opener) open(ctx context.Context) (statsd.Sender, error) { return o(ctx) }
@@ -47,16 +46,15 @@ func (opener) last() {}
 
 func (opener) close() {}
 
-// form is how names and tags are written.
+// nameFormat describes how names and tags are written.
 type nameFormat struct {
 	mogrifiers mogrifiers
-	tags       []statsd.Tag // behind the value
-	suffix     string       // of the name
-	room       int          // for a line, in bytes
+	tags       []statsd.Tag // written after the value
+	suffix     string       // appended to the name
+	room       int          // maximum length of a line in bytes
 }
 
-// ToDaemon returns a sink that sends to the metrics daemon of the settings,
-// which must be valid.
+// ToDaemon returns a sink that sends to the metrics daemon. The settings must be valid.
 func ToDaemon(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, error) {
 	s, err := newSink(c, changes, log)
 	if err != nil {
@@ -72,8 +70,7 @@ func ToDaemon(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, 
 	return s, nil
 }
 
-// ToWriter returns a sink that writes a line for each counter that grew, as
-// plain statsd has it.
+// ToWriter returns a sink that writes a line in the plain statsd format for each counter that grew.
 func ToWriter(c Config, changes *statistics.Changes, w io.Writer, log *logrus.Entry) (*Sink, error) {
 	c.Tagged = false
 	s, err := newSink(c, changes, log)
@@ -101,10 +98,10 @@ func newSink(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, e
 	return s, err
 }
 
-// lastFlush is how long the flush at the end may take.
+// lastFlush is the maximum time of the last flush.
 const lastFlush = 3 * time.Second
 
-// Run sends until the context ends, and once more then.
+// Run sends statistics until ctx ends, and then once more.
 func (s *Sink) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
@@ -114,8 +111,8 @@ func (s *Sink) Run(ctx context.Context) error {
 	<-ctx.Done()
 	select {
 	case <-ended:
-	case <-time.After(lastFlush): // standard output that nobody reads, say
-		s.log.Warn("the last statistics could not be sent in time")
+	case <-time.After(lastFlush): // for example, no program reads standard output
+		s.log.Warn("the last statistics could not be sent in time and are lost")
 	}
 	return nil
 }
@@ -136,19 +133,19 @@ func (s *Sink) sendUntilDone(ctx context.Context) {
 	}
 }
 
-// tell logs when sending begins to fail, and when it works again.
+// logFailure logs when sending starts to fail, and when it works again.
 func (s *Sink) logFailure(err error) {
 	switch {
 	case err != nil && !s.failing:
-		s.log.WithError(err).Warn("statistics cannot be sent")
+		s.log.WithError(err).Warn("statistics cannot be sent; trying again at the next interval")
 	case err == nil && s.failing:
 		s.log.Info("statistics are sent again")
 	}
 	s.failing = err != nil
 }
 
-// flush sends what was counted since the last time. What could not be sent because the daemon's name is
-// not known, or because it takes no more, is sent the next time.
+// sendAll sends the changes since the last time. What cannot be sent, because the name of the
+// daemon cannot be looked up or the daemon does not read, is sent the next time.
 func (s *Sink) sendAll(ctx context.Context) error {
 	sender, err := s.to.open(ctx)
 	if err != nil {
@@ -159,7 +156,7 @@ func (s *Sink) sendAll(ctx context.Context) error {
 		return fmt.Errorf("statsd client: %w", err)
 	}
 	client := all.NewSubStatter("")
-	client.SetSamplerFunc(func(float32) bool { return true }) // what there is has been sampled already
+	client.SetSamplerFunc(func(float32) bool { return true }) // the values are sampled already
 	if s.sendCounters(client) && s.times {
 		s.sendTimes(client)
 	}
@@ -169,7 +166,7 @@ func (s *Sink) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// sendCounters reports whether all were taken; Close returns why not.
+// sendCounters reports whether all counters were sent. If not, Close returns the error.
 func (s *Sink) sendCounters(client statsd.SubStatter) bool {
 	for name, by := range s.changes.Counters() {
 		name, tags, ok := s.form.formatName(name)
@@ -191,21 +188,21 @@ func (s *Sink) sendTimes(client statsd.SubStatter) {
 	}
 	sample, rate := s.changes.Times()
 	for _, took := range sample {
-		if client.TimingDuration(name, took, float32(rate), tags...) != nil { // Close returns why
+		if client.TimingDuration(name, took, float32(rate), tags...) != nil { // Close returns the error
 			return
 		}
 	}
 }
 
-// warn tells once that there are names too long for a packet.
+// warnAboutName logs once that names are too long for a packet.
 func (s *Sink) warnAboutName(name string) {
 	if !s.warned {
-		s.log.WithField("name", name).Warn("a statistic is not sent, its name is too long for a packet")
+		s.log.WithField("name", name).Warn("a statistic is not sent because its name is too long for a packet")
 	}
 	s.warned = true
 }
 
-// write returns how a statistic is written; false if no packet can hold it.
+// formatName returns the name and tags of a statistic, or false if they do not fit in a packet.
 func (f *nameFormat) formatName(name string) (string, []statsd.Tag, bool) {
 	written, tags := name, f.tags
 	if len(f.mogrifiers) > 0 {

@@ -14,37 +14,38 @@ import (
 )
 
 const (
-	// maxPending bounds what is kept of lines that the daemon has not taken yet, in bytes.
+	// maxPending is the maximum number of bytes that wait to be written.
 	maxPending = 64 << 10
-	// maxLine is the room for a line of a stream, in bytes.
+	// maxLine is the maximum length of a line in bytes.
 	maxLine = 8 << 10
-	// writeTimeout bounds one write. A daemon that takes part of it gets the rest with the next flush.
+	// writeTimeout is the maximum time of a write. The rest of a partial write follows at the next flush.
 	writeTimeout = time.Second
-	// hungAfter is how long a daemon may take nothing at all before it gets a new connection.
+	// hungAfter is how long a daemon may read nothing before the connection is replaced.
 	hungAfter = 30 * time.Second
-	// firstRetry is how long to wait after a failed connection; it doubles up to lastRetry.
+	// firstRetry is the time before the second attempt to connect; it doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// stream sends lines to a metrics daemon over a TCP connection that it keeps from flush to flush. While
-// the daemon is away, hung or slow, it refuses lines, which are then counted on and come again: nothing
-// waits for the daemon for long, and nothing piles up. Its methods are called one at a time.
+// tcpStream sends lines to a metrics daemon over a TCP connection that it keeps between flushes.
+// While the daemon is unreachable or slow, Send refuses lines, and the sink sends their counts
+// later. So no flush waits long for the daemon, and memory is limited. Its methods are not called
+// concurrently.
 type tcpStream struct {
 	network, address string
 
-	conn    net.Conn      // nil for none
+	conn    net.Conn      // nil if not connected
 	ended   chan struct{} // closed when the daemon has ended conn
-	pending []byte        // whole lines that conn has not taken all of
-	written int           // how much of the first pending line conn has taken
-	taken   time.Time     // when conn last took something
+	pending []byte        // lines that are not written completely
+	written int           // written bytes of the first pending line
+	taken   time.Time     // time of the last successful write
 
-	wait  time.Duration // before the next try to connect
-	retry time.Time     // when that is
-	err   error         // why the last try failed
+	wait  time.Duration // before the next attempt to connect
+	retry time.Time     // time of the next attempt
+	err   error         // of the last attempt
 }
 
-// open returns a sender for one flush, or why there is no connection.
+// open returns a sender for one flush, or the error of the last attempt to connect.
 func (s *tcpStream) open(ctx context.Context) (statsd.Sender, error) {
 	if s.conn != nil {
 		select {
@@ -61,17 +62,18 @@ func (s *tcpStream) open(ctx context.Context) (statsd.Sender, error) {
 	return &batch{stream: s}, nil
 }
 
-// last makes the next flush try to connect at once.
+// last makes the next flush connect at once.
 func (s *tcpStream) last() { s.retry = time.Time{} }
 
-// close ends the connection.
+// close closes the connection.
 func (s *tcpStream) close() {
 	if s.conn != nil {
 		s.closeConnection()
 	}
 }
 
-// connect looks the daemon's name up anew each time: daemons move.
+// connectDaemon connects to the daemon. It looks up the name each time, because the daemon may
+// move.
 func (s *tcpStream) connectDaemon(ctx context.Context) error {
 	if time.Now().Before(s.retry) {
 		return s.err
@@ -79,28 +81,29 @@ func (s *tcpStream) connectDaemon(ctx context.Context) error {
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, s.network, s.address)
 	if err != nil {
 		s.wait = min(max(2*s.wait, firstRetry), lastRetry)
-		spread := time.Duration(rand.Int64N(int64(s.wait / 4))) // #nosec G404 -- instances should not come all at once
+		spread := time.Duration(rand.Int64N(int64(s.wait / 4))) // #nosec G404 -- so that not all instances connect at the same time
 		s.retry = time.Now().Add(s.wait - spread)
 		s.err = fmt.Errorf("metrics daemon: %w", err)
 		return s.err
 	}
 	ended := make(chan struct{})
-	go func() { // the daemon sends nothing: a read ends when the connection does
+	go func() { // the daemon sends nothing, so a read ends with the connection
 		defer close(ended)
-		_, _ = io.Copy(io.Discard, conn) // why it ended does not matter
+		_, _ = io.Copy(io.Discard, conn) // the error does not matter
 	}()
 	s.conn, s.ended, s.taken, s.wait = conn, ended, time.Now(), 0
 	return nil
 }
 
-// disconnect ends the connection. A line of which it took a part is sent again on the next one.
+// closeConnection closes the connection. A partially written line is sent again on the next
+// connection.
 func (s *tcpStream) closeConnection() {
-	_ = s.conn.Close() // what it took is sent or lost
+	_ = s.conn.Close() // written data is sent or lost
 	<-s.ended
 	s.conn, s.written = nil, 0
 }
 
-// write sends what is pending, or as much of it as the daemon takes.
+// writeUnsent writes the pending lines, or as much of them as the daemon reads.
 func (s *tcpStream) writeUnsent() error {
 	if len(s.pending) == s.written {
 		return nil
@@ -128,7 +131,7 @@ func (s *tcpStream) writeUnsent() error {
 	return fmt.Errorf("metrics daemon: %w", err)
 }
 
-// advance forgets the lines that were written whole.
+// dropSent removes the completely written lines.
 func (s *tcpStream) dropSent(n int) {
 	s.written += n
 	whole := bytes.LastIndexByte(s.pending[:s.written], '\n') + 1
@@ -139,16 +142,16 @@ func (s *tcpStream) dropSent(n int) {
 // batch is one flush.
 type batch struct {
 	stream *tcpStream
-	err    error // ends the flush
+	err    error // makes the rest of the flush fail
 }
 
-// Send takes a line, or fails if there is no room for it and the daemon makes none.
+// Send adds a line. It returns an error if there is no room and the daemon does not read.
 func (b *batch) Send(line []byte) (int, error) {
 	if b.err == nil && len(b.stream.pending)+len(line) >= maxPending {
 		b.err = b.stream.writeUnsent()
 	}
 	if b.err == nil && len(b.stream.pending)+len(line) >= maxPending {
-		b.err = errors.New("metrics daemon: too slow")
+		b.err = errors.New("metrics daemon: it does not read the statistics fast enough")
 	}
 	if b.err != nil {
 		return 0, b.err
@@ -157,7 +160,7 @@ func (b *batch) Send(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Close sends what is left and keeps the connection for the next flush.
+// Close writes the rest, and keeps the connection for the next flush.
 func (b *batch) Close() error {
 	if b.err == nil {
 		b.err = b.stream.writeUnsent()

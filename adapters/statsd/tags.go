@@ -8,17 +8,17 @@ import (
 	"github.com/cactus/go-statsd-client/v5/statsd"
 )
 
-// parseTags reads key:value pairs. One without a value is left out, as the
-// Envoy service leaves it out.
+// parseTags parses key:value pairs. Like the Envoy rate limit service, it ignores pairs without a
+// value.
 func parseTags(pairs []string) ([]statsd.Tag, error) {
 	var tags []statsd.Tag
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(strings.TrimSpace(pair), ":")
 		switch {
 		case !ok || key == "":
-			return nil, fmt.Errorf("%q is not of the form key:value", pair)
+			return nil, fmt.Errorf("%q must have the form key:value", pair)
 		case strings.ContainsAny(key, ":|,=@#\n"):
-			return nil, fmt.Errorf("the key of %q has a character that tags cannot have", pair)
+			return nil, fmt.Errorf("the key of %q contains a character that is not allowed in tags", pair)
 		case slices.ContainsFunc(tags, func(t statsd.Tag) bool { return t[0] == key }):
 			return nil, fmt.Errorf("%q is given twice", key)
 		case value != "":
@@ -28,7 +28,7 @@ func parseTags(pairs []string) ([]statsd.Tag, error) {
 	return tags, nil
 }
 
-// cleanTag replaces what ends a tag in the tagged form.
+// cleanTag replaces the characters that end a tag in the tagged form.
 func cleanTag(value string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == ',' || r == '|' {
@@ -38,8 +38,8 @@ func cleanTag(value string) string {
 	}, value)
 }
 
-// nameSuffix is how tags stand in a name of plain statsd: .__key=value, sorted
-// by key, as the Envoy service's library writes them.
+// nameSuffix returns the tags as a suffix of a name of plain statsd, like the library of the Envoy
+// rate limit service: .__key=value, sorted by key.
 func nameSuffix(tags []statsd.Tag) string {
 	sorted := slices.Clone(tags)
 	slices.SortFunc(sorted, func(a, b statsd.Tag) int { return strings.Compare(a[0], b[0]) })

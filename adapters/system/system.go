@@ -1,4 +1,5 @@
-// Package system answers the ports of time and randomness from the operating system. Tests use fakes of the ports instead.
+// Package system implements the ports for time and randomness with the operating system. Tests use
+// fakes instead.
 package system
 
 import (
@@ -9,19 +10,20 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
-// Clock tells the operating system's time.
+// Clock is the clock of the operating system.
 type Clock struct{}
 
-// Now returns the present time.
+// Now returns the current time.
 func (Clock) Now() time.Time { return time.Now() }
 
-// Wait returns after d, or as soon as the context ends. It reports whether d has passed.
+// Wait returns after d, or earlier if ctx ends. It reports whether d has passed.
 func (Clock) Wait(ctx context.Context, d time.Duration) bool { return wait.For(ctx, d) }
 
-// Entropy gives the operating system's random bytes.
+// Entropy returns random bytes of the operating system.
 type Entropy struct{}
 
-// Fill overwrites p with random bytes. Since Go 1.24 crypto/rand ends the process rather than fail.
+// Fill overwrites p with random bytes. Since Go 1.24 crypto/rand ends the process instead of
+// returning an error.
 func (Entropy) Fill(p []byte) {
 	_, _ = rand.Read(p) // never returns an error, by its documentation
 }

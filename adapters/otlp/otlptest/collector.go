@@ -1,5 +1,5 @@
-// Package otlptest is an OTLP collector for tests. It takes spans by gRPC and
-// by HTTP with protobuf, and hands them to the test; it passes nothing on.
+// Package otlptest provides an OTLP collector for tests. It receives spans by gRPC and by HTTP with
+// protobuf, and keeps them for the test.
 package otlptest
 
 import (
@@ -22,30 +22,30 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// patience is how long a test waits for a span before it fails.
-const patience = 30 * time.Second
+// awaitTimeout is how long Await waits for a span.
+const awaitTimeout = 30 * time.Second
 
-// Span is one span as it arrived.
+// Span is a received span.
 type Span struct {
 	*tracepb.Span
 	Attributes map[string]string
 	Resource   map[string]string
-	Headers    map[string]string // of the export, names in lower case
+	Headers    map[string]string // of the export request, with lower-case names
 	Protocol   string            // grpc or http
 }
 
 // Collector is a running collector.
 type Collector struct {
 	collectorpb.UnimplementedTraceServiceServer
-	HTTP string // base URLs, as OTEL_EXPORTER_OTLP_ENDPOINT takes them
+	HTTP string // base URLs for OTEL_EXPORTER_OTLP_ENDPOINT
 	GRPC string
 
 	mu    sync.Mutex
 	spans []Span
-	more  chan struct{} // closed, and made anew, when spans arrive
+	more  chan struct{} // closed and replaced when spans arrive
 }
 
-// Start runs a collector until the test ends.
+// Start starts a collector that runs until the test ends.
 func Start(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{more: make(chan struct{})}
@@ -63,7 +63,7 @@ func Start(t testing.TB) *Collector {
 	return c
 }
 
-// Endpoint returns the base URL for a protocol, grpc or http.
+// Endpoint returns the base URL for a protocol, http or grpc.
 func (c *Collector) Endpoint(protocol string) string {
 	if protocol == "grpc" {
 		return c.GRPC
@@ -71,18 +71,17 @@ func (c *Collector) Endpoint(protocol string) string {
 	return c.HTTP
 }
 
-// Spans returns what has arrived so far.
+// Spans returns all spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
 }
 
-// Await returns the first span that matches, and fails the test if none
-// arrives.
+// Await returns the first span that matches. It fails the test if none arrives.
 func (c *Collector) Await(t testing.TB, matches func(Span) bool) Span {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(awaitTimeout)
 	for {
 		c.mu.Lock()
 		spans, more := c.spans, c.more
@@ -103,12 +102,12 @@ func (c *Collector) Await(t testing.TB, matches func(Span) bool) Span {
 	}
 }
 
-// Named matches spans by their name.
+// Named matches spans by name.
 func Named(name string) func(Span) bool {
 	return func(s Span) bool { return s.GetName() == name }
 }
 
-// Export takes spans by gRPC (collectorpb.TraceServiceServer).
+// Export receives spans by gRPC. It implements collectorpb.TraceServiceServer.
 func (c *Collector) Export(ctx context.Context, r *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	headers := map[string]string{}
@@ -119,7 +118,7 @@ func (c *Collector) Export(ctx context.Context, r *collectorpb.ExportTraceServic
 	return &collectorpb.ExportTraceServiceResponse{}, nil
 }
 
-// ServeHTTP takes spans by HTTP with protobuf.
+// ServeHTTP receives spans by HTTP with protobuf.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var m collectorpb.ExportTraceServiceRequest
