@@ -50,14 +50,15 @@ type recordSettings struct {
 	Tracing  otlp.Tracing
 }
 
-// chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file, and brings the schema up to date.
+// chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file, and brings the
+// schema up to date.
 func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*database.DB, func(), error) {
 	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, s.Tracing)
 	if err != nil {
 		return nil, nil, err
 	}
 	db.Log(log)
-	if err := upToDate(ctx, s.Service, db, log); err != nil {
+	if err := db.UpdateSchema(ctx, s.Service.MigrateOnStart, log); err != nil {
 		cleanup()
 		return nil, nil, fmt.Errorf("database schema: %w", err)
 	}
@@ -77,30 +78,8 @@ func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp
 	return db, cleanup, err
 }
 
-// upToDate applies missing migrations and logs them. If MIGRATE_ON_START is false, it returns an error instead.
-func upToDate(ctx context.Context, s settings.Service, db *database.DB, log *logrus.Entry) error {
-	if s.MigrateOnStart {
-		applied, err := db.Migrate(ctx)
-		if len(applied) > 0 { // also those before one that failed
-			log.WithField("migrations", applied).Info("migrations are applied to the database")
-		}
-		return err
-	}
-	pending, err := db.Pending(ctx)
-	if err != nil {
-		return err
-	}
-	switch n := len(pending); n {
-	case 0:
-		return nil
-	case 1:
-		return errors.New("a migration is missing and MIGRATE_ON_START is false: run 'tollgate migrate'")
-	default:
-		return fmt.Errorf("%d migrations are missing and MIGRATE_ON_START is false: run 'tollgate migrate'", n)
-	}
-}
-
-// chooseRootSecret returns SECRET_KEY if it is set, else a secret that all instances share in the database.
+// chooseRootSecret returns SECRET_KEY if it is set, else a secret that all instances share in the
+// database.
 func chooseRootSecret(ctx context.Context, s settings.Service, ring authstore.KeyRing, e secrets.Entropy, log *logrus.Entry) (auth.RootSecret, error) {
 	if s.SecretKey != "" {
 		return auth.RootSecret(s.SecretKey), nil
@@ -142,8 +121,8 @@ type counterSettings struct {
 	Memcached memcached.Config
 }
 
-// chooseCounters opens memcached if BACKEND_TYPE is memstore, else Valkey if KVSTORE_URL is set, else returns the
-// counters in the process.
+// chooseCounters opens memcached if BACKEND_TYPE is memstore, else Valkey if KVSTORE_URL is set,
+// else returns the counters in the process.
 func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {
 	switch {
 	case s.RateLimit.Backend == settings.Memstore:
@@ -163,7 +142,8 @@ func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, 
 	}
 }
 
-// chooseOverLimit returns a cache of keys that are over their limit, or nil if LOCAL_CACHE_SIZE_IN_BYTES is 0.
+// chooseOverLimit returns a cache of keys that are over their limit, or nil if
+// LOCAL_CACHE_SIZE_IN_BYTES is 0.
 func chooseOverLimit(m memory.Config, c clock.Clock) (counter.OverLimitCache, error) {
 	if m.OverLimitBytes == 0 {
 		return nil, nil
@@ -178,9 +158,9 @@ func chooseOverLimit(m memory.Config, c clock.Clock) (counter.OverLimitCache, er
 // apiStore is the counter store of the API's own limits.
 type apiStore struct{ counter.Store }
 
-// chooseAPIStore returns the store of the rate limits if other instances share it, else counters of its own.
-// Callers of the rate limit service could fill the counters in the process, and so remove a limit that protects
-// sign-in.
+// chooseAPIStore returns the store of the rate limits if other instances share it, else counters of
+// its own. Callers of the rate limit service could fill the counters in the process, and so remove
+// a limit that protects sign-in.
 func chooseAPIStore(shared counters, measured counter.Store, p processCounters) apiStore {
 	if shared.System != "" {
 		return apiStore{measured}
@@ -196,8 +176,8 @@ type throttleStores struct {
 	RateLimit settings.RateLimit
 }
 
-// chooseThrottle returns the limits of the API. While the store is unavailable, they are counted in the process if
-// KVSTORE_FAILURE_MODE is open or local.
+// chooseThrottle returns the limits of the API. While the store is unavailable, they are counted in
+// the process if KVSTORE_FAILURE_MODE is open or local.
 func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
 	t, err := inprocess.NewThrottle(cfg, s.Store, c)
 	if err != nil {
@@ -213,14 +193,15 @@ func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Cloc
 	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(t, local), r), nil
 }
 
-// ruleSource is the source of rate limit rules. Expected reports whether there are rules to wait for.
+// ruleSource is the source of rate limit rules. Expected reports whether there are rules to wait
+// for.
 type ruleSource struct {
 	Source   rulesource.Source
 	Expected func() bool
 }
 
-// chooseRules returns the management server or the directory of rules, as CONFIG_TYPE says. Files are expected if
-// their directory exists.
+// chooseRules returns the management server or the directory of rules, as CONFIG_TYPE says. Files
+// are expected if their directory exists.
 func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (ruleSource, func(), error) {
 	if r.ConfigType != settings.ConfigFromServer {
 		directory := runtimedir.New(files, log)
@@ -240,8 +221,9 @@ type sinkSettings struct {
 	Prometheus debugapi.PrometheusConfig
 }
 
-// chooseSink returns a sink to the metrics daemon if that is enabled, else to standard output. It returns nil if
-// the rate limit part does not run, with DISABLE_STATS, or if Prometheus has a listener of its own instead.
+// chooseSink returns a sink to the metrics daemon if that is enabled, else to standard output. It
+// returns nil if the rate limit part does not run, with DISABLE_STATS, or if Prometheus has a
+// listener of its own instead.
 func chooseSink(parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry) (*statsd.Sink, error) {
 	switch {
 	case !parts.RateLimit || s.RateLimit.DisableStats:
@@ -273,8 +255,8 @@ func chooseSessionCache(ctx context.Context, s sessionCacheSettings, c clock.Clo
 	return prometheus.NewSessionCache(cache, m.Either), cleanup, nil
 }
 
-// chooseCouriers starts the courier plugins of the settings. The embedded environment uses the development plugin
-// for channels without one. It starts no plugin if authentication does not run.
+// chooseCouriers starts the courier plugins of the settings. The embedded environment uses the
+// development plugin for channels without one. It starts no plugin if authentication does not run.
 func chooseCouriers(s settings.Service, a settings.Auth, parts settings.Parts, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
 	if !parts.Auth {
 		return stepup.Couriers{}, nil
@@ -295,8 +277,8 @@ type noticePorts struct {
 	Log      *logrus.Entry
 }
 
-// chooseNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if NOTICES is off or
-// no courier is configured.
+// chooseNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
+// NOTICES is off or no courier is configured.
 func chooseNotifier(a settings.Auth, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
 	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
 	var notifier *notices.Notifier
@@ -310,7 +292,8 @@ func chooseNotifier(a settings.Auth, b couriersettings.Brand, c stepup.Couriers,
 	return notifier
 }
 
-// choosePackageChecks starts the ownership plugins. It returns nil if checks are off or the registry does not run.
+// choosePackageChecks starts the ownership plugins. It returns nil if checks are off or the
+// registry does not run.
 func choosePackageChecks(c publish.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer) ownership.Checker {
 	if c.Checks == publish.ChecksOff || !parts.Registry {
 		return nil

@@ -59,8 +59,8 @@ func TestChoosePackageChecks(t *testing.T) {
 	}
 }
 
-// TestNoCouriersWithoutAuth requires that no courier plugin starts, and no warning is logged, if authentication
-// does not run.
+// TestNoCouriersWithoutAuth requires that no courier plugin starts, and no warning is logged, if
+// authentication does not run.
 func TestNoCouriersWithoutAuth(t *testing.T) {
 	host, cleanup := newTestHost(t, "otp-log")
 	log, hook := logtest.NewNullLogger()
@@ -76,8 +76,8 @@ func TestNoCouriersWithoutAuth(t *testing.T) {
 	}
 }
 
-// TestDevelopmentCourierInEmbeddedOnly requires that only the embedded environment uses otp-log for channels
-// without a plugin.
+// TestDevelopmentCourierInEmbeddedOnly requires that only the embedded environment uses otp-log for
+// channels without a plugin.
 func TestDevelopmentCourierInEmbeddedOnly(t *testing.T) {
 	for environment, want := range map[string]bool{settings.Embedded: true, settings.Production: false} {
 		host, cleanup := newTestHost(t, "otp-log")
@@ -90,8 +90,8 @@ func TestDevelopmentCourierInEmbeddedOnly(t *testing.T) {
 	}
 }
 
-// TestReadinessChecksPlugins requires that the readiness of every part that uses plugins depends on them:
-// authentication uses couriers, the registry package checks.
+// TestReadinessChecksPlugins requires that the readiness of every part that uses plugins depends on
+// them: authentication uses couriers, the registry package checks.
 func TestReadinessChecksPlugins(t *testing.T) {
 	host, cleanup := newTestHost(t, "otp-test")
 	defer cleanup()

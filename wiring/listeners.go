@@ -30,7 +30,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// rateLimitParts are what the listeners of the rate limit service, for debugging and for Prometheus use.
+// rateLimitParts are what the listeners of the rate limit service, for debugging and for Prometheus
+// use.
 type rateLimitParts struct {
 	Service    settings.Service
 	Config     ratelimitapi.Config
@@ -80,8 +81,8 @@ func newService(ctx context.Context, parts settings.Parts, l rateLimitParts, a a
 	return p, closeProcess, nil
 }
 
-// newRateLimitService opens the listeners for debugging and for Prometheus, and those of the rate limit service if
-// it runs.
+// newRateLimitService opens the listeners for debugging and for Prometheus, and those of the rate
+// limit service if it runs.
 func newRateLimitService(ctx context.Context, parts settings.Parts, l rateLimitParts) (*lifecycle.Process, func(), error) {
 	p := lifecycle.New(lifecycle.Config{
 		Ready: logrus.Fields{"environment": l.Service.Environment},
@@ -96,8 +97,8 @@ func newRateLimitService(ctx context.Context, parts settings.Parts, l rateLimitP
 	return p, p.Close, nil
 }
 
-// addDebug adds the debug listener. Without the rate limit part it has no rules and statistics: zeros would only
-// mislead.
+// addDebug adds the debug listener. Without the rate limit part it has no rules and statistics:
+// zeros would only mislead.
 func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *lifecycle.Process) error {
 	shown := debugapi.Ports{Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log}
 	if parts.RateLimit {
@@ -131,8 +132,8 @@ func (l rateLimitParts) addPrometheus(ctx context.Context, _ settings.Parts, p *
 	return nil
 }
 
-// addRateLimits adds the listeners of the rate limit service, the reloading of its rules and the sending of its
-// statistics.
+// addRateLimits adds the listeners of the rate limit service, the reloading of its rules and the
+// sending of its statistics.
 func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts, p *lifecycle.Process) error {
 	if !parts.RateLimit {
 		return nil
@@ -166,8 +167,8 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 	return []rest.Probe{{Name: "rules", Check: ratelimitapi.RulesReady(l.Config.Health, l.Rules, l.Source.Expected)}}
 }
 
-// addAPI adds the API listener, which reports the readiness of all parts, and the work that goes on without
-// requests.
+// addAPI adds the API listener, which reports the readiness of all parts, and the work that goes on
+// without requests.
 func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []rest.Probe, p *lifecycle.Process) error {
 	a.Database.Measure(a.Metrics)
 	health := rest.NewHealth(probes...)
@@ -205,7 +206,8 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	return list
 }
 
-// probes returns the readiness checks of the stores, and of the plugins if a part that uses plugins runs.
+// probes returns the readiness checks of the stores, and of the plugins if a part that uses plugins
+// runs.
 func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 	list := []rest.Probe{
 		{Name: "database", Check: a.Database.Ready},

@@ -44,8 +44,8 @@ func newTransactions(db *database.DB) transaction.Runner { return db }
 
 func newRegisterer(r *prometheus.Registry) metrics.Registerer { return r }
 
-// partMetrics are where parts register their metrics. The metrics of a part that does not run are not shown: zeros
-// would only mislead.
+// partMetrics are where parts register their metrics. The metrics of a part that does not run are
+// not shown: zeros would only mislead.
 type partMetrics struct {
 	Auth     metrics.Registerer
 	Registry metrics.Registerer
@@ -94,8 +94,8 @@ func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Rep
 	return prometheus.NewRetention(eventlog.NewRetention(log), r)
 }
 
-// measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in the process
-// have neither: measuring would cost more than counting.
+// measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in
+// the process have neither: measuring would cost more than counting.
 func measureCounters(c counters, t otlp.Tracing, r metrics.Registerer) counter.Store {
 	measured := prometheus.NewCounters(c.Store, r)
 	switch {

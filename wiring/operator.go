@@ -31,8 +31,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// operatorSet is everything that operator commands use: the records, and the use cases of operators. Commands end
-// too soon for metrics and traces.
+// operatorSet is everything that operator commands use: the records, and the use cases of
+// operators. Commands end too soon for metrics and traces.
 var operatorSet = wire.NewSet(
 	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
 	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"),
@@ -59,41 +59,41 @@ type Operator struct {
 	Issuer        auth.Issuer // of authenticators
 }
 
-// OpenOperator opens the records that there are, and brings their schema up to
-// date as a start of the service would. fault.NotFound where the SQLite file is
-// missing: a command in the wrong folder does not make another one.
+// OpenOperator opens the existing records and brings their schema up to date, as the service does
+// at its start. It returns fault.NotFound if the SQLite file does not exist, so that a command in
+// the wrong folder does not create another one.
 func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	if err := present(s); err != nil {
+	if err := checkSQLiteFile(s); err != nil {
 		return nil, nil, err
 	}
-	return injectOperator(ctx, patient(s), log)
+	return injectOperator(ctx, withoutTimeouts(s), log)
 }
 
-// MakeOperator is OpenOperator for what is done before the service has ever
-// started: it makes the SQLite file that is missing.
+// MakeOperator is OpenOperator for commands that may run before the first start of the service: it
+// creates the SQLite file if it does not exist.
 func MakeOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	return injectOperator(ctx, patient(s), log)
+	return injectOperator(ctx, withoutTimeouts(s), log)
 }
 
-// patient returns the settings of operator commands: their work takes as long as there is of it.
-func patient(s settings.Settings) settings.Settings {
+// withoutTimeouts returns the settings of operator commands, whose queries may take any time.
+func withoutTimeouts(s settings.Settings) settings.Settings {
 	s.Postgres, s.SQLite = s.Postgres.Patient(), s.SQLite.Patient()
 	return s
 }
 
-// present tells of records that are missing. PostgreSQL tells itself.
-func present(s settings.Settings) error {
+// checkSQLiteFile returns fault.NotFound if the records are in a SQLite file that does not exist.
+func checkSQLiteFile(s settings.Settings) error {
 	if s.Postgres.URL != "" {
 		return nil
 	}
 	return sqlite.Present(s.SQLite)
 }
 
-// Missing reports whether MakeOperator would make the SQLite file.
-func Missing(s settings.Settings) bool { return fault.Is(present(s), fault.NotFound) }
+// Missing reports whether MakeOperator would create the SQLite file.
+func Missing(s settings.Settings) bool { return fault.Is(checkSQLiteFile(s), fault.NotFound) }
 
-// Migrate brings the schema up to date, whatever MIGRATE_ON_START says, and
-// returns the names of the migrations that it applied.
+// Migrate applies the missing migrations, also if MIGRATE_ON_START is false, and returns their
+// names.
 func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
 	if err != nil {
@@ -103,10 +103,10 @@ func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
 	return db.Migrate(ctx)
 }
 
-// Migrations tells how the schema stands, and changes nothing in it. fault.NotFound
-// where the SQLite file is missing.
+// Migrations returns the state of each migration. It does not change the schema. It returns
+// fault.NotFound if the SQLite file does not exist.
 func Migrations(ctx context.Context, s settings.Settings) ([]database.Step, error) {
-	if err := present(s); err != nil {
+	if err := checkSQLiteFile(s); err != nil {
 		return nil, err
 	}
 	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
@@ -117,8 +117,9 @@ func Migrations(ctx context.Context, s settings.Settings) ([]database.Step, erro
 	return db.Steps(ctx)
 }
 
-// Backup writes the records as they are at one moment into a file, while the service may run, and returns the
-// size of the file in bytes (sqlite.WriteBackup). PostgreSQL has its own tools for it.
+// Backup writes a consistent copy of the SQLite file to a file, also while the service runs, and
+// returns its size in bytes (sqlite.WriteBackup). It returns an error if the records are in
+// PostgreSQL, which has its own tools for backups.
 func Backup(ctx context.Context, s settings.Settings, file string, replace bool) (int64, error) {
 	if s.Postgres.URL != "" {
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
@@ -126,8 +127,8 @@ func Backup(ctx context.Context, s settings.Settings, file string, replace bool)
 	return sqlite.WriteBackup(ctx, s.SQLite, file, replace)
 }
 
-// NewReplayer returns a Replayer that assesses recorded sign-ins with the weights, bounds and sources of the
-// settings. It opens no records.
+// NewReplayer returns a Replayer that assesses recorded sign-ins with the weights, bounds and
+// sources of the settings. It opens no records.
 func NewReplayer(s settings.Settings, stepUp replay.Assumption) (*replay.Replayer, error) {
 	geography, err := maxmind.Open(s.Places)
 	if err != nil {

@@ -65,7 +65,8 @@ type decisionStores struct {
 	OverLimit counter.OverLimitCache
 }
 
-// newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug only.
+// newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
+// only.
 func newDecidePorts(rules decide.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
 	ports := decide.Ports{Rules: rules, Counters: s.Counters, Local: s.Local, OverLimit: s.OverLimit, Clock: c}
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {

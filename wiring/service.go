@@ -32,8 +32,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// serviceSet is everything that runs in the service. What differs by environment is chosen by functions of
-// choose.go:
+// serviceSet is everything that runs in the service. What differs by environment is chosen by
+// functions of choose.go:
 //
 //	                         embedded                  production
 //	chooseRecords            a SQLite file             PostgreSQL if DATABASE_URL is set, else a SQLite file
@@ -44,7 +44,8 @@ import (
 //	                         else otp-log
 //	chooseRules              files, or a management server, as CONFIG_TYPE says
 //
-// Embedded is the default. Settings that name a server make production the default (package settings).
+// Embedded is the default. Settings that name a server make production the default (package
+// settings).
 var serviceSet = wire.NewSet(
 	settingsSet,  // the settings of each part
 	system.Set,   // clock and randomness of the operating system

@@ -1,7 +1,7 @@
-// Package wiring connects the parts of the service. It has one Wire injector for each way of running, and decides
-// nothing that a caller of the service would see. service.go shows what runs in the service, ratelimit.go what the
-// rate limit service is made of, operator.go what operator commands work with, and choose.go what depends on the
-// environment.
+// Package wiring connects the parts of the service. It has one Wire injector for each way of
+// running, and decides nothing that a caller of the service would see. service.go shows what runs
+// in the service, ratelimit.go what the rate limit service is made of, operator.go what operator
+// commands work with, and choose.go what depends on the environment.
 package wiring
 
 import (
@@ -18,8 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// Open builds the service: it connects to the stores, brings the schema up to date and opens the listeners, which
-// answer from Run on. build is shown in the metrics. The cleanup closes everything again.
+// Open builds the service: it connects to the stores, brings the schema up to date and opens the
+// listeners, which answer from Run on. build is shown in the metrics. The cleanup closes everything
+// again.
 func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build prometheus.Build, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	metrics := prometheus.New(build)
 	prometheus.CountLog(log.Logger, metrics)
@@ -37,9 +38,9 @@ func NewLog(s settings.Service, w io.Writer) *logrus.Entry {
 	return eventlog.NewLog(w, s.LogLevel, s.LogFormat)
 }
 
-// CheckRules reads the rate limit rules of a directory as the service would, and returns them with warnings about
-// rules that are accepted, but look wrong. The error is ruleset.Faults if rules are wrong, and fault.NotFound if
-// there is no rule file.
+// CheckRules reads the rate limit rules of a directory as the service would, and returns them with
+// warnings about rules that are accepted, but look wrong. The error is ruleset.Faults if rules are
+// wrong, and fault.NotFound if there is no rule file.
 func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, []string, error) {
 	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
 	unused := NewLog(s.Service, io.Discard) // only Watch writes to the log

@@ -7,8 +7,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// NewLog returns the service's log, written to w. level is a name that logrus.ParseLevel takes; any other means
-// info. format is json for JSON lines, any other means text.
+// NewLog returns the service's log, written to w. level is a name that logrus.ParseLevel takes; any
+// other means info. format is json for JSON lines, any other means text.
 func NewLog(w io.Writer, level, format string) *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(w)

@@ -1,5 +1,5 @@
-// Package lifecycle runs the listeners and the background work of a process, and stops them in order. It knows
-// neither what the listeners serve nor what the background work does.
+// Package lifecycle runs the listeners and the background work of a process, and stops them in
+// order. It knows neither what the listeners serve nor what the background work does.
 package lifecycle
 
 import (
@@ -18,14 +18,16 @@ type Config struct {
 	Timeout time.Duration // how long calls in progress may take to finish after that
 }
 
-// Listener is a listener that has its address already, or a pair of listeners that start and stop together.
+// Listener is a listener that has its address already, or a pair of listeners that start and stop
+// together.
 type Listener struct {
 	Addresses logrus.Fields               // by name, for the log
 	Serve     func() error                // returns when the listener is shut down or fails
 	Shutdown  func(context.Context) error // closes the listener and waits for the calls in progress
 }
 
-// Process holds the parts of a process. Its zero value is not valid. The parts are added before Run.
+// Process holds the parts of a process. Its zero value is not valid. The parts are added before
+// Run.
 type Process struct {
 	config     Config
 	log        *logrus.Entry
@@ -60,8 +62,8 @@ func (p *Process) Close() {
 }
 
 // Run serves until the context ends or a part fails. When the context ends, health turns unhealthy,
-// everything is still answered for Config.Drain, then the listeners close and the calls in progress finish, within
-// Config.Timeout (contract O-18).
+// everything is still answered for Config.Drain, then the listeners close and the calls in progress
+// finish, within Config.Timeout (contract O-18).
 func (p *Process) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	failed := make(chan error, len(p.listeners)+len(p.background))

@@ -15,7 +15,8 @@ type Counters struct {
 	needsConnection bool
 }
 
-// OpenCounters opens the store of c, and the second store of p if it is enabled. Neither has to be there yet.
+// OpenCounters opens the store of c, and the second store of p if it is enabled. Neither has to be
+// there yet.
 func OpenCounters(ctx context.Context, c Config, p PerSecondConfig, log *logrus.Entry) (*Counters, func(), error) {
 	store, cleanup, err := Open(ctx, c, log)
 	if err != nil {

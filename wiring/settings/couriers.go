@@ -8,41 +8,41 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
-// delivers reports whether one of the channels is set to a plugin by name.
+// delivers reports whether a plugin is set for one of the channels.
 func (a Auth) delivers(plugin string) bool {
 	return a.OTPEmailPlugin == plugin || a.OTPSMSPlugin == plugin
 }
 
-// tellCouriers gives each courier that comes with the service its own
-// settings, and none of another's.
-func (s *Settings) tellCouriers() {
-	told := map[string][]string{}
+// setCourierEnvironments sets the environment of each courier plugin that comes with the service,
+// and warns of settings of one that is not used. A plugin gets only its own settings.
+func (s *Settings) setCourierEnvironments() {
+	byPlugin := map[string][]string{}
 	if s.Auth.OTPLogFile != "" {
-		told[pluginhost.DevelopmentCourier] = append(told[pluginhost.DevelopmentCourier], "OTP_LOG_FILE="+s.Auth.OTPLogFile)
+		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier], "OTP_LOG_FILE="+s.Auth.OTPLogFile)
 	}
 	if s.Auth.NoticeLogFile != "" {
-		told[pluginhost.DevelopmentCourier] = append(told[pluginhost.DevelopmentCourier], "NOTICE_LOG_FILE="+s.Auth.NoticeLogFile)
+		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier], "NOTICE_LOG_FILE="+s.Auth.NoticeLogFile)
 	}
 	if s.Auth.delivers(couriersettings.EmailPlugin) {
-		told[couriersettings.EmailPlugin] = s.Email.Environ()
+		byPlugin[couriersettings.EmailPlugin] = s.Email.Environ()
 	} else if s.Email.Host != "" {
 		s.Warnings = append(s.Warnings, "SMTP_HOST is set, and nothing is sent there: OTP_EMAIL_PLUGIN is not "+couriersettings.EmailPlugin)
 	}
 	if s.Auth.delivers(couriersettings.SMSPlugin) {
-		told[couriersettings.SMSPlugin] = s.SMS.Environ()
+		byPlugin[couriersettings.SMSPlugin] = s.SMS.Environ()
 	} else if s.SMS.Token != "" {
 		s.Warnings = append(s.Warnings, "SMS_TOKEN is set, and nothing is sent by it: OTP_SMS_PLUGIN is not "+couriersettings.SMSPlugin)
 	}
 	if s.Plugins.Env == nil {
 		s.Plugins.Env = map[string][]string{}
 	}
-	for plugin, environ := range told {
+	for plugin, environ := range byPlugin {
 		s.Plugins.Env[plugin] = environ
 	}
 }
 
-// validateCouriers checks the settings of the couriers that are chosen. A
-// courier that takes longer than the host waits would be killed for it.
+// validateCouriers validates the settings of the couriers that are used. The timeout of a courier
+// must be less than PLUGIN_CALL_TIMEOUT, because the host kills a plugin that takes longer.
 func (s *Settings) validateCouriers() error {
 	for _, courier := range []struct {
 		plugin  string

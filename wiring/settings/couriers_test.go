@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-func TestCouriersAreToldTheirOwn(t *testing.T) {
+// TestCouriersGetTheirOwnSettings requires that a courier gets its own settings and no others.
+func TestCouriersGetTheirOwnSettings(t *testing.T) {
 	s, err := settings.Read([]string{
 		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=mail.example.com", "SMTP_FROM=tollgate@example.com",
 		"SMTP_USERNAME=u", "SMTP_PASSWORD_FILE=" + file(t, "p 1\n"), "PRODUCT_NAME=Example Tools",
@@ -18,27 +19,27 @@ func TestCouriersAreToldTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	email, sms := s.Plugins.Env["otp-email"], s.Plugins.Env["otp-sms"]
-	for _, told := range []string{"SMTP_HOST=mail.example.com", "SMTP_PASSWORD=p 1", "PRODUCT_NAME=Example Tools", "SMTP_TIMEOUT=8s", "SMTP_TLS=starttls"} {
-		if !slices.Contains(email, told) {
-			t.Errorf("otp-email is not told %s: %q", told, email)
+	for _, variable := range []string{"SMTP_HOST=mail.example.com", "SMTP_PASSWORD=p 1", "PRODUCT_NAME=Example Tools", "SMTP_TIMEOUT=8s", "SMTP_TLS=starttls"} {
+		if !slices.Contains(email, variable) {
+			t.Errorf("otp-email does not get %s: %q", variable, email)
 		}
 	}
-	for _, told := range []string{"SMS_TOKEN=t", "SMS_SUCCESS_STATUSES=201,202", "PRODUCT_NAME=Example Tools"} {
-		if !slices.Contains(sms, told) {
-			t.Errorf("otp-sms is not told %s: %q", told, sms)
+	for _, variable := range []string{"SMS_TOKEN=t", "SMS_SUCCESS_STATUSES=201,202", "PRODUCT_NAME=Example Tools"} {
+		if !slices.Contains(sms, variable) {
+			t.Errorf("otp-sms does not get %s: %q", variable, sms)
 		}
 	}
 	if all := strings.Join(slices.Concat(email, sms), " "); strings.Contains(all, "SECRET_KEY") ||
 		strings.Contains(strings.Join(email, " "), "SMS_") || strings.Contains(strings.Join(sms, " "), "SMTP_") {
-		t.Errorf("a courier is told what is not its own: %s", all)
+		t.Errorf("a courier gets settings of another: %s", all)
 	}
-	if _, told := s.Plugins.Env["otp-log"]; told {
-		t.Error("otp-log is told something")
+	if _, found := s.Plugins.Env["otp-log"]; found {
+		t.Error("otp-log gets settings")
 	}
 }
 
-// TestWrongCouriers wants each wrong setting of a chosen courier refused by
-// its name, and no secret shown.
+// TestWrongCouriers requires that each wrong setting of a used courier is an error that begins with
+// its name and contains no secret. It is no error if the courier is not used.
 func TestWrongCouriers(t *testing.T) {
 	email := []string{"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=mail.example.com", "SMTP_FROM=a@example.com"}
 	sms := []string{"OTP_SMS_PLUGIN=otp-sms", "SMS_ACCOUNT=AC1", "SMS_TOKEN=topsecret"}
@@ -55,19 +56,20 @@ func TestWrongCouriers(t *testing.T) {
 		_, err := settings.Read(append(slices.Clone(others), variable))
 		switch {
 		case err == nil:
-			t.Errorf("%q is taken", variable)
+			t.Errorf("%q is accepted", variable)
 		case !strings.HasPrefix(err.Error(), name+":"):
-			t.Errorf("%q: %q does not begin with the variable's name", variable, err)
+			t.Errorf("%q: %q does not begin with the name of the variable", variable, err)
 		case strings.Contains(err.Error(), "topsecret"):
 			t.Errorf("%q: %q shows a secret", variable, err)
 		}
 		if _, err := settings.Read([]string{variable}); err != nil && name != "SMTP_PORT" && name != "PRODUCT_NAME" {
-			t.Errorf("%q is refused where nothing uses it: %v", variable, err)
+			t.Errorf("%q is an error although no plugin uses it: %v", variable, err)
 		}
 	}
 }
 
-func TestSettingsOfACourierThatIsNotChosen(t *testing.T) {
+// TestSettingsOfUnusedCouriers requires a warning of each courier that is configured and not used.
+func TestSettingsOfUnusedCouriers(t *testing.T) {
 	s, err := settings.Read([]string{"SMTP_HOST=mail.example.com", "SMS_TOKEN=t", "OTP_LOG_FILE=/tmp/x"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +78,6 @@ func TestSettingsOfACourierThatIsNotChosen(t *testing.T) {
 		t.Errorf("warnings are %q", all)
 	}
 	if len(s.Plugins.Env) != 1 || !slices.Equal(s.Plugins.Env["otp-log"], []string{"OTP_LOG_FILE=/tmp/x"}) {
-		t.Errorf("plugins are told %v", s.Plugins.Env)
+		t.Errorf("plugins get %v", s.Plugins.Env)
 	}
 }

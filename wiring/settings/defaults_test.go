@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestDefaultsAreThoseOfUseCases requires that the documented defaults are the defaults of the core.
+// TestDefaultsAreThoseOfUseCases requires that the documented defaults are the defaults of the
+// core.
 func TestDefaultsAreThoseOfUseCases(t *testing.T) {
 	s, err := settings.Read(nil)
 	if err != nil {
@@ -23,7 +24,8 @@ func TestDefaultsAreThoseOfUseCases(t *testing.T) {
 	}
 }
 
-// TestFirstWrongSettingIsReported requires that the same setting is reported each time if several are wrong.
+// TestFirstWrongSettingIsReported requires that the same setting is reported each time if several
+// are wrong.
 func TestFirstWrongSettingIsReported(t *testing.T) {
 	environ := []string{
 		"REFRESH_TOKEN_TTL=1ms", "REFRESH_TOKEN_MAX_AGE=1ms", "RISK_FAILED_FEW=200", "RISK_FAILED_MANY=200", "WRITE_TIMEOUT=1h",

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// masked stands for a secret's value wherever settings are printed.
+// masked is printed instead of the value of a secret.
 const masked = "(set)"
 
 // Variable describes one environment variable.
 type Variable struct {
 	Name    string `json:"name"`
-	Part    string `json:"part"` // of the service, such as "Registry"
+	Part    string `json:"part"` // the section of the reference, for example "Registry"
 	Default string `json:"default"`
 	Form    string `json:"form"` // the form of a value, for example "a whole number"
 	Meaning string `json:"meaning"`
 	Secret  bool   `json:"secret,omitempty"`
-	Value   string `json:"value"` // what is in force; masked where secret
+	Value   string `json:"value"` // the value that the service uses; masked if it is a secret
 
-	readBy []string // parts that must run for it to be read, none for always
+	readBy []string // the parts that read it; empty if it is always read
 }
 
 // Sections returns the sections of the reference of settings, in their order. Each is the Part of
@@ -37,12 +37,12 @@ func Sections() []string {
 	return sections
 }
 
-// variables lists the environment variables of the settings, ordered by name.
+// variables returns the environment variables of the settings, ordered by name.
 func variables() []Variable {
 	byName := map[string]Variable{}
 	for f := range fields(reflect.TypeFor[Settings]()) {
 		if f.Tag.Get("env") != "-" {
-			collect(f, byName)
+			addVariables(f, byName)
 		}
 	}
 	list := slices.Collect(maps.Values(byName))
@@ -50,8 +50,8 @@ func variables() []Variable {
 	return list
 }
 
-// collect adds the variables of a group, or of a group within one.
-func collect(group reflect.StructField, into map[string]Variable) {
+// addVariables adds the variables of a group and of the groups in it.
+func addVariables(group reflect.StructField, into map[string]Variable) {
 	part, readBy := group.Tag.Get("part"), group.Tag.Get("readBy")
 	for f := range fields(group.Type) {
 		name := f.Tag.Get("env")
@@ -61,7 +61,7 @@ func collect(group reflect.StructField, into map[string]Variable) {
 		if name == "" {
 			if f.Type.Kind() == reflect.Struct {
 				f.Tag = group.Tag
-				collect(f, into)
+				addVariables(f, into)
 			}
 			continue
 		}
@@ -73,7 +73,7 @@ func collect(group reflect.StructField, into map[string]Variable) {
 			Name:    name,
 			Part:    part,
 			Default: f.Tag.Get("envDefault"),
-			Form:    form(f.Type),
+			Form:    describeForm(f.Type),
 			Meaning: f.Tag.Get("desc"),
 			Secret:  f.Tag.Get("secret") == "true",
 			readBy:  strings.Fields(own),
@@ -81,6 +81,7 @@ func collect(group reflect.StructField, into map[string]Variable) {
 	}
 }
 
+// fields returns the exported fields of a struct type.
 func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
@@ -91,8 +92,8 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	}
 }
 
-// form says in words what a value of a type looks like.
-func form(t reflect.Type) string {
+// describeForm returns the form of the values of a type in words.
+func describeForm(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return "a duration, for example 500ms, 10s or 24h"

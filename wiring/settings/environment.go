@@ -9,20 +9,20 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// maxSecretFile bounds the file that a *_FILE variable names.
+// maxSecretFile is the greatest size of the file of a *_FILE variable, in bytes.
 const maxSecretFile = 64 << 10
 
-// environment is what the process was given, ready to be parsed: without empty
-// values, with the names of the Envoy rate limit service read as ours, and
-// with secrets taken from the files that *_FILE variables name.
+// environment holds the environment variables of the process for parsing: without empty values,
+// with the names of the Envoy rate limit service replaced by ours, and with secrets read from the
+// files of *_FILE variables.
 type environment struct {
 	values   map[string]string
-	adopted  map[string]string // our names of values that were given by another name, and that name
+	adopted  map[string]string // the name by which a value was given, by our name
 	warnings []string
 }
 
-// newEnvironment reads an environment such as os.Environ returns. Where the rate
-// limit service runs alone, HOST and PORT are its listener's.
+// newEnvironment returns the environment of variables in the form of os.Environ. If the rate limit
+// service runs alone, HOST and PORT are the address of its HTTP listener.
 func newEnvironment(environ []string, alone bool) environment {
 	e := environment{values: env.ToMap(environ), adopted: map[string]string{}}
 	for name, value := range e.values {
@@ -37,7 +37,7 @@ func newEnvironment(environ []string, alone bool) environment {
 	return e
 }
 
-// adoptListener reads HOST and PORT as those of the rate limit HTTP listener.
+// adoptListener renames HOST and PORT to the variables of the rate limit HTTP listener.
 func (e *environment) adoptListener() {
 	for _, name := range []string{"HOST", "PORT"} {
 		if value, ok := e.values[name]; ok {
@@ -47,8 +47,7 @@ func (e *environment) adoptListener() {
 	}
 }
 
-// keepOnly forgets the variables that are not read, and the files of secrets
-// among them.
+// keepOnly removes the variables that are not read, and their *_FILE variables.
 func (e *environment) keepOnly(vars []Variable, reads func(Variable) bool) {
 	for _, v := range vars {
 		if reads(v) {
@@ -61,7 +60,7 @@ func (e *environment) keepOnly(vars []Variable, reads func(Variable) bool) {
 	}
 }
 
-// readSecretFiles sets the secrets that come from files.
+// readSecretFiles sets the secrets that are in files. The error begins with the name of a variable.
 func (e *environment) readSecretFiles(vars []Variable) error {
 	for _, v := range vars {
 		if !v.Secret {
@@ -74,14 +73,15 @@ func (e *environment) readSecretFiles(vars []Variable) error {
 	return nil
 }
 
-// readSecretFile sets a secret from the file that NAME_FILE names.
+// readSecretFile sets a secret to the content of the file of NAME_FILE, without line ends at its
+// end. It is a no-op if NAME_FILE is not set.
 func (e *environment) readSecretFile(name string) error {
 	path := e.values[name+"_FILE"]
 	if path == "" {
 		return nil
 	}
 	if _, both := e.values[name]; both {
-		return fmt.Errorf("%s and %s_FILE are both set: give one", name, name)
+		return fmt.Errorf("%s and %s_FILE are both set: set only one of them", name, name)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -98,8 +98,8 @@ func (e *environment) readSecretFile(name string) error {
 	return nil
 }
 
-// parse fills target from the environment. Its error is one sentence a wrong
-// variable, each beginning with the variable's name.
+// parse fills target from the environment. Its error has a sentence for each variable that cannot
+// be parsed, which begins with the name of the variable.
 func (e environment) parse(target any, vars []Variable) error {
 	err := env.ParseWithOptions(target, env.Options{Environment: e.values})
 	if err == nil {

@@ -1,7 +1,6 @@
 package settings
 
-// PeerNames returns the variables of the Envoy rate limit service that the settings
-// know by name.
+// PeerNames returns the names of variables of the Envoy rate limit service that the settings know.
 func PeerNames() []string {
 	var names []string
 	for _, n := range peerNames {

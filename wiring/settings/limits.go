@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits holds the API's own limits (contract A-52).
+// Limits holds the limits of the API itself (contract A-52).
 type Limits struct {
 	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, except GET /auth/session, per window and address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
 	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log per window and address; 0 = no limit"`
@@ -16,15 +16,16 @@ type Limits struct {
 	StepUpWindow time.Duration `env:"STEP_UP_WINDOW" envDefault:"1h" desc:"the window of STEP_UP_LIMIT"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that begins with the name of the first setting that is out of range.
 func (l Limits) Validate() error {
-	if !wholeSeconds(l.Window) {
+	if !isWholeSeconds(l.Window) {
 		return fmt.Errorf("RATE_LIMIT_WINDOW: %v is not one or more whole seconds", l.Window)
 	}
-	if !wholeSeconds(l.StepUpWindow) {
+	if !isWholeSeconds(l.StepUpWindow) {
 		return fmt.Errorf("STEP_UP_WINDOW: %v is not one or more whole seconds", l.StepUpWindow)
 	}
 	return nil
 }
 
-func wholeSeconds(d time.Duration) bool { return d >= time.Second && d%time.Second == 0 }
+// isWholeSeconds reports whether d is one or more whole seconds.
+func isWholeSeconds(d time.Duration) bool { return d >= time.Second && d%time.Second == 0 }

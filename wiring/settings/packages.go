@@ -24,14 +24,14 @@ type Packages struct {
 	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: for each registryType, a list of baseUrl with username and password, or token; for oci also tokenHosts"`
 }
 
-// maxRegistriesFile bounds the file of PACKAGE_REGISTRIES.
+// maxRegistriesFile is the greatest size of the file of PACKAGE_REGISTRIES, in bytes.
 const maxRegistriesFile = 1 << 20
 
-// packagePlugin begins the names of ownership plugins; the registryType
-// follows.
+// packagePlugin is the prefix of the names of ownership plugins. The registryType follows it.
 const packagePlugin = "pkg-"
 
-// Validate names the setting that is malformed, in the file too.
+// Validate returns an error if PACKAGE_CHECKS is wrong. The file of PACKAGE_REGISTRIES is validated
+// when it is read.
 func (p Packages) Validate() error {
 	if _, err := publish.ParseChecks(p.Checks); err != nil {
 		return fmt.Errorf("PACKAGE_CHECKS: %q is not enforce, warn or off", p.Checks)
@@ -39,24 +39,25 @@ func (p Packages) Validate() error {
 	return nil
 }
 
-// Level returns what becomes of a document whose packages do not claim it.
+// Level returns how a document is treated whose packages do not claim its server.
 func (p Packages) Level() publish.Checks {
-	level, _ := publish.ParseChecks(p.Checks) // Validate has refused any other
+	level, _ := publish.ParseChecks(p.Checks) // Validate accepts no other
 	return level
 }
 
-// privateRegistry is one package registry that the file names.
+// privateRegistry is a package registry of the file.
 type privateRegistry struct {
 	BaseURL  string `json:"baseUrl" yaml:"baseUrl"`
 	Username string `json:"username,omitempty" yaml:"username"`
 	Password string `json:"password,omitempty" yaml:"password"`
 	Token    string `json:"token,omitempty" yaml:"token"`
-	// TokenHosts are further hosts at which an OCI registry has its token service, and which get the credentials.
+	// TokenHosts are other hosts of the token service of an OCI registry. They get the credentials
+	// too.
 	TokenHosts []string `json:"tokenHosts,omitempty" yaml:"tokenHosts"`
 }
 
-// environment returns what each plugin is to be told, by its name: only the
-// registries of its own type, so that no credentials reach another.
+// environment returns environment variables by the name of the plugin that gets them. A plugin gets
+// the registries of its own type only, so that it has no credentials of others.
 func (p Packages) environment() (map[string][]string, error) {
 	if p.Registries == "" {
 		return nil, nil
@@ -76,24 +77,25 @@ func (p Packages) environment() (map[string][]string, error) {
 	return environ, nil
 }
 
+// readRegistries reads the file of PACKAGE_REGISTRIES. It returns the registries by their type.
 func readRegistries(path string) (map[string][]privateRegistry, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, newReadError(err)
 	}
 	if info.Size() > maxRegistriesFile {
 		return nil, fmt.Errorf("is larger than %d bytes", maxRegistriesFile)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, newReadError(err)
 	}
 	return parseRegistries(content)
 }
 
-// unreadable says why a file cannot be read, without its path, which stands
-// before it.
-func unreadable(err error) error {
+// newReadError returns the error of a file that cannot be read, without the path, which the caller
+// adds.
+func newReadError(err error) error {
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
 		err = inner.Err
@@ -101,8 +103,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot be read: %w", err)
 }
 
-// parseRegistries reads YAML, and so JSON. Its errors never show a value,
-// which may be a password.
+// parseRegistries parses YAML, of which JSON is a subset. Its errors contain no values, because
+// these may be passwords.
 func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
 	byType := map[string][]privateRegistry{}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -146,8 +148,7 @@ func (r privateRegistry) validate() error {
 	return r.validateCredentials(u)
 }
 
-// validateCredentials refuses at start what the plugin would refuse at each of
-// its own.
+// validateCredentials refuses at start what the plugin would refuse at each of its own.
 func (r privateRegistry) validateCredentials(at *url.URL) error {
 	switch {
 	case r.Token == "" && r.Username == "" && r.Password == "":

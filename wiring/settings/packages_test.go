@@ -21,16 +21,16 @@ func TestPackageRegistries(t *testing.T) {
 		}
 		npm := strings.Join(s.Plugins.Env["pkg-npm"], " ")
 		if npm != `TOLLGATE_PACKAGE_REGISTRIES=[{"baseUrl":"https://npm.example.com","token":"abc"}]` {
-			t.Errorf("%s: the npm plugin is told %s", name, npm)
+			t.Errorf("%s: the npm plugin gets %s", name, npm)
 		}
 		if oci := strings.Join(s.Plugins.Env["pkg-oci"], " "); strings.Contains(oci, "abc") || !strings.Contains(oci, "oci.example.com") {
-			t.Errorf("%s: the oci plugin is told %s", name, oci)
+			t.Errorf("%s: the oci plugin gets %s", name, oci)
 		}
 	}
 }
 
-// TestWrongPackageRegistries wants refusals that name the variable and what is
-// wrong, and show no credentials.
+// TestWrongPackageRegistries requires errors that name the variable and what is wrong, and contain
+// no credentials.
 func TestWrongPackageRegistries(t *testing.T) {
 	for content, says := range map[string]string{
 		"npm: [{baseUrl: 'ftp://x', token: topsecret}]":                        "npm[0]",
@@ -46,7 +46,7 @@ func TestWrongPackageRegistries(t *testing.T) {
 	} {
 		_, err := settings.Read([]string{"PACKAGE_REGISTRIES=" + file(t, content)})
 		if err == nil {
-			t.Errorf("%s is taken", content)
+			t.Errorf("%s is accepted", content)
 			continue
 		}
 		if text := err.Error(); !strings.Contains(text, "PACKAGE_REGISTRIES") || !strings.Contains(text, says) || strings.Contains(text, "topsecret") {
@@ -54,16 +54,16 @@ func TestWrongPackageRegistries(t *testing.T) {
 		}
 	}
 	if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=/none"}); err == nil || !strings.Contains(err.Error(), "/none: cannot be read: no such file") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 	if _, err := settings.Read([]string{"PACKAGE_CHECKS=maybe"}); err == nil || !strings.Contains(err.Error(), "PACKAGE_CHECKS") {
 		t.Errorf("PACKAGE_CHECKS=maybe: %v", err)
 	}
 }
 
-// TestPlainRegistriesAreTaken wants registries inside a network to be taken
-// without credentials, and those of the machine itself with them.
-func TestPlainRegistriesAreTaken(t *testing.T) {
+// TestRegistriesOverHTTP requires that http is allowed without credentials, and with credentials
+// for the machine itself.
+func TestRegistriesOverHTTP(t *testing.T) {
 	for _, content := range []string{
 		"npm: [{baseUrl: 'http://npm.internal:4873'}]",
 		"npm: [{baseUrl: 'http://127.0.0.1:4873', token: abc}]",
@@ -76,6 +76,7 @@ func TestPlainRegistriesAreTaken(t *testing.T) {
 	}
 }
 
+// file writes a file and returns its path.
 func file(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registries")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The names of the parts of the service, as the flag --only takes them. The tag readBy also takes apiPart, which
-// is any part on the API listener.
+// The names of the parts of the service, as the flag --only takes them. The tag readBy also takes
+// apiPart, which is any part on the API listener.
 const (
 	registryPart  = "registry"
 	authPart      = "auth"
@@ -46,8 +46,8 @@ func ParseParts(names []string) (Parts, error) {
 // API reports whether any part uses the API listener.
 func (p Parts) API() bool { return p.Registry || p.Auth || p.Methods }
 
-// readsOf returns a function that reports whether a variable is read if the given parts run. No parts mean all
-// parts.
+// readsOf returns a function that reports whether a variable is read if the given parts run. No
+// parts mean all parts.
 func readsOf(parts []string) func(Variable) bool {
 	return func(v Variable) bool {
 		if len(parts) == 0 || len(v.readBy) == 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// foreign are variables that mean nothing to the rate limit service. Containers
-// get them from the platform they run on, or from a file that several share.
-func foreign() []string {
+// otherVariables are variables that the rate limit service does not read. Containers get them from
+// their platform, or from a file that several containers share.
+func otherVariables() []string {
 	return []string{
 		"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db", "TRUSTED_PROXIES=*", "SMTP_PORT=tcp://10.0.0.1:25",
 		"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=none", "MIGRATE_ON_START=maybe", "ACCESS_TOKEN_TTL=soon", "PLUGIN_CALL_TIMEOUT=x",
@@ -18,8 +18,8 @@ func foreign() []string {
 	}
 }
 
-// TestRateLimitServiceReadsItsOwnVariables adds variables of other parts, malformed,
-// to the environment of the rate limit service.
+// TestRateLimitServiceReadsItsOwnVariables requires that wrong variables of other parts are no
+// error for the rate limit service.
 func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 	own := []string{"REDIS_URL=store:6379", "HOST=127.0.0.1", "PORT=9999", "GRPC_PORT=9998", "MERGE_DOMAIN_CONFIG=true"}
 	for name, read := range map[string]func([]string) (settings.Settings, error){
@@ -29,10 +29,10 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 		},
 		"tollgate ratelimit check": settings.ReadRules,
 	} {
-		for _, variable := range append(foreign(), "all") {
+		for _, variable := range append(otherVariables(), "all") {
 			environ := append([]string{variable}, own...)
 			if variable == "all" {
-				environ = append(foreign(), own...)
+				environ = append(otherVariables(), own...)
 			}
 			s, err := read(environ)
 			if err != nil {
@@ -52,15 +52,16 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 	}
 }
 
-// TestRuleCheckReadsRuleVariablesOnly: a look at files needs no listener and no store.
+// TestRuleCheckReadsRuleVariablesOnly requires that the check of rule files ignores the variables
+// of listeners and stores.
 func TestRuleCheckReadsRuleVariablesOnly(t *testing.T) {
 	if _, err := settings.ReadRules([]string{"GRPC_PORT=99999", "BACKEND_TYPE=memcache", "REDIS_TYPE=ring", "LOG_LEVEL=loud"}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPartsReadTheirOwnVariables: each part reads its own settings and those that it
-// shares with others, and no others.
+// TestPartsReadTheirOwnVariables requires that each part reads its own settings and those that it
+// shares with other parts, and no others.
 func TestPartsReadTheirOwnVariables(t *testing.T) {
 	for variable, readers := range map[string]string{
 		"GRPC_PORT=99999":          "ratelimit",
@@ -84,7 +85,7 @@ func TestPartsReadTheirOwnVariables(t *testing.T) {
 			}
 		}
 		if _, err := settings.ReadParts([]string{variable}, []string{"ratelimit", "methods", "auth", "registry"}); err == nil {
-			t.Errorf("%s is taken with all parts", variable)
+			t.Errorf("%s is accepted with all parts", variable)
 		}
 	}
 }

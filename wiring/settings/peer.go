@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// adoptPeerNames reads the variables of the Envoy rate limit service as ours (contract L-50). If
-// both are set and differ, ours counts, with a warning. A variable of that service that means
-// nothing here is a warning too.
+// adoptPeerNames renames the variables of the Envoy rate limit service to ours (contract L-50). If
+// both are set and differ, it keeps ours and warns. It also warns of a variable of that service
+// that has no effect here.
 func (e *environment) adoptPeerNames() {
 	names := make([]string, 0, len(e.values))
 	for name := range e.values {
@@ -29,7 +29,7 @@ func (e *environment) adoptPeerNames() {
 		value := e.values[theirs]
 		if mine, both := e.values[ours]; both {
 			if mine != value {
-				e.warnings = append(e.warnings, fmt.Sprintf("%s and %s are both set and differ: %s counts", ours, theirs, ours))
+				e.warnings = append(e.warnings, fmt.Sprintf("%s and %s are both set and differ: %s is used", ours, theirs, ours))
 			}
 			continue
 		}
@@ -44,11 +44,12 @@ func (e *environment) adoptPeerNames() {
 	}
 }
 
-// chooseDaemonProtocol makes TCP the default protocol of the metrics daemon where only variables of the
-// Envoy rate limit service name it, as it is there. The tagged form goes over UDP there too.
+// chooseDaemonProtocol makes TCP the default protocol of the metrics daemon if only variables of
+// the Envoy rate limit service configure it, because TCP is the default of that service. The tagged
+// form is sent over UDP there too.
 func (e *environment) chooseDaemonProtocol() {
 	const protocol = "METRICSD_PROTOCOL"
-	tagged, _ := strconv.ParseBool(e.values["USE_TAGGED_METRICSD"]) // parsing refuses what is no bool
+	tagged, _ := strconv.ParseBool(e.values["USE_TAGGED_METRICSD"]) // parse reports a value that is not a bool
 	if value, given := e.values[protocol]; given {
 		if tagged && strings.HasPrefix(value, "tcp") {
 			e.warnings = append(e.warnings, protocol+" is not used: USE_TAGGED_METRICSD sends over UDP")
@@ -66,9 +67,8 @@ func (e *environment) chooseDaemonProtocol() {
 	}
 }
 
-// named adds to an error that names variables by our names how those were given
-// that were given by another.
-func (e environment) named(err error) error {
+// addGivenNames adds to an error the other names by which the variables in it were given.
+func (e environment) addGivenNames(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (e environment) named(err error) error {
 	return fmt.Errorf("%w (%s)", err, strings.Join(given, ", "))
 }
 
-// ownName returns our name of a variable of the Envoy rate limit service.
+// ownName returns our name for a variable of the Envoy rate limit service.
 func ownName(theirs string) (string, bool) {
 	for _, n := range peerNames {
 		if theirs == n.theirs {
@@ -117,10 +117,9 @@ var peerPrefixes = []struct{ theirs, ours string }{
 	{"DOG_STATSD_MOGRIFIER_", "TAGGED_METRICSD_MOGRIFIER_"},
 }
 
-// unusedPeerNames are the variables of the Envoy rate limit service that have
-// no effect here, and why. They are named one by one: a container gets other
-// variables with the same beginnings from the platform that it runs on, such
-// as REDIS_PORT.
+// unusedPeerNames are the variables of the Envoy rate limit service that have no effect here, with
+// the reason. They are listed one by one, because the platform of a container sets other variables
+// with the same prefixes, for example REDIS_PORT.
 var unusedPeerNames = map[string]string{
 	"REDIS_POOL_ON_EMPTY_BEHAVIOR":                 poolIsShared,
 	"REDIS_POOL_ON_EMPTY_WAIT_DURATION":            poolIsShared,
@@ -133,15 +132,15 @@ var unusedPeerNames = map[string]string{
 	"REDIS_STARTUP_MAX_ELAPSED_TIME":               startsWithoutStore,
 	"REDIS_CLUSTER_PIPELINE_PARALLELISM":           nodesAtOnce,
 	"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM": nodesAtOnce,
-	"GOSTATS_FLUSH_INTERVAL_SECONDS":               "STATS_FLUSH_INTERVAL is what counts",
-	"GOSTATS_LOGGING_SINK_DISABLED":                "DISABLE_STATS is what counts",
-	"GOSTATS_USE_RESERVOIR_TIMER":                  "response times are always bounded",
-	"GOSTATS_PRUNE_IDLE_SECONDS":                   "statistics by value are bounded by STATS_MAX_SERIES",
+	"GOSTATS_FLUSH_INTERVAL_SECONDS":               "use STATS_FLUSH_INTERVAL",
+	"GOSTATS_LOGGING_SINK_DISABLED":                "use DISABLE_STATS",
+	"GOSTATS_USE_RESERVOIR_TIMER":                  "the memory for response times is always limited",
+	"GOSTATS_PRUNE_IDLE_SECONDS":                   "STATS_MAX_SERIES limits the statistics by value",
 }
 
 const (
-	poolIsShared       = "calls share the connections to the store, and wait for none"
-	alwaysPipelined    = "commands that are there at the same time always travel together"
+	poolIsShared       = "calls share the connections to the store, and do not wait for a free one"
+	alwaysPipelined    = "commands of the same time are always sent together"
 	startsWithoutStore = "the service starts without the store, and connects as soon as the store is there"
-	nodesAtOnce        = "the nodes of a cluster are always asked at once"
+	nodesAtOnce        = "calls to the nodes of a cluster are always sent in parallel"
 )

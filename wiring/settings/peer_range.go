@@ -15,17 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// peerRange brings a value that the Envoy rate limit service takes into our range.
-// It returns the value unchanged where it is in range, or no value at all.
+// peerRange changes a value that the Envoy rate limit service accepts to a value in our range. fit
+// returns a value unchanged if it is in the range, or malformed.
 type peerRange struct {
-	name   string // ours
+	name   string // our name of the variable
 	shared bool   // the Envoy rate limit service has the same name
 	fit    func(value string) string
 }
 
-// fitPeerValues replaces values that the Envoy rate limit service takes and we do
-// not, and warns of each. It leaves values of variables that only we have, and
-// values that are malformed for both, to be refused.
+// fitPeerValues replaces values that the Envoy rate limit service accepts and we do not, and warns
+// of each. It keeps values of variables that only we have, and values that are malformed for both;
+// parse and Validate report them.
 func (e *environment) fitPeerValues() {
 	for _, r := range peerRanges() {
 		e.fitPeerValue(r)
@@ -34,6 +34,7 @@ func (e *environment) fitPeerValues() {
 	e.fitPipelineWindow("KVSTORE_PERSECOND_PIPELINE_WINDOW", "KVSTORE_PERSECOND_TIMEOUT", "KVSTORE_TIMEOUT")
 }
 
+// fitPeerValue replaces one value and warns of it.
 func (e *environment) fitPeerValue(r peerRange) {
 	value, set := e.values[r.name]
 	given, adopted := e.adopted[r.name]
@@ -48,11 +49,11 @@ func (e *environment) fitPeerValue(r peerRange) {
 		return
 	}
 	e.values[r.name] = used
-	e.warnings = append(e.warnings, fmt.Sprintf("%s: %q is not taken here, and %q is used", given, value, used))
+	e.warnings = append(e.warnings, fmt.Sprintf("%s: %q is out of range, %q is used instead", given, value, used))
 }
 
-// fitPipelineWindow makes the window shorter than the timeout of the calls that
-// would wait for it. The timeout is that of the first variable that is set.
+// fitPipelineWindow makes the window shorter than the timeout of the calls that wait for it. The
+// timeout is the value of the first variable that is set.
 func (e *environment) fitPipelineWindow(window string, timeouts ...string) {
 	timeout := valkey.DefaultTimeout
 	for _, name := range timeouts {
@@ -69,25 +70,26 @@ func (e *environment) fitPipelineWindow(window string, timeouts ...string) {
 	}})
 }
 
+// peerRanges returns the ranges that differ from those of the Envoy rate limit service.
 func peerRanges() []peerRange {
 	return []peerRange{
 		{"KVSTORE_POOL_SIZE", false, wholeNumber(1, valkey.MaxPoolSize, 1)},
 		{"KVSTORE_PERSECOND_POOL_SIZE", false, wholeNumber(1, valkey.MaxPoolSize, 1)},
 		{"KVSTORE_PIPELINE_LIMIT", false, wholeNumber(0, 1<<31-1, 0)},
 		{"KVSTORE_PERSECOND_PIPELINE_LIMIT", false, wholeNumber(0, 1<<31-1, 0)},
-		// There 0 is no timeout.
+		// 0 means no timeout in that service.
 		{"KVSTORE_TIMEOUT", false, interval(valkey.MinTimeout, valkey.MaxTimeout, valkey.MaxTimeout)},
 		{"KVSTORE_PERSECOND_TIMEOUT", false, interval(valkey.MinTimeout, valkey.MaxTimeout, valkey.MaxTimeout)},
 		{"KVSTORE_SOCKET_TYPE", false, socketType},
 		{"KVSTORE_PERSECOND_SOCKET_TYPE", false, socketType},
-		// There 0 is the library's default, which is 2.
+		// 0 means the default of its library there, which is 2.
 		{"MEMSTORE_MAX_IDLE_CONNS", false, wholeNumber(1, memcached.MaxConnections, 2)},
 		{"CACHE_KEY_PREFIX", true, keyPrefix},
 		{"EXPIRATION_JITTER_MAX_SECONDS", true, wholeNumber(0, 1<<31-1, 0)},
 		{"STATS_FLUSH_INTERVAL", true, interval(statsd.MinFlushInterval, statsd.MaxFlushInterval, 0)},
 		{"CONFIG_GRPC_XDS_NODE_METADATA", true, nodeMetadata},
 		{"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, xds.MinWait)},
-		// There 0 is the library's default.
+		// 0 means the default of its library there.
 		{"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, 100*time.Millisecond)},
 		{"XDS_CLIENT_BACKOFF_MAX_INTERVAL", true, interval(xds.MinWait, xds.MaxWait, 10*time.Second)},
 		{"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", true, factor},
@@ -95,7 +97,8 @@ func peerRanges() []peerRange {
 	}
 }
 
-// wholeNumber fits a number between two bounds; one below them becomes low.
+// wholeNumber returns a function that limits a number to least and most. A number below least
+// becomes low.
 func wholeNumber(least, most, low int64) func(string) string {
 	return func(value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -111,7 +114,8 @@ func wholeNumber(least, most, low int64) func(string) string {
 	}
 }
 
-// atMost fits a number below a bound, and leaves negative ones to be refused.
+// atMost returns a function that limits a number to most. It keeps negative numbers, which Validate
+// reports.
 func atMost(most int64) func(string) string {
 	fit := wholeNumber(0, most, 0)
 	return func(value string) string {
@@ -122,8 +126,8 @@ func atMost(most int64) func(string) string {
 	}
 }
 
-// interval fits a duration between two bounds; 0 becomes zero, unless that is 0
-// too. Negative durations are left to be refused.
+// interval returns a function that limits a duration to least and most. A duration of 0 becomes
+// zero. It keeps 0 if zero is 0, and negative durations, which Validate reports.
 func interval(least, most, zero time.Duration) func(string) string {
 	return func(value string) string {
 		d, err := time.ParseDuration(value)
@@ -141,8 +145,8 @@ func interval(least, most, zero time.Duration) func(string) string {
 	}
 }
 
-// factor fits XDS_CLIENT_BACKOFF_RANDOM_FACTOR, which is the part of a wait that
-// jitter varies here, and there how much longer each wait is than the one before.
+// factor limits XDS_CLIENT_BACKOFF_RANDOM_FACTOR to 1. Here it is the fraction of a wait that is
+// random; in the Envoy rate limit service each wait is longer than the previous one by this factor.
 func factor(value string) string {
 	if f, err := strconv.ParseFloat(value, 64); err == nil && f > 1 {
 		return "1"
@@ -150,7 +154,7 @@ func factor(value string) string {
 	return value
 }
 
-// socketType reads the networks of one IP version as tcp.
+// socketType returns tcp for tcp4 and tcp6.
 func socketType(value string) string {
 	if value == "tcp4" || value == "tcp6" {
 		return "tcp"
@@ -158,8 +162,8 @@ func socketType(value string) string {
 	return value
 }
 
-// keyPrefix makes a prefix that stores take of one that they may not. Different
-// prefixes stay different, and every instance makes the same of each.
+// keyPrefix returns a prefix that all stores accept. Different prefixes stay different, and all
+// instances compute the same result.
 func keyPrefix(value string) string {
 	if ratelimit.ValidPrefix(value) {
 		return value
@@ -174,7 +178,7 @@ func keyPrefix(value string) string {
 	return clear[:min(len(clear), ratelimit.MaxPrefix/2)] + "_" + hex.EncodeToString(sum[:8]) + "_"
 }
 
-// nodeMetadata leaves out entries that are not key=value.
+// nodeMetadata removes entries that are not key=value.
 func nodeMetadata(value string) string {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return value

@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestValuesOfTheEnvoyService sets values that the Envoy rate limit service takes.
-// Each starts the service with the value that is wanted, and a warning that names
-// the variable, what was given and what is used.
-func TestValuesOfTheEnvoyService(t *testing.T) {
+// TestValuesOfEnvoyService requires that each value that the Envoy rate limit service accepts
+// becomes the wanted value, with a warning that names the variable, the given value and the used
+// value.
+func TestValuesOfEnvoyService(t *testing.T) {
 	long := strings.Repeat("x", 120)
 	for _, test := range []struct {
 		variable string
@@ -53,13 +53,13 @@ func TestValuesOfTheEnvoyService(t *testing.T) {
 		if got := fmt.Sprint(test.value(s)); got != test.want {
 			t.Errorf("%s: %q is used, want %q", test.variable, got, test.want)
 		}
-		if len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], fmt.Sprintf("%s: %q is not taken here, and ", name, given)) {
+		if len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], fmt.Sprintf("%s: %q is out of range, ", name, given)) {
 			t.Errorf("%s: warnings %q", test.variable, s.Warnings)
 		}
 	}
 }
 
-// TestValuesThatNeedNoWarning are taken as they are meant.
+// TestValuesThatNeedNoWarning requires that these values are accepted without a warning.
 func TestValuesThatNeedNoWarning(t *testing.T) {
 	for _, variable := range []string{
 		"LOG_FORMAT=JSON", "LOG_FORMAT=Text", "REDIS_TLS_CLIENT_CERT=/missing", "MEMCACHE_TLS_CLIENT_KEY=/missing", "REDIS_TYPE=SINGLE",
@@ -76,7 +76,7 @@ func TestValuesThatNeedNoWarning(t *testing.T) {
 	}
 }
 
-// TestClientCertificatesWithoutTLS warns that nothing is checked, and starts.
+// TestClientCertificatesWithoutTLS requires a warning that client certificates are not checked.
 func TestClientCertificatesWithoutTLS(t *testing.T) {
 	for _, variable := range []string{"GRPC_CLIENT_TLS_CACERT=/ca", "GRPC_CLIENT_TLS_SAN=envoy"} {
 		s, err := settings.ReadRatelimit([]string{variable})
@@ -86,7 +86,7 @@ func TestClientCertificatesWithoutTLS(t *testing.T) {
 	}
 }
 
-// TestListsOfStoreURLs are what Envoy Gateway's validation admits.
+// TestListsOfStoreURLs requires that the lists that Envoy Gateway accepts are accepted here.
 func TestListsOfStoreURLs(t *testing.T) {
 	for kind, url := range map[string]string{
 		"sentinel": "main,redis://user:pass@s1:26379,redis://user:pass@s2:26379",

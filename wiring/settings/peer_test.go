@@ -14,9 +14,8 @@ var (
 	quoted      = regexp.MustCompile("`([A-Z_]+)`")
 )
 
-// TestPeerTable wants the table of docs/from-envoy-ratelimit.md to be true of
-// each variable of the Envoy rate limit service, and to have every variable of it
-// that the settings know.
+// TestPeerTable requires that the table of docs/from-envoy-ratelimit.md is true, and that it has
+// every variable of the Envoy rate limit service that the settings know.
 func TestPeerTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/from-envoy-ratelimit.md")
 	if err != nil {
@@ -53,6 +52,7 @@ func TestPeerTable(t *testing.T) {
 // peerVariable is a row of the table.
 type peerVariable struct{ name, verdict, ourName string }
 
+// checkPeerVariable checks a row of the table against the settings.
 func checkPeerVariable(t *testing.T, v peerVariable, ours map[string]bool) {
 	t.Helper()
 	if v.verdict == "missing" {
@@ -72,7 +72,7 @@ func checkPeerVariable(t *testing.T, v peerVariable, ours map[string]bool) {
 	if !ours[mine] {
 		t.Errorf("%s, which the table gives for %s, is not a setting", mine, v.name)
 	}
-	// Both set and different is a warning, and malformed ones are named by ours.
+	// If both are set and differ, there is a warning. An error has our name.
 	s, err := settings.Read([]string{v.name + "=1", mine + "=2"})
 	switch {
 	case err == nil && (len(s.Warnings) == 0 || !strings.HasPrefix(s.Warnings[0], mine+" and "+v.name)):

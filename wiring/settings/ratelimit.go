@@ -29,12 +29,12 @@ type RateLimit struct {
 	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send no statistics"`
 	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"allow several files with the same domain; their rules are merged"`
 
-	// Alone tells that the service stands in for the Envoy rate limit service
-	// (tollgate ratelimit).
+	// Alone means that the rate limit service runs alone, as a replacement for the Envoy rate limit
+	// service (tollgate ratelimit).
 	Alone bool `env:"-"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that begins with the name of the first setting that is out of range.
 func (r RateLimit) Validate() error {
 	switch {
 	case r.ConfigType != ConfigFromFiles && r.ConfigType != ConfigFromServer:
@@ -48,7 +48,7 @@ func (r RateLimit) Validate() error {
 	case r.MaxSeries < 0:
 		return fmt.Errorf("STATS_MAX_SERIES: %d is negative", r.MaxSeries)
 	}
-	if err := validBackend(r.Backend); err != nil {
+	if err := checkBackend(r.Backend); err != nil {
 		return err
 	}
 	if _, err := decide.ParseFailureMode(r.FailureMode); err != nil {
@@ -57,16 +57,16 @@ func (r RateLimit) Validate() error {
 	return nil
 }
 
-// CoversStore reports whether the API goes on without the counter store: its own limits are then
-// counted in the process.
+// CoversStore reports whether the API works while the counter store is unavailable: its own limits
+// are then counted in the process.
 func (r RateLimit) CoversStore() bool {
 	mode := r.Decide().FailureMode
 	return mode == decide.FailLocal || mode == decide.FailOpen
 }
 
-// Decide returns the settings in the form in which decisions take them.
+// Decide returns the configuration of decisions.
 func (r RateLimit) Decide() decide.Config {
-	mode, _ := decide.ParseFailureMode(r.FailureMode) // Validate has refused any other
+	mode, _ := decide.ParseFailureMode(r.FailureMode) // Validate accepts no other
 	if r.DisableStats {
 		r.MaxSeries = 0
 	}

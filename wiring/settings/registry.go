@@ -12,7 +12,7 @@ type Registry struct {
 	WriteTrust string `env:"REGISTRY_WRITE_TRUST" envDefault:"FULL_TRUST" desc:"minimum trust level for every write"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that begins with the name of the first setting that is wrong.
 func (r Registry) Validate() error {
 	if r.Writes != "on" && r.Writes != "off" {
 		return fmt.Errorf("REGISTRY_WRITES: %q is neither on nor off", r.Writes)
@@ -23,11 +23,11 @@ func (r Registry) Validate() error {
 	return nil
 }
 
-// WritesOn reports whether the registry takes publications.
+// WritesOn reports whether the registry accepts publications.
 func (r Registry) WritesOn() bool { return r.Writes == "on" }
 
-// Level returns the trust level that every write needs.
+// Level returns the trust level that every write requires.
 func (r Registry) Level() auth.TrustLevel {
-	level, _ := auth.ParseTrustLevel(r.WriteTrust) // Validate has refused any other
+	level, _ := auth.ParseTrustLevel(r.WriteTrust) // Validate accepts no other
 	return level
 }

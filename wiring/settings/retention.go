@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Retention holds the settings of how long records of authentication are kept.
+// Retention holds the settings of the removal of old records.
 type Retention struct {
 	Audit    time.Duration `env:"AUDIT_RETENTION" envDefault:"8760h" desc:"how long an audit event is kept; 0 = forever"`
 	Sessions time.Duration `env:"SESSION_RETENTION" envDefault:"8760h" desc:"how long a session is kept after its end, so that the risk score can use it, and how long a device that is revoked or was never confirmed is kept after it was last seen; 0 = forever"`
 	Interval time.Duration `env:"RETENTION_INTERVAL" envDefault:"1h" desc:"how often each instance removes old records; 0 = never"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that begins with the name of the first setting that is out of range.
 func (r Retention) Validate() error {
 	for _, d := range []struct {
 		name  string

@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestEverySecretFromAFile wants each secret to be read from the file that NAME_FILE names, and shown nowhere.
-func TestEverySecretFromAFile(t *testing.T) {
+// TestSecretsFromFiles requires that each secret is read from the file of NAME_FILE, and is not
+// shown.
+func TestSecretsFromFiles(t *testing.T) {
 	list, err := settings.Describe(nil)
 	if err != nil {
 		t.Fatal(err)

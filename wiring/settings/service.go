@@ -13,7 +13,7 @@ const (
 	Production = "production"
 )
 
-// Service holds what concerns the process as a whole.
+// Service holds the settings of the whole process.
 type Service struct {
 	Environment     string        `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production if DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set, else embedded"`
 	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
@@ -24,10 +24,10 @@ type Service struct {
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in progress may take to finish after SHUTDOWN_DRAIN"`
 }
 
-// minSecretKey is the least length of SECRET_KEY in characters.
+// minSecretKey is the least length of SECRET_KEY, in bytes.
 const minSecretKey = 32
 
-// Validate names the first setting that is malformed.
+// Validate returns an error that begins with the name of the first setting that is wrong.
 func (s Service) Validate() error {
 	switch {
 	case s.Environment != Embedded && s.Environment != Production:
@@ -41,12 +41,12 @@ func (s Service) Validate() error {
 	case s.ShutdownTimeout < 0:
 		return fmt.Errorf("SHUTDOWN_TIMEOUT: %v is negative", s.ShutdownTimeout)
 	}
-	return validLogLevel(s.LogLevel)
+	return checkLogLevel(s.LogLevel)
 }
 
-// validLogLevel takes what the log takes, which is also what the Envoy rate
-// limit service takes: capital letters and the rarer levels too.
-func validLogLevel(level string) error {
+// checkLogLevel returns an error if the log does not know the level. It accepts all names that the
+// Envoy rate limit service accepts: also in capital letters, and also rarer levels such as panic.
+func checkLogLevel(level string) error {
 	if _, err := logrus.ParseLevel(level); err == nil {
 		return nil
 	}

@@ -1,6 +1,5 @@
-// Package settings reads the process's environment once and hands each part of
-// the service its own settings. It keeps nothing between calls and knows no
-// part's work.
+// Package settings reads the environment variables of the process once and returns the settings of
+// each part of the service. It has no state, and does not use the settings itself.
 package settings
 
 import (
@@ -35,10 +34,10 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
-// Settings are all settings of the service, each part's own. The reference lists
-// them by the part that a tag names. The tag readBy names the parts that must run
-// for a group, or a field of one, to be read: registry, auth, methods, ratelimit,
-// or api for any of the first three. Without it, settings are always read.
+// Settings holds the settings of all parts of the service. The tag part is the section of the
+// reference that lists a group. The tag readBy of a group or a field names the parts that read it:
+// registry, auth, methods, ratelimit, or api for any of the first three. The variables are read
+// only if one of these parts runs. Without the tag they are always read.
 type Settings struct {
 	Service      Service                   `part:"Service"`
 	REST         rest.Config               `part:"API" readBy:"api"`
@@ -72,39 +71,39 @@ type Settings struct {
 	Statsd       statsd.Config             `part:"Statistics" readBy:"ratelimit"`
 	Tracing      otlp.Config               `part:"Tracing"`
 
-	// Warnings are sentences about settings that are taken, but look wrong.
+	// Warnings are sentences about settings that are valid, but look wrong.
 	Warnings []string `env:"-"`
 }
 
-// Read reads the settings from an environment such as os.Environ returns. Its
-// error is one sentence for each variable that is malformed or out of range,
-// beginning with the variable's name.
+// Read reads the settings from an environment in the form of os.Environ. If variables cannot be
+// parsed, the error has a sentence for each of them. If values are out of range, it has a sentence
+// for the first of them. A sentence begins with the name of the variable.
 func Read(environ []string) (Settings, error) { return ReadParts(environ, nil) }
 
-// ReadParts is Read for a service that runs only some of its parts, by the names
-// that the flag --only takes; none means all. The settings of the other parts keep
-// their defaults: their variables are not read, so nothing in them can be wrong.
+// ReadParts is Read for a service that runs only the parts with the given names, as in ParseParts.
+// No names mean all parts. The settings of the other parts keep their defaults: their variables are
+// not read, so a wrong value in them is not an error.
 func ReadParts(environ, parts []string) (Settings, error) {
-	return readAs(environ, readsOf(parts), false)
+	return readVariables(environ, readsOf(parts), false)
 }
 
-// ReadRatelimit is Read for the rate limit service alone, where HOST and PORT are those of its HTTP
-// listener (contract O-2).
+// ReadRatelimit is Read for the rate limit service alone. HOST and PORT are then the address of its
+// HTTP listener (contract O-2).
 func ReadRatelimit(environ []string) (Settings, error) {
-	s, err := readAs(environ, readsOf([]string{ratelimitPart}), true)
+	s, err := readVariables(environ, readsOf([]string{ratelimitPart}), true)
 	s.RateLimit.Alone = true
 	return s, err
 }
 
-// ReadRules is Read for a look at rate limit rules without a service: it reads
-// only the variables that say how rules are read.
+// ReadRules is Read for checking rate limit rules without a service. It reads only the variables
+// that define how rules are read.
 func ReadRules(environ []string) (Settings, error) {
-	return readAs(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
+	return readVariables(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
 }
 
 var ruleVariables = []string{"RUNTIME_IGNOREDOTFILES", "MERGE_DOMAIN_CONFIG", "QUOTA_MODE"}
 
-func readAs(environ []string, reads func(Variable) bool, alone bool) (Settings, error) {
+func readVariables(environ []string, reads func(Variable) bool, alone bool) (Settings, error) {
 	vars := variables()
 	e := newEnvironment(environ, alone)
 	e.keepOnly(vars, reads)
@@ -112,15 +111,17 @@ func readAs(environ []string, reads func(Variable) bool, alone bool) (Settings, 
 		return Settings{}, err
 	}
 	e.fitPeerValues()
-	return e.settings(vars)
+	return e.parseSettings(vars)
 }
 
-func (e environment) settings(vars []Variable) (Settings, error) {
-	s, err := e.read(vars)
-	return s, e.named(err)
+// parseSettings returns the settings of the environment. Its error also has the other names by
+// which variables were given.
+func (e environment) parseSettings(vars []Variable) (Settings, error) {
+	s, err := e.parseAndValidate(vars)
+	return s, e.addGivenNames(err)
 }
 
-func (e environment) read(vars []Variable) (Settings, error) {
+func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 	var s Settings
 	if err := e.parse(&s, vars); err != nil {
 		return Settings{}, err
@@ -133,8 +134,8 @@ func (e environment) read(vars []Variable) (Settings, error) {
 	return s, s.validate()
 }
 
-// Describe returns every variable with its value in force, ordered by name.
-// Secrets are masked.
+// Describe returns all variables with the values that the service uses, ordered by name. Secrets
+// are masked. It returns the errors of Read.
 func Describe(environ []string) ([]Variable, error) {
 	vars := variables()
 	e := newEnvironment(environ, false)
@@ -142,7 +143,7 @@ func Describe(environ []string) ([]Variable, error) {
 		return nil, err
 	}
 	e.fitPeerValues()
-	if _, err := e.settings(vars); err != nil {
+	if _, err := e.parseSettings(vars); err != nil {
 		return nil, err
 	}
 	for i := range vars {
@@ -159,8 +160,7 @@ func Describe(environ []string) ([]Variable, error) {
 	return vars, nil
 }
 
-// complete fills in the defaults that depend on other settings or on where the
-// program is.
+// complete sets the defaults that depend on other settings or on the path of the program.
 func (s *Settings) complete() error {
 	if s.Service.Environment == "" {
 		s.Service.Environment = Embedded
@@ -184,13 +184,12 @@ func (s *Settings) complete() error {
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err
 	}
-	s.tellCouriers()
+	s.setCourierEnvironments()
 	return nil
 }
 
-// validate asks every group that can tell. In the embedded environment what
-// DATABASE_URL, KVSTORE_URL and BACKEND_TYPE name is not used, so naming it is
-// a mistake.
+// validate validates all groups, in the order of their fields. DATABASE_URL, KVSTORE_URL and
+// BACKEND_TYPE=memstore are errors in the embedded environment, which does not use them.
 func (s *Settings) validate() error {
 	if s.Service.Environment == Embedded {
 		switch {

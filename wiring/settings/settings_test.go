@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-func TestDefaults(t *testing.T) {
+func TestDefaultSettings(t *testing.T) {
 	s, err := settings.Read(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,11 +25,11 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("limits are %+v %+v", s.Auth, s.Limits)
 	}
 	if !strings.HasSuffix(s.Plugins.Dir, "plugins") {
-		t.Errorf("plugins are looked for in %q", s.Plugins.Dir)
+		t.Errorf("the plugin folder is %q", s.Plugins.Dir)
 	}
 }
 
-func TestProduction(t *testing.T) {
+func TestServersSelectProduction(t *testing.T) {
 	for _, variable := range []string{"DATABASE_URL=postgres://u:p@localhost:1/d", "KVSTORE_URL=localhost:1"} {
 		s, err := settings.Read([]string{variable})
 		if err != nil {
@@ -41,9 +41,9 @@ func TestProduction(t *testing.T) {
 	}
 }
 
-// TestWrong wants each wrong value refused with a sentence that names its
-// variable and shows no secret.
-func TestWrong(t *testing.T) {
+// TestWrongValues requires that each wrong value is an error that names its variable and contains
+// no secret.
+func TestWrongValues(t *testing.T) {
 	for _, variable := range []string{
 		"PORT=70000", "PORT=x", "DEBUG_PORT=-1", "GRPC_PORT=99999", "RATELIMIT_HTTP_PORT=65536",
 		"ACCESS_TOKEN_TTL=-15m", "ACCESS_TOKEN_TTL=soon", "SHUTDOWN_DRAIN=-1s", "SHUTDOWN_TIMEOUT=-1s", "KVSTORE_TIMEOUT=-1s",
@@ -66,13 +66,13 @@ func TestWrong(t *testing.T) {
 		name, value, _ := strings.Cut(variable, "=")
 		_, err := settings.Read([]string{variable})
 		if err == nil {
-			t.Errorf("%s is taken", variable)
+			t.Errorf("%s is accepted", variable)
 			continue
 		}
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %q does not name the variable", variable, err)
 		}
-		if f, ok := fault.As(err); ok { // of which the command would print the message alone
+		if f, ok := fault.As(err); ok { // the command would print only its message
 			t.Errorf("%s: %q does not name the variable", variable, f.Message)
 		}
 		if name == "SECRET_KEY" && strings.Contains(err.Error(), value) {
@@ -112,8 +112,9 @@ func TestPeerNames(t *testing.T) {
 	}
 }
 
-// TestPeerNamesOfStatistics reads all of them as ours, mogrifiers too.
-func TestWrongValuesAreToldByTheNameGiven(t *testing.T) {
+// TestWrongValuesAreReportedByGivenName requires that an error also has the name by which a
+// variable was given.
+func TestWrongValuesAreReportedByGivenName(t *testing.T) {
 	for given, want := range map[string]string{
 		"REDIS_TYPE=ring":    "KVSTORE_TYPE was given as REDIS_TYPE",
 		"REDIS_POOL_SIZE=x":  "KVSTORE_POOL_SIZE was given as REDIS_POOL_SIZE",
@@ -131,6 +132,7 @@ func TestWrongValuesAreToldByTheNameGiven(t *testing.T) {
 	}
 }
 
+// TestPeerNamesOfStatistics requires that all of them are read as ours, also those of mogrifiers.
 func TestPeerNamesOfStatistics(t *testing.T) {
 	s, err := settings.Read([]string{
 		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=metrics", "STATSD_PORT=9125",
@@ -156,17 +158,17 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 	}
 }
 
-// TestMogrifiersThatAreNotThere: what is missing is named.
-func TestMogrifiersThatAreNotThere(t *testing.T) {
+// TestIncompleteMogrifier requires that the error names the missing variable.
+func TestIncompleteMogrifier(t *testing.T) {
 	_, err := settings.Read([]string{"TAGGED_METRICSD_MOGRIFIERS=ONE", "TAGGED_METRICSD_MOGRIFIER_ONE_PATTERN=a"})
 	if err == nil || !strings.HasPrefix(err.Error(), "TAGGED_METRICSD_MOGRIFIER_ONE_NAME: ") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestPeerNamesThatAreNotUsed wants each told of, and variables of the platform
-// that begin alike passed over.
-func TestPeerNamesThatAreNotUsed(t *testing.T) {
+// TestUnusedPeerNames requires a warning of each, and no warning of variables of the platform that
+// have the same prefix.
+func TestUnusedPeerNames(t *testing.T) {
 	unused := []string{
 		"GOSTATS_FLUSH_INTERVAL_SECONDS=5", "REDIS_CLUSTER_PIPELINE_PARALLELISM=0", "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR=CREATE",
 		"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT", "REDIS_USE_EXPLICIT_PIPELINE=true",
@@ -188,8 +190,9 @@ func TestPeerNamesThatAreNotUsed(t *testing.T) {
 	}
 }
 
-// TestProtocolOfTheMetricsDaemon: UDP, and TCP where the variables of the Envoy service name the daemon.
-func TestProtocolOfTheMetricsDaemon(t *testing.T) {
+// TestProtocolOfMetricsDaemon requires UDP by default, and TCP if variables of the Envoy rate limit
+// service configure the daemon.
+func TestProtocolOfMetricsDaemon(t *testing.T) {
 	for environ, want := range map[string]struct {
 		tcp      bool
 		warnings int
@@ -203,7 +206,7 @@ func TestProtocolOfTheMetricsDaemon(t *testing.T) {
 		"METRICSD_PROTOCOL=tcp":                   {true, 0},
 		"STATSD_HOST=a STATSD_PROTOCOL=udp":       {false, 0},
 		"STATSD_HOST=a METRICSD_PORT=9":           {false, 0},
-		"STATSD_HOST=a METRICSD_HOST=b":           {false, 1}, // ours counts
+		"STATSD_HOST=a METRICSD_HOST=b":           {false, 1}, // ours is used
 		"STATSD_HOST=a USE_DOG_STATSD=true":       {false, 0},
 		"STATSD_PROTOCOL=tcp USE_DOG_STATSD=true": {false, 1},
 		"STATSD_PROTOCOL=tcp USE_DOG_STATSD=1":    {false, 1},

@@ -7,20 +7,20 @@ import (
 
 // The kinds of counter store (contract L-39).
 const (
-	// Kvstore is Valkey where KVSTORE_URL is set, else the process.
+	// Kvstore is Valkey if KVSTORE_URL is set, else counters in the process.
 	Kvstore = "kvstore"
 	// Memstore is memcached.
 	Memstore = "memstore"
 )
 
-func validBackend(b string) error {
+func checkBackend(b string) error {
 	if b != Kvstore && b != Memstore {
 		return fmt.Errorf("BACKEND_TYPE: %q is neither kvstore (redis) nor memstore (memcache)", b)
 	}
 	return nil
 }
 
-// validateStores checks what concerns more than one counter store.
+// validateStores validates settings that depend on the kind of counter store.
 func (s *Settings) validateStores() error {
 	if s.RateLimit.Backend == Memstore && !s.Memcached.Configured() {
 		return errors.New("MEMSTORE_HOST_PORT: BACKEND_TYPE=memstore needs it, or MEMSTORE_SRV")
@@ -28,7 +28,7 @@ func (s *Settings) validateStores() error {
 	return nil
 }
 
-// warnOfUnusedStores tells of a counter store that is set up and not used.
+// warnOfUnusedStores warns of a counter store that is configured and not used.
 func (s *Settings) warnOfUnusedStores() {
 	memcached := s.RateLimit.Backend == Memstore
 	if s.Memcached.Configured() && !memcached {
@@ -39,8 +39,7 @@ func (s *Settings) warnOfUnusedStores() {
 	}
 }
 
-// warnOfUnusedTLS warns of checks of client certificates that do not happen, since
-// the gRPC listener does not use TLS.
+// warnOfUnusedTLS warns of settings for client certificates if the gRPC listener does not use TLS.
 func (s *Settings) warnOfUnusedTLS() {
 	t := s.RateLimitAPI.TLS
 	if !t.Enabled && (t.ClientCA != "" || t.ClientSAN != "") {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestMemcached: memcached is selected by either name of it, and takes the
-// deadline of all counter stores.
+// TestMemcached requires that both names select memcached, and that it has the timeout of all
+// counter stores.
 func TestMemcached(t *testing.T) {
 	for _, environ := range [][]string{
 		{"BACKEND_TYPE=memstore", "MEMSTORE_HOST_PORT=a:1,b:2", "KVSTORE_TIMEOUT=70ms"},
@@ -30,19 +30,20 @@ func TestMemcached(t *testing.T) {
 	}
 }
 
-func TestMemcachedSetUpWrongly(t *testing.T) {
+// TestWrongMemcachedSettings requires that the error begins with the variable.
+func TestWrongMemcachedSettings(t *testing.T) {
 	for variable, environ := range map[string][]string{
 		"MEMSTORE_HOST_PORT":  {"BACKEND_TYPE=memstore"},
 		"MEMSTORE_HOST_PORT ": {"BACKEND_TYPE=memstore", "MEMSTORE_HOST_PORT=a:1", "MEMSTORE_SRV=_m._tcp.example.org"},
 		"ENVIRONMENT":         {"BACKEND_TYPE=memstore", "MEMSTORE_HOST_PORT=a:1", "ENVIRONMENT=embedded"},
 	} {
 		if _, err := settings.Read(environ); err == nil || !strings.HasPrefix(err.Error(), variable) {
-			t.Errorf("%q: %v, want a sentence that begins with %s", environ, err, variable)
+			t.Errorf("%q: %v, want an error that begins with %s", environ, err, variable)
 		}
 	}
 }
 
-// TestUnusedStores: a store that is set up in vain is told of.
+// TestUnusedStores requires a warning of a store that is configured and not used.
 func TestUnusedStores(t *testing.T) {
 	for variable, environ := range map[string][]string{
 		"MEMSTORE_HOST_PORT": {"MEMSTORE_HOST_PORT=a:1"},
