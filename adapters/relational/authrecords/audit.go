@@ -16,7 +16,7 @@ import (
 
 var _ authstore.AuditLog = (*AuditLog)(nil)
 
-// AuditLog keeps what happened. It implements [authstore.AuditLog].
+// AuditLog stores audit events. It implements [authstore.AuditLog].
 type AuditLog struct{ db *database.DB }
 
 // NewAuditLog returns the audit log of a database.
@@ -33,7 +33,7 @@ type eventRow struct {
 	Details string           `bun:"details"` // JSON object
 }
 
-func rowOfEvent(e auth.Event) (*eventRow, error) {
+func newEventRow(e auth.Event) (*eventRow, error) {
 	details := []byte("{}")
 	if len(e.Details) > 0 {
 		var err error
@@ -58,7 +58,7 @@ func (r *eventRow) toEvent() (auth.Event, error) {
 	return e, nil
 }
 
-// Append adds events.
+// Append implements authstore.AuditLog.
 func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	if len(events) == 0 {
 		return ctx.Err()
@@ -66,7 +66,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	rows := make([]*eventRow, len(events))
 	for i, e := range events {
 		var err error
-		if rows[i], err = rowOfEvent(e); err != nil {
+		if rows[i], err = newEventRow(e); err != nil {
 			return err
 		}
 	}
@@ -76,8 +76,8 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 	})
 }
 
-// Search returns the matching events, newest first. Neither the total nor a later page of a person's
-// events walks the whole history: see audit_counts.go.
+// Search implements authstore.AuditLog. It does not read the whole history of a person to return
+// the total or a later page: see audit_counts.go.
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
@@ -102,7 +102,7 @@ func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.Aud
 		if err != nil || (len(events) > 0 && len(events) < q.Limit) {
 			return events, len(events), err
 		}
-		counted, err := l.countedDays(ctx, db, q)
+		counted, err := l.readCountedDays(ctx, db, q)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -112,9 +112,9 @@ func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.Aud
 	return l.laterPage(ctx, db, q)
 }
 
-// laterPage searches with an offset. The counted days before the page are passed over.
+// laterPage searches with an offset. It skips the counted days before the page.
 func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
-	counted, err := l.countedDays(ctx, db, q)
+	counted, err := l.readCountedDays(ctx, db, q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -128,7 +128,7 @@ func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQ
 	return events, total, err
 }
 
-// searchUncounted searches without the counts of days, which are of one person each.
+// searchUncounted searches without the counts of days, because each count is for one person.
 func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
@@ -140,7 +140,7 @@ func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.
 // readPage reads the events of one page.
 func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
 	var rows []eventRow
-	if err := onePage(db, q).Scan(ctx, &rows); err != nil {
+	if err := selectPage(db, q).Scan(ctx, &rows); err != nil {
 		return nil, l.db.ClassifyError(err)
 	}
 	events := make([]auth.Event, len(rows))
@@ -153,7 +153,7 @@ func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQu
 	return events, nil
 }
 
-// DeleteBefore removes the oldest events before a time, at most limit.
+// DeleteBefore implements authstore.AuditLog.
 func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int) (n int, err error) {
 	if limit < 1 {
 		return 0, ctx.Err()
@@ -170,10 +170,10 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 	return n, err
 }
 
-// onePage selects one page. A later one is chosen from an index alone, so that only
-// its own rows are read however great the offset is; the first has no others
-// before it, and is spared to find each row twice.
-func onePage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
+// selectPage selects one page. It chooses the events of a later page from an index alone, so that
+// it reads only their rows, whatever the offset is. For the first page this would only find each
+// row twice.
+func selectPage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
 	chosen := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
 	if q.Offset > 0 {
 		chosen = db.NewSelect().TableExpr("audit_events").

@@ -14,15 +14,13 @@ import (
 
 var auditEvents = flag.Int("audit-events", 1_000_000, "events of the large audit log in benchmarks, a multiple of 100,000")
 
-// loggedPart is how many events one statement adds: few enough for the
-// statement timeout.
+// loggedPart is how many events one statement adds.
 const loggedPart = 50_000
 
-// logged is the statement that adds events first+1 to first+loggedPart. Each
-// 300 others come from a person of their own, taken in turns, so that a page
-// lies all over the table; each tenth is the busy person's. Identifiers are
-// spread as random ones are.
-func logged(kind string, first, total int) string {
+// insertEvents returns the statement that adds the events first+1 to first+loggedPart. Every tenth
+// event is of the busy person. The others are of total/300 persons in turns, so that the events of
+// a page are all over the table. Identifiers are distributed like random ones.
+func insertEvents(kind string, first, total int) string {
 	number, at, id := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first+1, first+loggedPart),
 		"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "md5(n.i::text)::uuid"
 	user := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" }
@@ -37,10 +35,10 @@ func logged(kind string, first, total int) string {
 		n.i % 7 = 0, '{"ipAddress":"192.0.2.7","deviceIdentity":"b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}' FROM ` + number
 }
 
-// BenchmarkAuditSearch measures a person's page of 100 in a small log and in a
-// large one, for a person with some 270 events and for one with a tenth of all.
+// BenchmarkAuditSearch measures a page of 100 events of a person in a small log and in a large one,
+// for a person with about 270 events and for a person with a tenth of all events.
 //
-//	go test -run xxx -bench AuditSearch ./adapters/relational -args -audit-events 10000000
+//	go test -run xxx -bench AuditSearch ./adapters/relational/authrecords -args -audit-events 10000000
 func BenchmarkAuditSearch(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
@@ -50,7 +48,7 @@ func BenchmarkAuditSearch(b *testing.B) {
 			totals := []int{100_000, *auditEvents}
 			logs := make([]*authrecords.AuditLog, len(totals))
 			for i, total := range totals {
-				logs[i] = auditLogOf(b, kind, open(), total)
+				logs[i] = newAuditLog(b, kind, open(), total)
 			}
 			for name, q := range map[string]authstore.AuditQuery{
 				"person":          {Limit: 100},
@@ -58,16 +56,16 @@ func BenchmarkAuditSearch(b *testing.B) {
 				"busy":            {Limit: 100, UserID: person(0)},
 			} {
 				for i, total := range totals {
-					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) { searches(b, logs[i], q, total/300) })
+					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) { searchRepeatedly(b, logs[i], q, total/300) })
 				}
 			}
 		})
 	}
 }
 
-// searches makes one search after the other, each for another person unless
-// the query names one.
-func searches(b *testing.B, log *authrecords.AuditLog, q authstore.AuditQuery, people int) {
+// searchRepeatedly makes one search after the other. Each is for another person, unless the query
+// names a person.
+func searchRepeatedly(b *testing.B, log *authrecords.AuditLog, q authstore.AuditQuery, people int) {
 	b.Helper()
 	all := q.UserID == ""
 	for n := 0; b.Loop(); n++ {
@@ -82,13 +80,13 @@ func searches(b *testing.B, log *authrecords.AuditLog, q authstore.AuditQuery, p
 
 func person(n int) auth.UserID { return auth.UserID(fmt.Sprintf("00000000-1234-4abc-8def-%012d", n)) }
 
-func auditLogOf(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+func newAuditLog(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
 	b.Helper()
 	if _, err := db.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for first := 0; first < total; first += loggedPart {
-		if err := db.Execute(b.Context(), logged(kind, first, total)); err != nil {
+		if err := db.Execute(b.Context(), insertEvents(kind, first, total)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -100,10 +98,10 @@ func auditLogOf(b *testing.B, kind string, db *relationaltest.Database, total in
 	return authrecords.NewAuditLog(db.DB)
 }
 
-// BenchmarkAuditHistory measures pages of one person whose events fill a year: the first page and
-// the last one, while no hour is counted and after all but the last day are.
+// BenchmarkAuditHistory measures the first and the last page of a person with events over a year,
+// before any hour is counted and after all days except the last are.
 //
-//	go test -run xxx -bench AuditHistory ./adapters/relational -args -audit-events 1000000
+//	go test -run xxx -bench AuditHistory ./adapters/relational/authrecords -args -audit-events 1000000
 func BenchmarkAuditHistory(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
@@ -111,7 +109,7 @@ func BenchmarkAuditHistory(b *testing.B) {
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()
-			log := historyOf(b, kind, db, *auditEvents)
+			log := newHistory(b, kind, db, *auditEvents)
 			pages := func(b *testing.B) {
 				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
 					b.Run(name, func(b *testing.B) {
@@ -140,8 +138,8 @@ func BenchmarkAuditHistory(b *testing.B) {
 
 var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// historyOf returns a log of one person's events, spread evenly over a year.
-func historyOf(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+// newHistory returns a log with the events of one person at equal intervals over a year.
+func newHistory(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
 	b.Helper()
 	if _, err := db.Migrate(b.Context()); err != nil {
 		b.Fatal(err)

@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Audit events of a person are counted per day and type in audit_day_counts, an hour at a time, so
-// that neither the total of a search nor a later page walks a person's whole history. The counts
-// are complete from the start of countedPart.firstDay up to countedPart.until. Events outside of
-// that, and parts of days, are counted from audit_events.
+// The table audit_day_counts has the number of audit events of each person by day and type.
+// CountHour adds one hour of events at a time. With it, a search need not read the whole history of
+// a person to return the total or a later page. The counts are complete from the start of
+// countedPart.FirstDay to countedPart.Until. Events outside of this part, and parts of days, are
+// counted in audit_events.
 
 const (
 	day  = 24 * time.Hour
@@ -40,9 +41,8 @@ func dayNumber(t time.Time) int64 {
 
 func startOfDay(number int64) time.Time { return time.Unix(number*int64(day/time.Second), 0).UTC() }
 
-// CountHour adds the events of one hour to the counts of their days: the first hour that has events
-// and is not counted yet. It reports whether there was such an hour that ended at or before the
-// time until. Of parallel calls one counts an hour.
+// CountHour implements authstore.AuditLog. It adds the first hour that has events and is not
+// counted yet. Of parallel calls, one counts the hour.
 func (l *AuditLog) CountHour(ctx context.Context, until time.Time) (counted bool, err error) {
 	err = l.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		counted = false
@@ -72,7 +72,7 @@ func (l *AuditLog) CountHour(ctx context.Context, until time.Time) (counted bool
 	return counted, err
 }
 
-// addToDay adds the events from start, up to but without end, to the counts of the day of start.
+// addToDay adds the events from start until before end to the counts of the day of start.
 func (l *AuditLog) addToDay(ctx context.Context, tx bun.IDB, start, end time.Time) error {
 	_, err := l.db.ExecStatement(ctx, tx, `INSERT INTO audit_day_counts AS d (user_id, day, type, events)
 		SELECT user_id, ?, type, count(*) FROM audit_events
@@ -82,7 +82,7 @@ func (l *AuditLog) addToDay(ctx context.Context, tx bun.IDB, start, end time.Tim
 	return err
 }
 
-// forgetDays lets the counts begin after the day of a time, events before which were removed.
+// forgetDays removes the counts up to the day of a time. The events before this time were removed.
 func (l *AuditLog) forgetDays(ctx context.Context, tx bun.IDB, before time.Time) error {
 	first := dayNumber(before) + 1
 	moved, err := l.db.ExecStatement(ctx, tx, "UPDATE audit_counted SET first_day = ? WHERE id = 1 AND first_day < ?", first, first)
@@ -93,14 +93,14 @@ func (l *AuditLog) forgetDays(ctx context.Context, tx bun.IDB, before time.Time)
 	return err
 }
 
-// dayCount is how many events that match a query one counted day has.
+// dayCount is the number of events on a counted day that match a query.
 type dayCount struct {
 	day    int64
 	events int
 }
 
-// countedDays are the days of a query's range that are counted: all events from the time from up to
-// the time to, newest day first. Both times are zero when no day of the range is counted.
+// countedDays are the counted days in the range of a query: all events from the time from until
+// before the time to, the newest day first. Both times are zero if no day of the range is counted.
 type countedDays struct {
 	from, to time.Time
 	days     []dayCount
@@ -108,8 +108,8 @@ type countedDays struct {
 	newer    int // matching events at or after to
 }
 
-// countedDays returns the counted days of a person that lie wholly in the range of a query.
-func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (countedDays, error) {
+// readCountedDays returns the counted days of a person that are completely in the range of a query.
+func (l *AuditLog) readCountedDays(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (countedDays, error) {
 	var part []struct {
 		FirstDay int64            `bun:"first_day"`
 		Until    database.Instant `bun:"counted_until"`
@@ -150,8 +150,8 @@ func (l *AuditLog) countedDays(ctx context.Context, db bun.IDB, q authstore.Audi
 	return c, l.db.ClassifyError(err)
 }
 
-// wholeDays returns the first day that lies wholly after q.After, and the day of q.Before, the first
-// that does not lie wholly before it.
+// wholeDays returns the first day that is completely after q.After, and the day of q.Before, which
+// is the first day that is not completely before it.
 func wholeDays(q authstore.AuditQuery) (first, before int64) {
 	if !q.After.IsZero() {
 		first = dayNumber(q.After) + 1
@@ -159,8 +159,8 @@ func wholeDays(q authstore.AuditQuery) (first, before int64) {
 	return first, dayNumber(q.Before)
 }
 
-// countMatching returns how many events match a query: those of counted days and newer ones, which are
-// known, and older ones, which it counts from an index alone.
+// countMatching returns how many events match a query. The numbers for counted days and for newer
+// events are known. It counts older events with an index.
 func (l *AuditLog) countMatching(ctx context.Context, db bun.IDB, q authstore.AuditQuery, c countedDays) (int, error) {
 	older := selectMatching(db.NewSelect().TableExpr("audit_events"), q)
 	if !c.to.IsZero() {
@@ -170,8 +170,8 @@ func (l *AuditLog) countMatching(ctx context.Context, db bun.IDB, q authstore.Au
 	return c.newer + c.events + n, l.db.ClassifyError(err)
 }
 
-// skipDays returns a query for the same page as q that begins at a later day and so has a smaller offset:
-// the days that the page certainly lies behind are passed over by their counts.
+// skipDays returns a query for the same page as q with a smaller offset: its range ends before the
+// counted days that the offset skips completely.
 func (c countedDays) skipDays(q authstore.AuditQuery) authstore.AuditQuery {
 	if c.to.IsZero() || q.Offset < c.newer {
 		return q

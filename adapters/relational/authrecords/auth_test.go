@@ -19,13 +19,13 @@ type opener func(t *testing.T) *relationaltest.Database
 func TestAuthStores(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return authStores(open(t)) })
-			t.Run("clean-ups go to the end", opener(open).cleansUp)
+			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return openStores(open(t)) })
+			t.Run("removal continues after the first batch", opener(open).removesAllBatches)
 		})
 	}
 }
 
-func authStores(db *relationaltest.Database) authstoretest.Stores {
+func openStores(db *relationaltest.Database) authstoretest.Stores {
 	return authstoretest.Stores{
 		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB), DeviceTokens: authrecords.NewDeviceTokens(db.DB),
 		Sessions: authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
@@ -34,8 +34,8 @@ func authStores(db *relationaltest.Database) authstoretest.Stores {
 	}
 }
 
-// cleansUp deletes more than one transaction takes.
-func (o opener) cleansUp(t *testing.T) {
+// removesAllBatches deletes more rows than one transaction deletes.
+func (o opener) removesAllBatches(t *testing.T) {
 	const rows = 5_003
 	db := o(t)
 	lockouts, now := authrecords.NewLockouts(db.DB), time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)

@@ -1,6 +1,7 @@
-// Package authrecords stores the records of authentication in a relational database: accounts, sessions, devices,
-// tokens, challenges, pending logins, lockouts, keys and the audit log. It implements the ports of ports/authstore. It
-// has the queries, not the rules: core/auth decides what is stored.
+// Package authrecords stores the records of authentication in a relational database: accounts,
+// sessions, devices, tokens, challenges, pending logins, lockouts, keys and the audit log. It
+// implements the ports of ports/authstore. It has the queries, not the rules: core/auth decides
+// what is stored.
 package authrecords
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Set provides the stores of authentication from a database.DB, except for the audit log, which the caller may want to
-// measure.
+// Set provides the stores of authentication from a database.DB, except for the audit log, which the
+// caller may want to measure.
 var Set = wire.NewSet(
 	NewAccounts, wire.Bind(new(authstore.Accounts), new(*Accounts)),
 	NewLockouts, wire.Bind(new(authstore.Lockouts), new(*Lockouts)),

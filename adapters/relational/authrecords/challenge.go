@@ -13,11 +13,15 @@ import (
 
 var _ authstore.Challenges = (*Challenges)(nil)
 
-// Challenges keeps step-ups that wait for their code. It implements [authstore.Challenges].
-type Challenges struct{ db *database.DB }
+// Challenges stores the challenges of step-ups. It implements [authstore.Challenges].
+type Challenges struct {
+	rows table[auth.Challenge, challengeRow]
+}
 
 // NewChallenges returns the step-up challenges of a database.
-func NewChallenges(db *database.DB) *Challenges { return &Challenges{db: db} }
+func NewChallenges(db *database.DB) *Challenges {
+	return &Challenges{table[auth.Challenge, challengeRow]{db, "challenge", newChallengeRow, (*challengeRow).toChallenge}}
+}
 
 type challengeRow struct {
 	bun.BaseModel `bun:"table:challenges"`
@@ -34,63 +38,36 @@ type challengeRow struct {
 	ExpiresAt database.Instant    `bun:"expires_at"`
 }
 
-func rowOfChallenge(c auth.Challenge) *challengeRow {
+func newChallengeRow(c auth.Challenge) *challengeRow {
 	return &challengeRow{
-		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: filled(c.CodeHash), Standby: c.Standby,
+		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: nilToEmpty(c.CodeHash), Standby: c.Standby,
 		Attempts: c.Attempts, State: c.State, CreatedAt: database.NewInstant(c.CreatedAt), ExpiresAt: database.NewInstant(c.ExpiresAt),
 	}
 }
 
 func (r *challengeRow) toChallenge() auth.Challenge {
 	return auth.Challenge{
-		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptied[auth.CodeHash](r.CodeHash), Standby: emptied[auth.CodeHash](r.Standby),
+		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptyToNil[auth.CodeHash](r.CodeHash), Standby: emptyToNil[auth.CodeHash](r.Standby),
 		Attempts: r.Attempts, State: r.State, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 	}
 }
 
-// Create adds a challenge.
+// Create implements authstore.Challenges.
 func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewInsert().Model(rowOfChallenge(c)).Exec(ctx)
-		return s.db.ClassifyError(err)
-	})
+	return s.rows.insert(ctx, c)
 }
 
-// Get returns a challenge in any state.
+// Get implements authstore.Challenges.
 func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Challenge, error) {
-		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
-	})
+	return s.rows.find(ctx, "id = ?", id)
 }
 
-// Update lets change alter a challenge.
+// Update implements authstore.Challenges.
 func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		c, err := s.findOne(ctx, s.db.LockForChange(tx.NewSelect().Where("id = ?", id)))
-		if err != nil {
-			return err
-		}
-		if err := change(&c); err != nil {
-			return err
-		}
-		_, err = tx.NewUpdate().Model(rowOfChallenge(c)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
-		return s.db.ClassifyError(err)
-	})
+	return s.rows.update(ctx, id, change)
 }
 
-// DeleteExpired removes the challenges that ended before a time.
+// DeleteExpired implements authstore.Challenges.
 func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
-		old := tx.NewSelect().Model((*challengeRow)(nil)).Column("id").Where("expires_at < ?", database.NewInstant(before)).
-			Order("expires_at").Limit(database.BatchSize)
-		return s.db.AffectedRows(tx.NewDelete().Model((*challengeRow)(nil)).Where("id IN (?)", old).Exec(ctx))
-	})
-}
-
-func (s *Challenges) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Challenge, error) {
-	row := new(challengeRow)
-	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Challenge{}, classifyLookup(s.db, err, "challenge")
-	}
-	return row.toChallenge(), nil
+	return s.rows.removeExpired(ctx, before, "id")
 }

@@ -1,21 +1,18 @@
 package authrecords
 
 import (
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/netip"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// address is an IP address as a column holds it: its text, empty for none.
+// address is an IP address in a text column. No address is an empty text.
 type address struct{ netip.Addr }
 
-// Value writes the address.
+// Value implements driver.Valuer.
 func (a address) Value() (driver.Value, error) {
 	if !a.IsValid() {
 		return "", nil
@@ -23,7 +20,7 @@ func (a address) Value() (driver.Value, error) {
 	return a.String(), nil
 }
 
-// Scan reads the address.
+// Scan implements sql.Scanner.
 func (a *address) Scan(src any) error {
 	text, err := textOf(src)
 	if err != nil || text == "" {
@@ -36,13 +33,13 @@ func (a *address) Scan(src any) error {
 	return nil
 }
 
-// level is a trust level as a column holds it: its name, empty for none.
+// level is the name of a trust level in a text column. No level is an empty text.
 type level struct{ auth.TrustLevel }
 
-// Value writes the level.
+// Value implements driver.Valuer.
 func (l level) Value() (driver.Value, error) { return l.String(), nil }
 
-// Scan reads the level.
+// Scan implements sql.Scanner.
 func (l *level) Scan(src any) error {
 	text, err := textOf(src)
 	if err != nil || text == "" {
@@ -50,12 +47,12 @@ func (l *level) Scan(src any) error {
 		return err
 	}
 	if l.TrustLevel, err = auth.ParseTrustLevel(text); err != nil {
-		return errors.New("a trust level in the database has no meaning") // a fault would look like the caller's
+		return errors.New("a trust level in the database has no meaning") // not the fault, which would blame the caller
 	}
 	return nil
 }
 
-// textOf is what a driver returns for a text column.
+// textOf returns the value that a driver returns for a text column.
 func textOf(src any) (string, error) {
 	switch v := src.(type) {
 	case string:
@@ -67,13 +64,13 @@ func textOf(src any) (string, error) {
 	}
 }
 
-// hash is a token's hash as a column holds it.
+// hash is the hash of a token in a column of bytes.
 type hash auth.TokenHash
 
-// Value writes the hash.
+// Value implements driver.Valuer.
 func (h hash) Value() (driver.Value, error) { return h[:], nil }
 
-// Scan reads the hash.
+// Scan implements sql.Scanner.
 func (h *hash) Scan(src any) error {
 	b, ok := src.([]byte)
 	if !ok || len(b) != len(h) {
@@ -83,30 +80,18 @@ func (h *hash) Scan(src any) error {
 	return nil
 }
 
-// filled is a byte string for a column that has no NULL.
-func filled[B ~[]byte](b B) []byte {
+// nilToEmpty returns a byte string for a column that does not allow NULL.
+func nilToEmpty[B ~[]byte](b B) []byte {
 	if b == nil {
 		return []byte{}
 	}
 	return b
 }
 
-// emptied is a byte string of a column; an empty one is nil.
-func emptied[B ~[]byte](b []byte) B {
+// emptyToNil returns the byte string of a column. An empty one is nil.
+func emptyToNil[B ~[]byte](b []byte) B {
 	if len(b) == 0 {
 		return nil
 	}
 	return b
-}
-
-// classifyLookup gives the fault of a query for one row the name of what is looked for.
-func classifyLookup(d *database.DB, err error, what string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return noSuch(what)
-	}
-	return d.ClassifyError(err)
-}
-
-func noSuch(what string) error {
-	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", what)
 }

@@ -2,6 +2,8 @@ package authrecords
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -12,12 +14,15 @@ import (
 
 var _ authstore.DeviceTokens = (*DeviceTokens)(nil)
 
-// DeviceTokens keeps the hashes by which devices prove themselves. It answers
-// ports/authstore.DeviceTokens.
-type DeviceTokens struct{ db *database.DB }
+// DeviceTokens stores the hashes of device tokens. It implements [authstore.DeviceTokens].
+type DeviceTokens struct {
+	rows table[auth.DeviceToken, deviceTokenRow]
+}
 
 // NewDeviceTokens returns the device tokens of a database.
-func NewDeviceTokens(db *database.DB) *DeviceTokens { return &DeviceTokens{db: db} }
+func NewDeviceTokens(db *database.DB) *DeviceTokens {
+	return &DeviceTokens{table[auth.DeviceToken, deviceTokenRow]{db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken}}
+}
 
 type deviceTokenRow struct {
 	bun.BaseModel `bun:"table:device_tokens"`
@@ -27,19 +32,28 @@ type deviceTokenRow struct {
 	IssuedAt database.Instant `bun:"issued_at"`
 }
 
-// Add stores a token and removes all but the device's newest keep. The
-// device's row is locked first: each of two parallel calls would otherwise not
-// see the token of the other.
+func newDeviceTokenRow(t auth.DeviceToken) *deviceTokenRow {
+	return &deviceTokenRow{Hash: hash(t.Hash), DeviceID: t.DeviceID, IssuedAt: database.NewInstant(t.IssuedAt)}
+}
+
+func (r *deviceTokenRow) toDeviceToken() auth.DeviceToken {
+	return auth.DeviceToken{Hash: auth.TokenHash(r.Hash), DeviceID: r.DeviceID, IssuedAt: r.IssuedAt.Time}
+}
+
+// Add implements authstore.DeviceTokens. It locks the row of the device first, because two parallel
+// calls would otherwise not see each other's token.
 func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var device auth.DeviceID
-		err := s.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?", t.DeviceID)).Scan(ctx, &device)
+		err := s.rows.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?", t.DeviceID)).Scan(ctx, &device)
 		if err != nil {
-			return classifyLookup(s.db, err, "device")
+			if errors.Is(err, sql.ErrNoRows) {
+				return noSuchRecord("device")
+			}
+			return s.rows.db.ClassifyError(err)
 		}
-		row := &deviceTokenRow{Hash: hash(t.Hash), DeviceID: t.DeviceID, IssuedAt: database.NewInstant(t.IssuedAt)}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return s.db.ClassifyError(err)
+		if _, err := tx.NewInsert().Model(newDeviceTokenRow(t)).Exec(ctx); err != nil {
+			return s.rows.db.ClassifyError(err)
 		}
 		old := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", t.DeviceID)
 		if keep > 0 {
@@ -47,25 +61,19 @@ func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) er
 				Where("device_id = ?", t.DeviceID).Order("issued_at DESC", "hash DESC").Limit(keep))
 		}
 		_, err = old.Exec(ctx)
-		return s.db.ClassifyError(err)
+		return s.rows.db.ClassifyError(err)
 	})
 }
 
-// Find returns the token of a hash.
+// Find implements authstore.DeviceTokens.
 func (s *DeviceTokens) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceToken, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.DeviceToken, error) {
-		row := new(deviceTokenRow)
-		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-			return auth.DeviceToken{}, classifyLookup(s.db, err, "device token")
-		}
-		return auth.DeviceToken{Hash: auth.TokenHash(row.Hash), DeviceID: row.DeviceID, IssuedAt: row.IssuedAt.Time}, nil
-	})
+	return s.rows.find(ctx, "hash = ?", hash(h))
 }
 
-// Remove deletes all tokens of a device.
+// Remove implements authstore.DeviceTokens.
 func (s *DeviceTokens) Remove(ctx context.Context, device auth.DeviceID) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", device).Exec(ctx)
-		return s.db.ClassifyError(err)
+		return s.rows.db.ClassifyError(err)
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 var _ authstore.KeyRing = (*Keyring)(nil)
 
-// Keyring keeps what all instances share for signing. It implements [authstore.KeyRing].
+// Keyring stores the keys that all instances share. It implements [authstore.KeyRing].
 type Keyring struct{ db *database.DB }
 
 // NewKeyring returns the shared keys of a database.
@@ -36,11 +36,10 @@ type rootSecretRow struct {
 	Secret []byte `bun:"secret"`
 }
 
-// theRoot is the id of the only row of root_secret.
-const theRoot = 1
+// rootSecretID is the id of the only row of root_secret.
+const rootSecretID = 1
 
-// Announce stores a public key or renews when it was seen, which never goes
-// back.
+// Announce implements authstore.KeyRing. The time at which a key was seen never goes back.
 func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 	return r.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: database.NewInstant(k.SeenAt)}
@@ -63,7 +62,7 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 	})
 }
 
-// PublicKeys returns the keys seen at or after a time.
+// PublicKeys implements authstore.KeyRing.
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
 	return database.Read(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]authstore.PublicKey, error) {
 		var rows []signingKeyRow
@@ -79,7 +78,7 @@ func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.
 	})
 }
 
-// Withdraw forgets keys.
+// Withdraw implements authstore.KeyRing.
 func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	if len(ids) == 0 {
 		return nil
@@ -90,25 +89,24 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	})
 }
 
-// RootSecret returns the root secret, which is candidate if there is none yet.
+// RootSecret implements authstore.KeyRing.
 //
-// It lies in the database as it is: whoever reads a backup can make what it
-// seals. Deployments that want the secret outside the database set SECRET_KEY,
-// and this is then never called.
+// The database has the secret in plain form, so a person who can read a backup can forge everything
+// that the secret protects. If SECRET_KEY is set, RootSecret is never called.
 func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, error) {
 	row := new(rootSecretRow)
 	_, err := database.Read(ctx, r.db, func(ctx context.Context, db bun.IDB) (struct{}, error) {
-		return struct{}{}, r.db.ClassifyError(db.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+		return struct{}{}, r.db.ClassifyError(db.NewSelect().Model(row).Where("id = ?", rootSecretID).Scan(ctx))
 	})
 	if !fault.Is(err, fault.NotFound) {
 		return row.Secret, err
 	}
 	err = r.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewInsert().Model(&rootSecretRow{ID: theRoot, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
+		_, err := tx.NewInsert().Model(&rootSecretRow{ID: rootSecretID, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
 		if err != nil {
 			return r.db.ClassifyError(err)
 		}
-		return r.db.ClassifyError(tx.NewSelect().Model(row).Where("id = ?", theRoot).Scan(ctx))
+		return r.db.ClassifyError(tx.NewSelect().Model(row).Where("id = ?", rootSecretID).Scan(ctx))
 	})
 	if err != nil {
 		return nil, err

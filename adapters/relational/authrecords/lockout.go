@@ -15,7 +15,7 @@ import (
 
 var _ authstore.Lockouts = (*Lockouts)(nil)
 
-// Lockouts keeps the counts of failed sign-ins. It implements [authstore.Lockouts].
+// Lockouts stores the counts of failed sign-ins. It implements [authstore.Lockouts].
 type Lockouts struct{ db *database.DB }
 
 // NewLockouts returns the lockouts of a database.
@@ -27,13 +27,13 @@ type lockoutRow struct {
 	Key         auth.LockoutKey   `bun:"key,pk"`
 	FailedAt    database.Instants `bun:"failed_at"`
 	LockedUntil database.Instant  `bun:"locked_until"`
-	Latest      database.Instant  `bun:"latest"` // what DeleteBefore looks for
+	Latest      database.Instant  `bun:"latest"` // the last failure or the end of the lock, for DeleteBefore
 }
 
-func rowOfLockout(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
+func newLockoutRow(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
 	latest := l.Latest()
 	if latest.IsZero() {
-		latest = time.Unix(0, 0) // the column has no NULL, so that one range of its index holds all that is over
+		latest = time.Unix(0, 0) // no NULL, so that one range of the index has all lockouts that are over
 	}
 	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: database.NewInstant(l.LockedUntil), Latest: database.NewInstant(latest)}
 }
@@ -42,12 +42,11 @@ func (r *lockoutRow) toLockout() auth.Lockout {
 	return auth.Lockout{Failures: r.FailedAt, LockedUntil: r.LockedUntil.Time}
 }
 
-// Update lets change alter a subject's lockout. Where there is no row yet one
-// is made first, since there would be nothing to lock; the insertion that does
-// nothing to a row still locks it.
+// Update implements authstore.Lockouts. It first inserts the row if there is no row to lock. If
+// there is one, the statement does not change it, but locks it.
 func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		row := rowOfLockout(key, &auth.Lockout{})
+		row := newLockoutRow(key, &auth.Lockout{})
 		err := tx.NewInsert().Model(row).On("CONFLICT (key) DO UPDATE").Set("key = EXCLUDED.key").
 			Returning("*").Scan(ctx)
 		if err != nil {
@@ -57,12 +56,12 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 		if err := change(&l); err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(rowOfLockout(key, &l)).WherePK().Exec(ctx)
+		_, err = tx.NewUpdate().Model(newLockoutRow(key, &l)).WherePK().Exec(ctx)
 		return s.db.ClassifyError(err)
 	})
 }
 
-// Get returns the subject's lockout.
+// Get implements authstore.Lockouts.
 func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
 	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Lockout, error) {
 		row := new(lockoutRow)
@@ -74,8 +73,7 @@ func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, 
 	})
 }
 
-// DeleteBefore removes the lockouts whose last failure and whose lock's end
-// were before a time.
+// DeleteBefore implements authstore.Lockouts.
 func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
 	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		old := s.db.LockForChange(tx.NewSelect().Model((*lockoutRow)(nil)).Column("key").

@@ -13,11 +13,16 @@ import (
 
 var _ authstore.PendingLogins = (*PendingLogins)(nil)
 
-// PendingLogins keeps logins that wait for their second factor. It implements [authstore.PendingLogins].
-type PendingLogins struct{ db *database.DB }
+// PendingLogins stores logins that wait for their second factor. It implements
+// [authstore.PendingLogins].
+type PendingLogins struct {
+	rows table[auth.PendingLogin, pendingRow]
+}
 
 // NewPendingLogins returns the pending logins of a database.
-func NewPendingLogins(db *database.DB) *PendingLogins { return &PendingLogins{db: db} }
+func NewPendingLogins(db *database.DB) *PendingLogins {
+	return &PendingLogins{table[auth.PendingLogin, pendingRow]{db, "pending login", newPendingRow, (*pendingRow).toPendingLogin}}
+}
 
 type pendingRow struct {
 	bun.BaseModel `bun:"table:pending_logins"`
@@ -30,68 +35,61 @@ type pendingRow struct {
 	ExpiresAt      database.Instant    `bun:"expires_at"`
 }
 
-// Put keeps a pending login in the place of an earlier one.
+func newPendingRow(p auth.PendingLogin) *pendingRow {
+	return &pendingRow{
+		UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
+		CreatedAt: database.NewInstant(p.CreatedAt), ExpiresAt: database.NewInstant(p.ExpiresAt),
+	}
+}
+
+func (r *pendingRow) toPendingLogin() auth.PendingLogin {
+	return auth.PendingLogin{
+		UserID: r.UserID, DeviceIdentity: r.DeviceIdentity, Subject: r.Subject, Proven: r.Proven,
+		CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
+	}
+}
+
+// Put implements authstore.PendingLogins.
 func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("user_id = ?", p.UserID).Where("expires_at <= ?", database.NewInstant(p.CreatedAt)).Exec(ctx)
 		if err != nil {
-			return s.db.ClassifyError(err)
+			return s.rows.db.ClassifyError(err)
 		}
-		_, err = tx.NewInsert().Model(&pendingRow{
-			UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
-			CreatedAt: database.NewInstant(p.CreatedAt), ExpiresAt: database.NewInstant(p.ExpiresAt),
-		}).On("CONFLICT (user_id, device_identity) DO UPDATE").
+		_, err = tx.NewInsert().Model(newPendingRow(p)).On("CONFLICT (user_id, device_identity) DO UPDATE").
 			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
 			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
-		return s.db.ClassifyError(err)
+		return s.rows.db.ClassifyError(err)
 	})
 }
 
-// Find returns a pending login.
-func (s *PendingLogins) Find(
-	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
-) (auth.PendingLogin, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.PendingLogin, error) {
-		row := new(pendingRow)
-		err := db.NewSelect().Model(row).
-			Where("user_id = ?", user).Where("device_identity = ?", identity).Scan(ctx)
-		if err != nil {
-			return auth.PendingLogin{}, classifyLookup(s.db, err, "pending login")
-		}
-		return auth.PendingLogin{
-			UserID: row.UserID, DeviceIdentity: row.DeviceIdentity, Subject: row.Subject, Proven: row.Proven,
-			CreatedAt: row.CreatedAt.Time, ExpiresAt: row.ExpiresAt.Time,
-		}, nil
-	})
+// Find implements authstore.PendingLogins.
+func (s *PendingLogins) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error) {
+	return s.rows.find(ctx, "user_id = ? AND device_identity = ?", user, identity)
 }
 
-// Take removes a pending login for one of its callers.
+// Take implements authstore.PendingLogins. Of parallel calls, one removes the row.
 func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.rows.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("user_id = ?", user).Where("device_identity = ?", identity).Exec(ctx))
 		if err == nil && n == 0 {
-			return noSuch("pending login")
+			return noSuchRecord("pending login")
 		}
 		return err
 	})
 }
 
-// RemoveAll removes all pending logins of a person.
+// RemoveAll implements authstore.PendingLogins.
 func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).Where("user_id = ?", user).Exec(ctx)
-		return s.db.ClassifyError(err)
+		return s.rows.db.ClassifyError(err)
 	})
 }
 
-// DeleteExpired removes the pending logins that ended before a time.
+// DeleteExpired implements authstore.PendingLogins.
 func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
-		old := tx.NewSelect().Model((*pendingRow)(nil)).Column("user_id", "device_identity").
-			Where("expires_at < ?", database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
-		return s.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
-			Where("(user_id, device_identity) IN (?)", old).Exec(ctx))
-	})
+	return s.rows.removeExpired(ctx, before, "user_id", "device_identity")
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 )
 
-// kept are the statements that make 20,000 records of each kind that retention
-// sweeps, one a minute since 2026.
-func kept(kind string) []string {
+// insertOldRecords returns the statements that add 20,000 records of each kind that retention
+// removes, one for each minute since 2026.
+func insertOldRecords(kind string) []string {
 	numbers, at, bytes := "generate_series(1, 20000) AS n (i)", "('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
 	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
 	if kind == relationaltest.SQLite {
@@ -44,20 +44,19 @@ func kept(kind string) []string {
 	return statements
 }
 
-// wholeKept finds what a plan says when it reads all rows of a table, or all of
-// an index.
-var wholeKept = map[string]*regexp.Regexp{
+// fullScan matches a plan that reads a whole table or a whole index.
+var fullScan = map[string]*regexp.Regexp{
 	relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan`),
 	relationaltest.SQLite:     regexp.MustCompile(`SCAN|AUTOMATIC|TEMP B-TREE`),
 }
 
-// TestRetentionUsesIndexes reads the plans of all queries that a sweep makes,
-// with one record of a thousand past its time.
+// TestRetentionUsesIndexes checks the plans of all queries of a sweep, if one record of a thousand
+// has expired.
 func TestRetentionUsesIndexes(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			for _, statement := range kept(kind) {
+			for _, statement := range insertOldRecords(kind) {
 				if err := db.Execute(t.Context(), statement); err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +71,7 @@ func TestRetentionUsesIndexes(t *testing.T) {
 					t.Fatalf("%s: %d plans, %d removed, %v", remove.name, len(plans), removed, err)
 				}
 				for query, plan := range plans {
-					if wholeKept[kind].MatchString(plan) {
+					if fullScan[kind].MatchString(plan) {
 						t.Errorf("%s reads a whole table:\n%.300s\n%s", remove.name, query, plan)
 					}
 				}
@@ -86,7 +85,7 @@ type sweep struct {
 	do   func(ctx context.Context, before time.Time) (int, error)
 }
 
-// sweeps are in the order of core/auth/retention.
+// sweeps returns the removals in the order of core/auth/retention.
 func sweeps(db *relationaltest.Database) []sweep {
 	events := authrecords.NewAuditLog(db.DB)
 	return []sweep{

@@ -18,12 +18,16 @@ var (
 	_ authstore.SessionRetention = (*Sessions)(nil)
 )
 
-// Sessions keeps sign-ins. It implements ports/authstore.Sessions, Levels, History
-// and Retention.
-type Sessions struct{ db *database.DB }
+// Sessions stores sessions. It implements Sessions, SessionLevels, SessionHistory and
+// SessionRetention of ports/authstore.
+type Sessions struct {
+	rows table[auth.Session, sessionRow]
+}
 
 // NewSessions returns the sessions of a database.
-func NewSessions(db *database.DB) *Sessions { return &Sessions{db: db} }
+func NewSessions(db *database.DB) *Sessions {
+	return &Sessions{table[auth.Session, sessionRow]{db, "session", newSessionRow, (*sessionRow).toSession}}
+}
 
 type sessionRow struct {
 	bun.BaseModel `bun:"table:sessions"`
@@ -43,7 +47,7 @@ type sessionRow struct {
 	EndReason      auth.EndReason      `bun:"end_reason"`
 }
 
-func rowOfSession(s auth.Session) *sessionRow {
+func newSessionRow(s auth.Session) *sessionRow {
 	return &sessionRow{
 		ID: s.ID, UserID: s.UserID, DeviceID: s.DeviceID, DeviceIdentity: s.DeviceIdentity,
 		TrustLevel: level{s.TrustLevel}, RiskScore: s.RiskScore,
@@ -63,44 +67,29 @@ func (r *sessionRow) toSession() auth.Session {
 	}
 }
 
-// Create adds a session.
+// Create implements authstore.Sessions.
 func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewInsert().Model(rowOfSession(session)).Exec(ctx)
-		return s.db.ClassifyError(err)
-	})
+	return s.rows.insert(ctx, session)
 }
 
-// Get returns a session, ended or not.
+// Get implements authstore.Sessions.
 func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Session, error) {
-		return s.findOne(ctx, db.NewSelect().Where("id = ?", id))
-	})
+	return s.rows.find(ctx, "id = ?", id)
 }
 
-// Update lets change alter a session.
+// Update implements authstore.Sessions.
 func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		session, err := s.findOne(ctx, s.db.LockForChange(tx.NewSelect().Where("id = ?", id)))
-		if err != nil {
-			return err
-		}
-		if err := change(&session); err != nil {
-			return err
-		}
-		_, err = tx.NewUpdate().Model(rowOfSession(session)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
-		return s.db.ClassifyError(err)
-	})
+	return s.rows.update(ctx, id, change)
 }
 
-// End ends the living sessions that the filter names.
+// End implements authstore.Sessions.
 func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
-	return s.changeLiving(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
+	return s.updateActive(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
 		q.Set("ended_at = ?", database.NewInstant(when)).Set("end_reason = ?", reason)
 	})
 }
 
-// Lower lowers the living sessions that the filter names.
+// Lower implements authstore.SessionLevels.
 func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, when time.Time) ([]auth.SessionID, error) {
 	above := func(q *bun.SelectQuery) {
 		var names []string
@@ -112,18 +101,18 @@ func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to 
 	if to >= auth.FullTrust {
 		return nil, ctx.Err()
 	}
-	return s.changeLiving(ctx, which, when, above, func(q *bun.UpdateQuery) { q.Set("trust_level = ?", level{to}) })
+	return s.updateActive(ctx, which, when, above, func(q *bun.UpdateQuery) { q.Set("trust_level = ?", level{to}) })
 }
 
-// anyLevel leaves no session out.
+// anyLevel selects the sessions of all levels.
 func anyLevel(*bun.SelectQuery) {}
 
-// changeLiving changes the living sessions that the filter names, and those of them only that narrow leaves, and returns their ids.
-// It locks them in the order of their ids, so that two calls never wait for each other.
-func (s *Sessions) changeLiving(
+// updateActive changes the active sessions that the filter and narrow select, and returns their
+// ids. It locks them in the order of their ids, so that two calls never wait for each other.
+func (s *Sessions) updateActive(
 	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
 ) (ids []auth.SessionID, err error) {
-	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
 		q := selectActive(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
 		if which.DeviceID != "" {
@@ -133,8 +122,8 @@ func (s *Sessions) changeLiving(
 			q.Where("id <> ?", which.Except)
 		}
 		narrow(q)
-		if err := s.db.LockForChange(q.Order("id")).Scan(ctx, &ids); err != nil {
-			return s.db.ClassifyError(err)
+		if err := s.rows.db.LockForChange(q.Order("id")).Scan(ctx, &ids); err != nil {
+			return s.rows.db.ClassifyError(err)
 		}
 		if len(ids) == 0 {
 			return nil
@@ -142,7 +131,7 @@ func (s *Sessions) changeLiving(
 		change := tx.NewUpdate().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids))
 		set(change)
 		_, err := change.Exec(ctx)
-		return s.db.ClassifyError(err)
+		return s.rows.db.ClassifyError(err)
 	})
 	if err != nil {
 		return nil, err
@@ -150,81 +139,55 @@ func (s *Sessions) changeLiving(
 	return ids, nil
 }
 
-// Active returns the user's living sessions, newest first.
+// Active implements authstore.Sessions.
 func (s *Sessions) Active(
 	ctx context.Context, user auth.UserID, when time.Time, page auth.PageRequest,
 ) (list []auth.Session, total int, err error) {
-	rows, total, err := readPage[sessionRow](ctx, s.db, page, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.rows.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return selectActive(q, user, when).Order("created_at DESC", "id DESC")
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return sessionsOf(rows), total, nil
 }
 
-// Trusted returns the user's sessions at LIMITED_TRUST or above, newest first.
-// It answers ports/authstore.SessionHistory.
+// Trusted implements authstore.SessionHistory.
 func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
 	if limit < 1 {
 		return nil, ctx.Err()
 	}
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) ([]auth.Session, error) {
-		var rows []sessionRow
-		err := db.NewSelect().Model(&rows).Where("user_id = ?", user).
+	return s.rows.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("user_id = ?", user).
 			Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
-			Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
-		if err != nil {
-			return nil, s.db.ClassifyError(err)
-		}
-		return sessionsOf(rows), nil
+			Order("created_at DESC", "id DESC").Limit(limit)
 	})
 }
 
-// CountSince counts the user's sessions made after a time.
+// CountSince implements authstore.SessionHistory.
 func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (int, error) {
+	return database.Read(ctx, s.rows.db, func(ctx context.Context, db bun.IDB) (int, error) {
 		n, err := db.NewSelect().Model((*sessionRow)(nil)).
 			Where("user_id = ?", user).Where("created_at > ?", database.NewInstant(since)).Count(ctx)
-		return n, s.db.ClassifyError(err)
+		return n, s.rows.db.ClassifyError(err)
 	})
 }
 
-// DeleteExpired removes expired sessions and what belongs to them. It answers
-// ports/authstore.SessionRetention.
+// DeleteExpired implements authstore.SessionRetention. It also removes the refresh tokens and
+// challenges of the sessions.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+	return s.rows.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.SessionID
-		old := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
-		if err := s.db.LockForChange(old).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-			return 0, s.db.ClassifyError(err)
+		expired := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
+		if err := s.rows.db.LockForChange(expired).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+			return 0, s.rows.db.ClassifyError(err)
 		}
 		for _, of := range []any{(*refreshTokenRow)(nil), (*challengeRow)(nil)} {
 			if _, err := tx.NewDelete().Model(of).Where("session_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
-				return 0, s.db.ClassifyError(err)
+				return 0, s.rows.db.ClassifyError(err)
 			}
 		}
-		return s.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+		return s.rows.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
 	})
 }
 
-func sessionsOf(rows []sessionRow) []auth.Session {
-	list := make([]auth.Session, len(rows))
-	for i := range rows {
-		list[i] = rows[i].toSession()
-	}
-	return list
-}
-
-func (s *Sessions) findOne(ctx context.Context, q *bun.SelectQuery) (auth.Session, error) {
-	row := new(sessionRow)
-	if err := q.Model(row).Scan(ctx); err != nil {
-		return auth.Session{}, classifyLookup(s.db, err, "session")
-	}
-	return row.toSession(), nil
-}
-
-// selectActive selects the user's sessions that live at a time (auth.Session.Active).
+// selectActive selects the sessions of a user that are active at a time (auth.Session.Active).
 func selectActive(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.SelectQuery {
 	return q.Where("user_id = ?", user).Where("ended_at IS NULL").Where("expires_at > ?", database.NewInstant(when))
 }

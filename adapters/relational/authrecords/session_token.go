@@ -14,12 +14,16 @@ import (
 
 var _ authstore.RefreshTokens = (*RefreshTokens)(nil)
 
-// RefreshTokens keeps the hashes of refresh tokens, generation by generation.
-// It answers ports/authstore.RefreshTokens.
-type RefreshTokens struct{ db *database.DB }
+// RefreshTokens stores the hashes of refresh tokens, of all generations. It implements
+// [authstore.RefreshTokens].
+type RefreshTokens struct {
+	rows table[auth.RefreshToken, refreshTokenRow]
+}
 
 // NewRefreshTokens returns the refresh tokens of a database.
-func NewRefreshTokens(db *database.DB) *RefreshTokens { return &RefreshTokens{db: db} }
+func NewRefreshTokens(db *database.DB) *RefreshTokens {
+	return &RefreshTokens{table[auth.RefreshToken, refreshTokenRow]{db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken}}
+}
 
 type refreshTokenRow struct {
 	bun.BaseModel `bun:"table:refresh_tokens"`
@@ -31,36 +35,35 @@ type refreshTokenRow struct {
 	SpentAt   database.Instant `bun:"spent_at"`
 }
 
-// Add stores a new token.
+func newRefreshTokenRow(t auth.RefreshToken) *refreshTokenRow {
+	return &refreshTokenRow{
+		Hash: hash(t.Hash), SessionID: t.SessionID, IssuedAt: database.NewInstant(t.IssuedAt),
+		ExpiresAt: database.NewInstant(t.ExpiresAt), SpentAt: database.NewInstant(t.SpentAt),
+	}
+}
+
+func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
+	return auth.RefreshToken{
+		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID,
+		IssuedAt: r.IssuedAt.Time, ExpiresAt: r.ExpiresAt.Time, SpentAt: r.SpentAt.Time,
+	}
+}
+
+// Add implements authstore.RefreshTokens.
 func (s *RefreshTokens) Add(ctx context.Context, t auth.RefreshToken) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewInsert().Model(&refreshTokenRow{
-			Hash: hash(t.Hash), SessionID: t.SessionID,
-			IssuedAt: database.NewInstant(t.IssuedAt), ExpiresAt: database.NewInstant(t.ExpiresAt), SpentAt: database.NewInstant(t.SpentAt),
-		}).Exec(ctx)
-		return s.db.ClassifyError(err)
-	})
+	return s.rows.insert(ctx, t)
 }
 
-// Find returns the token of a hash, spent or not.
+// Find implements authstore.RefreshTokens.
 func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
-	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.RefreshToken, error) {
-		row := new(refreshTokenRow)
-		if err := db.NewSelect().Model(row).Where("hash = ?", hash(h)).Scan(ctx); err != nil {
-			return auth.RefreshToken{}, classifyLookup(s.db, err, "refresh token")
-		}
-		return auth.RefreshToken{
-			Hash: auth.TokenHash(row.Hash), SessionID: row.SessionID,
-			IssuedAt: row.IssuedAt.Time, ExpiresAt: row.ExpiresAt.Time, SpentAt: row.SpentAt.Time,
-		}, nil
-	})
+	return s.rows.find(ctx, "hash = ?", hash(h))
 }
 
-// Spend marks an unspent token spent. The condition of the update decides
-// between parallel calls.
+// Spend implements authstore.RefreshTokens. Of parallel calls, the condition of the update lets one
+// succeed.
 func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", database.NewInstant(when)).
+	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", database.NewInstant(when)).
 			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
 		if err != nil || n == 1 {
 			return err
@@ -68,23 +71,23 @@ func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.T
 		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
 		switch {
 		case err != nil:
-			return s.db.ClassifyError(err)
+			return s.rows.db.ClassifyError(err)
 		case known:
 			return fault.New(fault.Conflict, "", "the refresh token is spent")
 		}
-		return noSuch("refresh token")
+		return noSuchRecord("refresh token")
 	})
 }
 
-// sessionsCleared is how many sessions lose their tokens in one transaction;
-// one that is refreshed each quarter of an hour for a month has 2,880.
-const sessionsCleared = 500
+// sessionsPerBatch is how many sessions lose their tokens in one transaction. A session that is
+// refreshed every quarter of an hour for a month has 2,880 tokens.
+const sessionsPerBatch = 500
 
-// DeleteExpired removes the tokens of sessions that have ended or expired by a
-// time: nobody can refresh them any more, and a replay would end nothing.
+// DeleteExpired implements authstore.RefreshTokens. It removes the tokens of sessions that ended or
+// expired: they cannot be refreshed, and there is no session that the replay of a token could end.
 func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
-	for _, end := range []bun.Ident{"expires_at", "ended_at"} { // each has its index
-		n, err := s.deleteOver(ctx, end, before)
+	for _, column := range []bun.Ident{"expires_at", "ended_at"} { // each has its index
+		n, err := s.removeTokens(ctx, column, before)
 		total += n
 		if err != nil {
 			return total, err
@@ -93,36 +96,37 @@ func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (to
 	return total, nil
 }
 
-// deleteOver removes the tokens of the sessions of which one end has come.
-func (s *RefreshTokens) deleteOver(ctx context.Context, end bun.Ident, before time.Time) (total int, err error) {
+// removeTokens removes the tokens of the sessions whose time in a column has come.
+func (s *RefreshTokens) removeTokens(ctx context.Context, column bun.Ident, before time.Time) (total int, err error) {
 	for {
 		var sessions, tokens int
-		err := s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		err := s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
 			over := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("has_tokens").
-				Where("? <= ?", end, database.NewInstant(before)).OrderExpr("?", end).Limit(sessionsCleared)
-			sessions, tokens, err = s.deleteTokens(ctx, tx, over)
+				Where("? <= ?", column, database.NewInstant(before)).OrderExpr("?", column).Limit(sessionsPerBatch)
+			sessions, tokens, err = s.removeTokensOf(ctx, tx, over)
 			return err
 		})
 		if err != nil {
 			return total, err
 		}
 		total += tokens
-		if sessions < sessionsCleared {
+		if sessions < sessionsPerBatch {
 			return total, nil
 		}
 	}
 }
 
-// deleteTokens removes the tokens of sessions and notes that they have none.
-func (s *RefreshTokens) deleteTokens(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
+// removeTokensOf removes the tokens of the sessions that a query selects, and stores that they have
+// no tokens.
+func (s *RefreshTokens) removeTokensOf(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
 	var ids []auth.SessionID
-	if err := s.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-		return 0, 0, s.db.ClassifyError(err)
+	if err := s.rows.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+		return 0, 0, s.rows.db.ClassifyError(err)
 	}
-	tokens, err = s.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
+	tokens, err = s.rows.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
 	if err != nil {
 		return 0, 0, err
 	}
 	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)", bun.List(ids)).Exec(ctx)
-	return len(ids), tokens, s.db.ClassifyError(err)
+	return len(ids), tokens, s.rows.db.ClassifyError(err)
 }

@@ -15,19 +15,19 @@ const (
 	probeTimeout = time.Second            // of one probe
 )
 
-// Probe asks the database something on a connection of its own. It returns nil when the database
-// answered, whatever the answer was.
+// Probe sends a query to the database on a new connection. It returns nil if the database answered,
+// whatever the answer was.
 type Probe func(ctx context.Context) error
 
-// Breaker keeps callers from waiting for a database that is away. A call that got no answer is only
-// a reason to look: one goroutine then probes the database, and opens the breaker if the probe fails
-// and no other call was answered meanwhile. So neither a slow statement nor a caller that gives up
-// opens it. While it is open the same goroutine goes on probing, and closes it with the first answer.
-// It is safe for concurrent use.
+// Breaker makes calls fail at once while the database is away. After a call that got no answer, one
+// goroutine probes the database, and opens the breaker if the probe fails and no other call was
+// answered in the meantime. So a slow statement or a caller that gives up does not open it. While
+// it is open, the goroutine continues to probe, and closes it after the first answer. It is safe
+// for concurrent use.
 type Breaker struct {
 	probe   Probe
-	reasons chan time.Time // when the calls without an answer began; the goroutine takes one at a time
-	started time.Time      // which distrusted counts from, so that no change of the clock matters
+	reasons chan time.Time // when calls without an answer began; the goroutine handles one at a time
+	started time.Time      // origin of distrusted and outdated, so that a change of the clock has no effect
 
 	open       atomic.Bool
 	probing    atomic.Bool
@@ -36,11 +36,11 @@ type Breaker struct {
 	outdated   atomic.Int64 // connections made before this may be about to be ended
 	dialling   atomic.Pointer[dialling]
 
-	log *logrus.Entry // nil for none
+	log *logrus.Entry // optional
 }
 
-// dialling is the time in which new connections may be opened; its end cuts those short that are not
-// open yet.
+// dialling is the time in which new connections may be opened. Its end stops the opening of
+// connections.
 type dialling struct {
 	context.Context
 	end context.CancelFunc
@@ -71,12 +71,12 @@ func (b *Breaker) allowDialling(life context.Context) {
 // Refuses reports whether a call should fail at once.
 func (b *Breaker) Refuses() bool { return b != nil && b.open.Load() }
 
-// Dialling returns a context that ends when the breaker opens, and has ended while it is open: a
-// connection that is being opened then would only keep others waiting.
+// Dialling returns a context that ends when the breaker opens: a connection that is being opened
+// then would only keep other callers waiting. While the breaker is open, the context has ended.
 func (b *Breaker) Dialling() context.Context { return b.dialling.Load() }
 
-// Trusts reports whether a connection may be used that was made at one time and last answered at
-// another: not if a call got no answer since.
+// Trusts reports whether a connection that was made and last answered at these times may be used.
+// It returns false if a call got no answer since then.
 func (b *Breaker) Trusts(made, answered time.Time) bool {
 	return int64(answered.Sub(b.started)) >= b.distrusted.Load() && int64(made.Sub(b.started)) >= b.outdated.Load()
 }
@@ -88,14 +88,14 @@ func (b *Breaker) retireIdleSince(since time.Time) {
 	}
 }
 
-// retireAll keeps all connections that there are now from being used again.
+// retireAll keeps all present connections from being used again.
 func (b *Breaker) retireAll() {
 	if b != nil {
 		advanceTo(&b.outdated, int64(time.Since(b.started)))
 	}
 }
 
-// advanceTo sets a moment to a later one, and leaves it where it is later already.
+// advanceTo sets a moment, unless it is already later.
 func advanceTo(moment *atomic.Int64, to int64) {
 	for before := moment.Load(); to > before && !moment.CompareAndSwap(before, to); {
 		before = moment.Load()
@@ -109,18 +109,18 @@ func (b *Breaker) noteAnswer() {
 	}
 }
 
-// requestProbe has the database probed, since a call that began at a time got no answer.
+// requestProbe requests a probe of the database, because a call that began at a time got no answer.
 func (b *Breaker) requestProbe(began time.Time) {
 	if b == nil {
 		return
 	}
 	select {
 	case b.reasons <- began:
-	default: // it is about to be probed
+	default: // a probe is already requested
 	}
 }
 
-// probeOnRequest probes the database whenever there is a reason to.
+// probeOnRequest probes the database after each request, until life ends.
 func (b *Breaker) probeOnRequest(life context.Context) {
 	var alive time.Time // when the last probe that was answered began
 	for {
@@ -137,9 +137,9 @@ func (b *Breaker) probeOnRequest(life context.Context) {
 	}
 }
 
-// checkDatabase probes the database and waits until it is there. It returns when the probe began that was
-// answered. A probe that fails early is repeated before the breaker opens: its own connection may
-// have been ended.
+// checkDatabase probes the database and waits until it answers. It returns when the answered probe
+// began. It repeats a probe that fails early before it opens the breaker: the server may have ended
+// the connection of the probe.
 func (b *Breaker) checkDatabase(life context.Context) time.Time {
 	first := time.Now()
 	for {
@@ -167,8 +167,8 @@ func (b *Breaker) probeOnce(life context.Context) error {
 	return nil
 }
 
-// waitUntilBack opens the breaker, and closes it once the database answers. It returns when the probe began
-// that was answered.
+// waitUntilBack opens the breaker, and closes it when the database answers. It returns when the
+// answered probe began.
 func (b *Breaker) waitUntilBack(life context.Context, err error) time.Time {
 	if life.Err() != nil {
 		return time.Time{}

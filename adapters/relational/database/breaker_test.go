@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fakeServer answers probes, or does not.
+// fakeServer answers probes unless it is away.
 type fakeServer struct {
 	away   atomic.Bool
 	probes atomic.Int32
@@ -24,7 +24,8 @@ func (f *fakeServer) probe(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestBreaker opens for a database that answers no probe, and for nothing else, and closes with the first answer.
+// TestBreaker checks that the breaker opens only if the database does not answer a probe, and
+// closes after the first answer.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
@@ -74,7 +75,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// TestBreakerEnds wants the goroutine to end while the database is away.
+// TestBreakerEnds checks that the goroutine ends while the database is away.
 func TestBreakerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
@@ -89,19 +90,19 @@ func TestBreakerEnds(t *testing.T) {
 	})
 }
 
-// TestNoBreaker uses the breaker of a database that has none.
+// TestNoBreaker calls the methods of a nil breaker.
 func TestNoBreaker(t *testing.T) {
 	var b *Breaker
 	b.requestProbe(time.Now())
 	b.noteAnswer()
 	b.retireIdleSince(time.Now())
 	if b.Refuses() {
-		t.Error("no breaker refuses")
+		t.Error("a nil breaker refuses a call")
 	}
 }
 
-// TestJudge wants only calls without an answer to be a reason to probe.
-func TestJudge(t *testing.T) {
+// TestClassifyCall checks that only calls without an answer request a probe.
+func TestClassifyCall(t *testing.T) {
 	lost, answered := errors.New("lost"), errors.New("answered")
 	b := &Breaker{reasons: make(chan time.Time, 1), started: time.Now()}
 	d := &DB{dialect: Dialect{Breaker: b, Classify: func(err error) Class {
@@ -133,11 +134,11 @@ func TestJudge(t *testing.T) {
 			select {
 			case <-b.reasons:
 				if !c.suspect {
-					t.Error("the database is suspected")
+					t.Error("a probe was requested")
 				}
 			default:
 				if c.suspect {
-					t.Error("the database is not suspected")
+					t.Error("no probe was requested")
 				}
 			}
 		})

@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxTries is how often a call is tried whose connection breaks.
+// maxTries is how often a call is tried if its connection breaks.
 const maxTries = 3
 
 var errRefused = errors.New("it did not answer the calls before; waiting for it to come back")
 
-// boundedCall calls do within the bounds of one call of the database: all reads and transactions outside of
-// another one pass here. It refuses the call at once while the database is away, and has the database
-// probed when do got no answer.
+// boundedCall calls do with the time limit of one call of the database. All transactions, and all
+// reads outside of a transaction, use it. It refuses the call at once while the database is away,
+// and requests a probe of the database if do got no answer.
 func (d *DB) boundedCall(ctx context.Context, do func(ctx context.Context) error) error {
 	if d.dialect.Breaker.Refuses() {
 		return unavailable(errRefused)
@@ -35,8 +35,8 @@ func (d *DB) boundedCall(ctx context.Context, do func(ctx context.Context) error
 	return d.classifyCall(ctx, bounded, began, do(bounded))
 }
 
-// classifyCall returns the error of a call that began at a time as its caller gets it, and tells the breaker
-// what it says about the database. A caller that gave up says nothing.
+// classifyCall returns the error for the caller of a call that began at a time, and reports to the
+// breaker whether the database answered. It reports nothing if the caller gave up.
 func (d *DB) classifyCall(caller, bounded context.Context, began time.Time, err error) error {
 	switch {
 	case err == nil:
@@ -64,8 +64,8 @@ func unavailable(err error) error {
 	return fault.Wrap(fault.Unavailable, "", "the database is not available", err)
 }
 
-// Read returns what do reads, on the transaction that ctx carries or else on the read pool. do
-// changes nothing: it is called again when the connection breaks under it.
+// Read returns the result of do, which reads in the transaction that ctx carries, or with the read
+// pool. do must change nothing, because it is called again if its connection breaks.
 func Read[T any](ctx context.Context, d *DB, do func(ctx context.Context, db bun.IDB) (T, error)) (found T, err error) {
 	if t := d.carriedTransaction(ctx); t != nil {
 		return do(ctx, t.tx)
@@ -79,8 +79,8 @@ func Read[T any](ctx context.Context, d *DB, do func(ctx context.Context, db bun
 	return found, err
 }
 
-// retryLost calls try, and calls it again where it allows that and its connection broke: on one that has
-// answered since or is new, the last time on a new one.
+// retryLost calls try, and calls it again if try allows it and its connection broke. The next
+// connection is one that has answered since then or is new. For the last try it is new.
 func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) error {
 	for n := 1; ; n++ {
 		again, err := try()
@@ -88,7 +88,7 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 			return err
 		}
 		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
-			d.dialect.Breaker.retireAll() // where all are being ended, those that have answered since are too
+			d.dialect.Breaker.retireAll() // the server may be ending all connections, also those that have answered since then
 		}
 		if !wait.For(ctx, firstWait) {
 			return err

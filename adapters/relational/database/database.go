@@ -1,7 +1,8 @@
-// Package database runs the queries and transactions of the stores of records on a relational database: it retries
-// them, limits their time, classifies their errors, and applies migrations. It does not open databases, and it has no
-// table of its own except the table migrations: the packages postgres and sqlite open a database and provide its
-// Dialect, and the packages authrecords, registryrecords and methodrecords are the stores.
+// Package database runs the queries and transactions of the stores of records on a relational
+// database: it retries them, limits their time, classifies their errors, and applies migrations. It
+// does not open databases, and it has no table of its own except the table migrations: the packages
+// postgres and sqlite open a database and provide its Dialect, and the packages authrecords,
+// registryrecords and methodrecords are the stores.
 package database
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// DB is an open database, which the stores share. It implements transaction.Runner. It is safe for concurrent use.
+// DB is an open database, which the stores share. It implements transaction.Runner. It is safe for
+// concurrent use.
 type DB struct {
 	reader  *bun.DB
 	writer  *bun.DB
@@ -27,22 +29,23 @@ type DB struct {
 	writes     writes
 }
 
-// New returns a database with two pools: read for queries outside of transactions, write for transactions. They may be
-// the same pool. The caller closes them.
+// New returns a database with two pools: read for queries outside of transactions, write for
+// transactions. They may be the same pool. The caller closes them.
 func New(read, write *bun.DB, d Dialect) *DB {
 	db := &DB{reader: read, dialect: d}
-	db.writer = write.WithQueryHook(spoiler{db})
+	db.writer = write.WithQueryHook(failureHook{db})
 	return db
 }
 
-// Observe calls a hook for every statement from now on. It must be called before the database is used.
+// Observe calls a hook for every statement from now on. It must be called before the database is
+// used.
 func (d *DB) Observe(hook bun.QueryHook) {
 	d.hook = hook
 	d.writer, d.reader = d.writer.WithQueryHook(hook), d.reader.WithQueryHook(hook)
 }
 
-// Log makes the database write to a log when it is away or cannot be written, and when that is over. It must be called
-// before the database is used.
+// Log makes the database write to a log when it is away or cannot be written, and when that is
+// over. It must be called before the database is used.
 func (d *DB) Log(log *logrus.Entry) {
 	d.log = log
 	if d.dialect.Breaker != nil {
@@ -56,8 +59,8 @@ func (d *DB) Registry() RegistrySyntax { return d.dialect.Registry }
 // TimeArgument converts a time to an argument of a query that Bun does not format.
 func (d *DB) TimeArgument(t time.Time) any { return d.dialect.Syntax.TimeArgument(t) }
 
-// InTransaction calls do with the transaction that ctx carries, or with a new one. do must pass its context on to
-// every statement.
+// InTransaction calls do with the transaction that ctx carries, or with a new one. do must pass its
+// context on to every statement.
 func (d *DB) InTransaction(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
 	if t := d.carriedTransaction(ctx); t != nil {
 		return do(ctx, t.tx)
@@ -99,9 +102,10 @@ func MustChange(changed int64, err error) error {
 	return err
 }
 
-// LockForChange makes a query lock its rows against changes by others until the transaction ends. Unlike FOR UPDATE,
-// the lock does not stop others from adding rows that refer to these rows. Otherwise a transaction that adds a session
-// and then changes the account would wait for another one that does the same, and that one would wait for the first.
+// LockForChange makes a query lock its rows against changes by others until the transaction ends.
+// Unlike FOR UPDATE, the lock does not stop others from adding rows that refer to these rows.
+// Otherwise a transaction that adds a session and then changes the account would wait for another
+// one that does the same, and that one would wait for the first.
 func (d *DB) LockForChange(q *bun.SelectQuery) *bun.SelectQuery {
 	if lock := d.dialect.Syntax.RowLock; lock != "" {
 		return q.For(lock)
@@ -109,12 +113,13 @@ func (d *DB) LockForChange(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// BatchSize is how many rows one transaction of InBatches removes at most: a long backlog must neither reach the time
-// limit of the statement nor keep other writers waiting.
+// BatchSize is how many rows one transaction of InBatches removes at most: a long backlog must
+// neither reach the time limit of the statement nor keep other writers waiting.
 const BatchSize = 5000
 
-// InBatches calls remove until it removes fewer than BatchSize rows. Each call has its own transaction, unless ctx
-// carries one. It returns how many rows were removed in all, also with an error.
+// InBatches calls remove until it removes fewer than BatchSize rows. Each call has its own
+// transaction, unless ctx carries one. It returns how many rows were removed in all, also with an
+// error.
 func (d *DB) InBatches(ctx context.Context, remove func(ctx context.Context, tx bun.IDB) (int, error)) (total int, err error) {
 	for {
 		var n int

@@ -9,20 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Dialect is everything that differs between the databases. The package that opens a database provides it.
+// Dialect is everything that differs between the databases. The package that opens a database
+// provides it.
 type Dialect struct {
 	Syntax     Syntax
 	Migrations Migrations
 	Registry   RegistrySyntax
 	// Classify returns the class of a driver's error.
 	Classify func(err error) Class
-	// CallTimeout limits a call as a whole: the wait for a connection, the statements and their commit. 0 means no
-	// limit. It does not apply to work that is marked as long (ports/transaction): LongBegin, if it is not empty, is
-	// the first statement of its transactions and sets the limit of statements for this work.
+	// CallTimeout limits a call as a whole: the wait for a connection, the statements and their
+	// commit. 0 means no limit. It does not apply to work that is marked as long
+	// (ports/transaction): LongBegin, if it is not empty, is the first statement of its
+	// transactions and sets the limit of statements for this work.
 	CallTimeout time.Duration
 	LongBegin   string
-	// WriteWait limits how long a transaction waits for its turn to write, if the database has one writer at a time.
-	// Long work waits a multiple of it. 0 means no limit.
+	// WriteWait limits how long a transaction waits for its turn to write, if the database has one
+	// writer at a time. Long work waits a multiple of it. 0 means no limit.
 	WriteWait time.Duration
 	// Breaker refuses calls while the database is away. It is nil if the database cannot be away.
 	Breaker *Breaker
@@ -44,9 +46,10 @@ const (
 	Refused                 // the database cannot store the text, for example because it is not UTF-8
 )
 
-// ClassifyError returns the fault for the error of a query: no rows is fault.NotFound, a broken unique constraint
-// fault.Conflict, a database that is away or busy fault.Unavailable, and any other error a fault of kind Internal. It
-// returns the error of a context, and an error that is already a fault, unchanged.
+// ClassifyError returns the fault for the error of a query: no rows is fault.NotFound, a broken
+// unique constraint fault.Conflict, a database that is away or busy fault.Unavailable, and any
+// other error a fault of kind Internal. It returns the error of a context, and an error that is
+// already a fault, unchanged.
 func (d *DB) ClassifyError(err error) error {
 	if err == nil {
 		return nil
@@ -74,13 +77,14 @@ func (d *DB) ClassifyError(err error) error {
 	}
 }
 
-// BrokenRow returns the fault for a stored value that breaks a rule of the model. Another program wrote it, so it is
-// a defect and not a mistake of the caller.
+// BrokenRow returns the fault for a stored value that breaks a rule of the model. Another program
+// wrote it, so it is a defect and not a mistake of the caller.
 func BrokenRow(err error) error {
 	return fault.Wrap(fault.Internal, "", "a record of the database breaks a rule", err)
 }
 
-// isRetryable reports whether the database requests that the transaction that ended with err runs again.
+// isRetryable reports whether the database requests that the transaction that ended with err runs
+// again.
 func (d *DB) isRetryable(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Retrying
 }

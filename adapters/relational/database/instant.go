@@ -11,9 +11,8 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// Instant is a time as a column holds it: timestamptz in PostgreSQL,
-// microseconds since the epoch in SQLite, NULL for the zero time. What comes
-// out is UTC with microseconds, as all times of the core are.
+// Instant is a time in a column: timestamptz in PostgreSQL, microseconds since the epoch in SQLite,
+// and NULL for the zero time. Like all times of the core, it is read in UTC and has microseconds.
 type Instant struct{ time.Time }
 
 var (
@@ -21,13 +20,13 @@ var (
 	_ sql.Scanner          = (*Instant)(nil)
 )
 
-// NewInstant returns a time for a row or for the argument of a query.
+// NewInstant returns a time for a row or an argument of a query.
 func NewInstant(t time.Time) Instant { return Instant{t} }
 
-// IsZero tells Bun what counts as NULL for a nullzero column.
+// IsZero reports whether the time is NULL in a nullzero column of Bun.
 func (i Instant) IsZero() bool { return i.Time.IsZero() }
 
-// AppendQuery writes the time as a literal of the dialect.
+// AppendQuery implements schema.QueryAppender. It appends a literal of the dialect.
 func (i Instant) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
 	switch {
 	case i.IsZero():
@@ -41,7 +40,7 @@ func (i Instant) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
 	}
 }
 
-// Scan reads what a driver returns for a column.
+// Scan implements sql.Scanner.
 func (i *Instant) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -56,8 +55,7 @@ func (i *Instant) Scan(src any) error {
 	return nil
 }
 
-// Instants are times in one column, in a given order: a JSON array of
-// microseconds since the epoch.
+// Instants are times in one column, in order: a JSON array of microseconds since the epoch.
 type Instants []time.Time
 
 var (
@@ -65,7 +63,7 @@ var (
 	_ sql.Scanner          = (*Instants)(nil)
 )
 
-// AppendQuery writes the times as a literal of both dialects.
+// AppendQuery implements schema.QueryAppender. The literal is valid in both dialects.
 func (is Instants) AppendQuery(_ schema.QueryGen, b []byte) ([]byte, error) {
 	b = append(b, "'["...)
 	for i, t := range is {
@@ -77,7 +75,7 @@ func (is Instants) AppendQuery(_ schema.QueryGen, b []byte) ([]byte, error) {
 	return append(b, "]'"...), nil
 }
 
-// Scan reads what a driver returns for a column. An empty array is nil.
+// Scan implements sql.Scanner. An empty array is nil.
 func (is *Instants) Scan(src any) error {
 	var text []byte
 	switch v := src.(type) {

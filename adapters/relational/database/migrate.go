@@ -17,29 +17,27 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// How often one run of Migrate is beaten to a busy database before it gives up,
-// if it has not more time than that takes, and how often the wait is doubled.
 const (
-	maxFailedMigrations = maxRuns
-	maxDoubled          = 10 // 4 s
+	minMigrationRetries = maxRuns // tries of a migration on a busy database, even if they take longer than Migrations.RetryTime
+	maxDoubled          = 10      // how often the wait between two tries is doubled, to 4 s
 )
 
-// migration is one step of the schema, in the order of the names.
+// migration is one step of the schema. Their order is that of their names.
 type migration struct {
-	name string // such as 0001_registry
+	name string // for example 0001_registry
 	sql  string
 	sum  string  // SHA-256 of sql, hexadecimal
-	at   Instant // when it was applied; of those that were
+	at   Instant // when it was applied
 }
 
-// Step is one migration as it stands in a database.
+// Step is the state of a migration in a database.
 type Step struct {
 	Name      string
-	AppliedAt time.Time // zero: it is pending
+	AppliedAt time.Time // zero if it is pending
 }
 
-// Steps returns all migrations of this program in their order, with the errors
-// of Migrate. It changes nothing.
+// Steps returns all migrations of this program in order. Its errors are those of Migrate. It
+// changes nothing.
 func (d *DB) Steps(ctx context.Context) ([]Step, error) {
 	all, err := d.allMigrations()
 	if err != nil {
@@ -62,20 +60,19 @@ func (d *DB) Steps(ctx context.Context) ([]Step, error) {
 	return steps, nil
 }
 
-// Migrate brings the schema up to date and returns the names of what it
-// applied, in order. Every migration is one transaction under a lock, so any
-// number of processes may call it at once, and a run that is cut short is
-// taken up again by the next. A database that is newer than this program, or
-// whose migrations are not the ones that this program has, is fault.Conflict.
+// Migrate brings the schema up to date and returns the names of the migrations that it applied, in
+// order. Every migration is one transaction under a lock. So any number of processes may call
+// Migrate at the same time, and the next call continues a call that did not finish. It returns
+// fault.Conflict if the database has migrations that this program does not have.
 func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if names, err := d.Pending(ctx); err == nil && len(names) == 0 {
-		return nil, nil // also where the database can be read and not written
+		return nil, nil // also if the database cannot be written
 	}
 	return d.migrateTo(ctx, -1)
 }
 
-// Pending returns the names of the migrations that Migrate would apply, with
-// the same errors. It changes nothing.
+// Pending returns the names of the migrations that Migrate would apply. Its errors are those of
+// Migrate. It changes nothing.
 func (d *DB) Pending(ctx context.Context) ([]string, error) {
 	steps, err := d.Steps(ctx)
 	if err != nil {
@@ -90,7 +87,7 @@ func (d *DB) Pending(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// migrateTo applies the first n migrations, all where n is negative.
+// migrateTo applies the first n migrations, or all if n is negative.
 func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error) {
 	all, err := d.allMigrations()
 	if err != nil {
@@ -110,7 +107,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 	for failed := 0; ; {
 		name, err := d.migrateNext(ctx, db, all, last)
 		switch {
-		case d.isRetryable(err) && (failed < maxFailedMigrations || time.Since(began) < d.dialect.Migrations.RetryTime):
+		case d.isRetryable(err) && (failed < minMigrationRetries || time.Since(began) < d.dialect.Migrations.RetryTime):
 			failed++
 			if !wait.For(ctx, firstWait<<min(failed, maxDoubled)) {
 				return applied, ctx.Err()
@@ -125,8 +122,8 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 	}
 }
 
-// migrateNext applies the first of the migrations up to last that is not in
-// the database, and returns its name; empty = there is none.
+// migrateNext applies the first migration that the database does not have, and returns its name.
+// The name is empty if the database has the first last migrations.
 func (d *DB) migrateNext(ctx context.Context, db *bun.DB, all []migration, last int) (name string, err error) {
 	err = db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		for _, statement := range d.dialect.Migrations.Lock {
@@ -156,7 +153,7 @@ func (d *DB) applyMigration(ctx context.Context, tx bun.Tx, m migration) error {
 	if err != nil {
 		return err
 	}
-	// Not through Bun, which would take question marks for its own.
+	// Not with Bun, which would replace the question marks.
 	if _, err := tx.Tx.ExecContext(ctx, m.sql); err != nil {
 		return fmt.Errorf("migration %s: %w", m.name, err)
 	}
@@ -174,7 +171,7 @@ func (d *DB) appliedMigrations(ctx context.Context, db bun.IDB) ([]migration, er
 	if err != nil {
 		return nil, d.ClassifyError(err)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	defer func() { _ = rows.Close() }() // rows.Err returns the error
 	var done []migration
 	for rows.Next() {
 		var m migration
@@ -186,8 +183,8 @@ func (d *DB) appliedMigrations(ctx context.Context, db bun.IDB) ([]migration, er
 	return done, d.ClassifyError(rows.Err())
 }
 
-// pendingMigrations returns what of all is not done, after checking that what is done
-// are the first of all.
+// pendingMigrations returns the migrations of all that are not done. It returns an error if the
+// done ones are not the first of all.
 func pendingMigrations(all, done []migration) ([]migration, error) {
 	for i, m := range done {
 		switch {
@@ -217,7 +214,7 @@ func (d *DB) allMigrations() ([]migration, error) {
 		}
 		name, ok := strings.CutSuffix(e.Name(), ".sql")
 		if !ok {
-			return nil, errors.New("no migration: " + e.Name())
+			return nil, errors.New("not a migration: " + e.Name())
 		}
 		sum := sha256.Sum256(text)
 		all = append(all, migration{name: name, sql: string(text), sum: hex.EncodeToString(sum[:])})

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// counted are lockouts as they were before the window slid: two failures, a
-// lock of five, one that was reset, and one of more failures than may be.
-func counted(kind string) string {
+// insertCountedLockouts returns the statement that adds lockouts in the form before migration 0007:
+// two failures, a lock after five, one that was reset, and one with more failures than are allowed.
+func insertCountedLockouts(kind string) string {
 	first, until := "'2026-01-02T03:04:05.678901Z'", "'2026-01-02T03:19:05.678901Z'"
 	if kind == "sqlite" {
 		first, until = "1767323045678901", "1767323945678901"
@@ -22,10 +22,9 @@ func counted(kind string) string {
 		"('reset', 0, NULL, NULL), ('many', 1000, " + first + ", " + until + ")"
 }
 
-// TestLockoutsOfBeforeCount wants failures and locks to outlast the change of
-// how they are kept.
-func TestLockoutsOfBeforeCount(t *testing.T) {
-	for kind, place := range places() {
+// TestLockoutsOfOlderVersions checks that migration 0007 keeps failures and locks.
+func TestLockoutsOfOlderVersions(t *testing.T) {
+	for kind, place := range emptyDatabases() {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
 			all, err := db.Pending(t.Context())
@@ -35,7 +34,7 @@ func TestLockoutsOfBeforeCount(t *testing.T) {
 			if _, err := db.MigrateTo(t.Context(), slices.Index(all, "0007_lockout_window")); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Execute(t.Context(), counted(kind)); err != nil {
+			if err := db.Execute(t.Context(), insertCountedLockouts(kind)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := db.Migrate(t.Context()); err != nil {
@@ -63,13 +62,13 @@ func TestLockoutsOfBeforeCount(t *testing.T) {
 	}
 }
 
-// TestEnrolmentsOfOlderVersions wants authenticators of a version that did not record enrolments to be kept, the active ones to
-// count, and none to be activated any more.
+// TestEnrolmentsOfOlderVersions checks authenticators of a version that did not record enrolments:
+// they are kept, active ones stay active, and inactive ones cannot be activated.
 func TestEnrolmentsOfOlderVersions(t *testing.T) {
-	for kind, place := range places() {
+	for kind, place := range emptyDatabases() {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
-			const before = 8 // migrations; the next one records enrolments
+			const before = 8 // the number of migrations before the one that records enrolments
 			if _, err := db.MigrateTo(t.Context(), before); err != nil {
 				t.Fatal(err)
 			}

@@ -20,9 +20,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// places returns, by kind, what makes an empty database and opens it as often
-// as it is called.
-func places() map[string]func(t *testing.T) (open func() *relationaltest.Database) {
+// emptyDatabases returns, by kind, functions that create an empty database and return a function
+// that opens it.
+func emptyDatabases() map[string]func(t *testing.T) (open func() *relationaltest.Database) {
 	return map[string]func(t *testing.T) func() *relationaltest.Database{
 		"sqlite": func(t *testing.T) func() *relationaltest.Database {
 			dir := t.TempDir()
@@ -36,11 +36,11 @@ func places() map[string]func(t *testing.T) (open func() *relationaltest.Databas
 }
 
 func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
-	for kind, place := range places() {
+	for kind, place := range emptyDatabases() {
 		t.Run(kind, func(t *testing.T) {
 			all, err := place(t)().Pending(t.Context())
 			if err != nil || len(all) == 0 {
-				t.Fatalf("an empty database waits for %q (%v)", all, err)
+				t.Fatalf("Pending of an empty database = %q, %v", all, err)
 			}
 			for k := range len(all) + 1 {
 				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k, kind) })
@@ -49,9 +49,9 @@ func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
 	}
 }
 
-// published returns statements that every version of the schema accepts. They add so many servers that a search uses the
-// index of the parts of names.
-func published(kind string) []string {
+// insertServers returns statements that every version of the schema accepts. They add so many
+// servers that a search uses the index of the parts of names.
+func insertServers(kind string) []string {
 	at, document := "'2026-01-02T03:04:05.678901Z'", `'\x7b7d'`
 	if kind == "sqlite" {
 		at, document = "1767323045678901", "x'7b7d'"
@@ -73,7 +73,7 @@ func published(kind string) []string {
 	}
 }
 
-// requirePublished wants the rows of published as they were.
+// requirePublished checks that the rows of insertServers are unchanged.
 func requirePublished(t *testing.T, db *relationaltest.Database) {
 	t.Helper()
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
@@ -84,36 +84,36 @@ func requirePublished(t *testing.T, db *relationaltest.Database) {
 	got, err := servers.Latest(t.Context(), name, false)
 	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated || got.StatusMessage != "use another" ||
 		!got.PublishedAt.Equal(epoch) || !got.UpdatedAt.Equal(epoch) || !got.Latest || string(got.Document) != "{}" {
-		t.Errorf("the version of before is %+v (%v)", got, err)
+		t.Errorf("Latest of the old server = %+v, %v", got, err)
 	}
 	if err := publish(t, db, servers, "com.example/new", "https://old.example/mcp"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("another server took the address of before: %v", err)
+		t.Errorf("publishing the address of the old server: %v, want a conflict", err)
 	}
 }
 
 func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int, kind string) {
 	t.Helper()
 	if got, err := db.MigrateTo(t.Context(), k); err != nil || !slices.Equal(got, all[:k]) {
-		t.Fatalf("the first %d are %q (%v)", k, got, err)
+		t.Fatalf("MigrateTo(%d) = %q, %v", k, got, err)
 	}
 	if got, err := db.Pending(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
-		t.Errorf("pending after %d are %q (%v)", k, got, err)
+		t.Errorf("Pending after %d migrations = %q, %v", k, got, err)
 	}
 	if k > 0 {
-		for _, statement := range published(kind) {
+		for _, statement := range insertServers(kind) {
 			if err := db.Execute(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	if got, err := db.Migrate(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
-		t.Fatalf("the others are %q (%v)", got, err)
+		t.Fatalf("Migrate = %q, %v", got, err)
 	}
 	if got, err := db.Migrate(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("migrating again applies %q (%v)", got, err)
+		t.Errorf("Migrate again = %q, %v", got, err)
 	}
 	if got, err := registryrecords.NewGrants(db.DB).Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
-		t.Errorf("the grants of before are %v (%v)", got, err)
+		t.Errorf("the old grants = %v, %v", got, err)
 	}
 	if k > 0 {
 		requirePublished(t, db)
@@ -125,12 +125,12 @@ func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int,
 		}
 	}
 	if got, err := methodrecords.NewMethods(db.DB).List(t.Context()); err != nil || len(got) != 35 {
-		t.Errorf("there are %d methods (%v)", len(got), err)
+		t.Errorf("List returned %d methods, %v", len(got), err)
 	}
 }
 
 func TestManyProcessesMigrateAtOnce(t *testing.T) {
-	for kind, place := range places() {
+	for kind, place := range emptyDatabases() {
 		t.Run(kind, func(t *testing.T) {
 			open := place(t)
 			var mu sync.Mutex
@@ -154,18 +154,18 @@ func TestManyProcessesMigrateAtOnce(t *testing.T) {
 				t.Errorf("a migration was applied twice: %q", applied)
 			}
 			if got, err := open().Pending(t.Context()); err != nil || len(got) != 0 {
-				t.Errorf("pending are %q (%v)", got, err)
+				t.Errorf("Pending = %q, %v", got, err)
 			}
 		})
 	}
 }
 
-// TestMigrationsLetOthersPass holds a table as a backup does, for as long as a migration waits for it: others read it
-// meanwhile, although the migration came first.
+// TestMigrationsLetOthersPass locks a table as a backup does while a migration waits for it: other
+// transactions can read the table in the meantime, although the migration waits for it longer.
 func TestMigrationsLetOthersPass(t *testing.T) {
 	address := relationaltest.NewPostgres(t)
 	db, others := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
-	const first = 7 // of those before the one that changes sessions
+	const first = 7 // the number of migrations before the one that changes sessions
 	if _, err := db.MigrateTo(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestMigrationsLetOthersPass(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-migrated; err != nil {
-		t.Errorf("after the others the migration fails: %v", err)
+		t.Errorf("the migration after the other transactions: %v", err)
 	}
 }
 
@@ -204,7 +204,7 @@ func lockSessions(ctx context.Context, db *relationaltest.Database) error {
 	})
 }
 
-// awaitWaiting waits until somebody waits for a table that others use.
+// awaitWaiting waits until a migration waits for a table that another transaction uses.
 func awaitWaiting(t *testing.T, db *relationaltest.Database) error {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -218,7 +218,7 @@ func awaitWaiting(t *testing.T, db *relationaltest.Database) error {
 }
 
 func TestOtherDatabasesAreRefused(t *testing.T) {
-	cases := map[string]struct{ change, sentence string }{
+	cases := map[string]struct{ change, message string }{
 		"newer":   {"INSERT INTO migrations SELECT '9999_later', sum, applied_at FROM migrations WHERE name = '0001_registry'", "newer version"},
 		"changed": {"UPDATE migrations SET sum = 'x' WHERE name = '0002_auth'", "0002_auth of the database differs"},
 		"other":   {"UPDATE migrations SET name = '0000_first' WHERE name = '0001_registry'", "where this program has 0001_registry"},
@@ -233,8 +233,8 @@ func TestOtherDatabasesAreRefused(t *testing.T) {
 				_, migrate := db.Migrate(t.Context())
 				_, pending := db.Pending(t.Context())
 				for _, err := range []error{migrate, pending} {
-					if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), c.sentence) {
-						t.Errorf("got %v, want a conflict that says %q", err, c.sentence)
+					if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), c.message) {
+						t.Errorf("got %v, want a conflict with the text %q", err, c.message)
 					}
 				}
 			})
@@ -242,9 +242,9 @@ func TestOtherDatabasesAreRefused(t *testing.T) {
 	}
 }
 
-// TestStepsTellWhatIsThere has a database at each of its versions.
-func TestStepsTellWhatIsThere(t *testing.T) {
-	for kind, place := range places() {
+// TestStepsOfOlderVersions checks the steps of databases with 0, 2 and 3 migrations.
+func TestStepsOfOlderVersions(t *testing.T) {
+	for kind, place := range emptyDatabases() {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
 			for _, applied := range []int{0, 2, 3} {
@@ -253,7 +253,7 @@ func TestStepsTellWhatIsThere(t *testing.T) {
 				}
 				steps, err := db.Steps(t.Context())
 				if err != nil || len(steps) < 7 || steps[0].Name != "0001_registry" {
-					t.Fatalf("steps are %v (%v)", steps, err)
+					t.Fatalf("Steps = %v, %v", steps, err)
 				}
 				for i, s := range steps {
 					if age := time.Since(s.AppliedAt); (i < applied) != (age < time.Hour && age > -time.Hour) {

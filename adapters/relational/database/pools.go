@@ -5,8 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Measure adds the metrics of whether the database can be used, and of the pools of connections:
-// "records", and where transactions have a pool of their own, that as "records_write".
+// Measure adds metrics of the state of the database and of its pools of connections: "records", and
+// "records_write" if transactions have their own pool.
 func (d *DB) Measure(r prometheus.Registerer) {
 	r.MustRegister(
 		collectors.NewDBStatsCollector(d.reader.DB, "records"),
@@ -24,7 +24,7 @@ func (d *DB) Measure(r prometheus.Registerer) {
 	}
 }
 
-// boolMetric is a condition as a metric shows it.
+// boolMetric returns 1 for true and 0 for false.
 func boolMetric(is bool) float64 {
 	if is {
 		return 1

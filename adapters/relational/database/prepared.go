@@ -8,17 +8,17 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Query is a query of a reader with its arguments.
+// Query is a query with its arguments.
 type Query struct {
 	Text string
 	Args []any
-	// Fixed tells that the text is one of a few, and that one plan is good
-	// whatever the arguments are: such a query is worth preparing.
+	// Fixed is true if the text is one of a few, and one plan is good for all arguments. Then the
+	// query is prepared.
 	Fixed bool
 }
 
-// Collect returns what collect makes of the rows of a query, on the transaction that ctx carries or
-// else on the read pool. collect may be called again, with the rows of another try. Errors of the
+// Collect runs a query in the transaction that ctx carries, or with the read pool, and returns the
+// result of collect for its rows. It calls collect again for the rows of another try. Errors of the
 // database are classified.
 func Collect[T any](ctx context.Context, d *DB, q Query, collect func(*sql.Rows) (T, error)) (T, error) {
 	return Read(ctx, d, func(ctx context.Context, _ bun.IDB) (found T, err error) {
@@ -26,7 +26,7 @@ func Collect[T any](ctx context.Context, d *DB, q Query, collect func(*sql.Rows)
 		if err != nil {
 			return found, d.ClassifyError(err)
 		}
-		defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+		defer func() { _ = rows.Close() }() // rows.Err returns the error
 		if found, err = collect(rows); err != nil {
 			return found, d.ClassifyError(err)
 		}
@@ -34,8 +34,7 @@ func Collect[T any](ctx context.Context, d *DB, q Query, collect func(*sql.Rows)
 	})
 }
 
-// queryRows runs a query on the transaction that ctx carries, else on the read
-// pool.
+// queryRows runs a query in the transaction that ctx carries, or with the read pool.
 func (d *DB) queryRows(ctx context.Context, q Query) (*sql.Rows, error) {
 	switch t := d.carriedTransaction(ctx); {
 	case t != nil:
@@ -47,8 +46,7 @@ func (d *DB) queryRows(ctx context.Context, q Query) (*sql.Rows, error) {
 	}
 }
 
-// QueryNumber returns the one number that a query of one row finds. Its errors are
-// classified.
+// QueryNumber returns the number that a query selects. Its errors are classified.
 func (d *DB) QueryNumber(ctx context.Context, q Query) (int, error) {
 	return Collect(ctx, d, q, func(rows *sql.Rows) (n int, err error) {
 		for rows.Next() {
@@ -60,7 +58,7 @@ func (d *DB) QueryNumber(ctx context.Context, q Query) (int, error) {
 	})
 }
 
-// queryObserved runs a prepared query, which Bun does not see, and tells the hook.
+// queryObserved runs a prepared query and calls the hook, because Bun does not see the query.
 func (d *DB) queryObserved(ctx context.Context, q Query) (*sql.Rows, error) {
 	if d.hook == nil {
 		return d.statements.runPrepared(ctx, d, q)
@@ -73,15 +71,14 @@ func (d *DB) queryObserved(ctx context.Context, q Query) (*sql.Rows, error) {
 	return rows, err
 }
 
-// statements are the prepared statements of the read pool, by their text. They
-// are closed with the pool.
+// statements are the prepared statements of the read pool, by their text. The pool closes them.
 type statements struct {
 	mu     sync.RWMutex
 	byText map[string]*sql.Stmt
 }
 
 func (s *statements) runPrepared(ctx context.Context, d *DB, q Query) (*sql.Rows, error) {
-	statement, err := s.prepareOnce(ctx, d, q.Text) //nolint:sqlclosecheck // it is kept for the next query
+	statement, err := s.prepareOnce(ctx, d, q.Text) //nolint:sqlclosecheck // the next query uses it
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +99,7 @@ func (s *statements) prepareOnce(ctx context.Context, d *DB, text string) (*sql.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.byText[text]; known != nil {
-		_ = made.Close() //nolint:sqlclosecheck // another caller was first; nothing has used this one
+		_ = made.Close() //nolint:sqlclosecheck // another caller was first; this statement was never used
 		return known, nil
 	}
 	if s.byText == nil {

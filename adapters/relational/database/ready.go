@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	writeProbeGap     = 5 * time.Second        // for which the result of a write probe counts
-	writeProbeTimeout = 500 * time.Millisecond // of one, waiting for its turn included
+	writeProbeGap     = 5 * time.Second        // for which the result of a write probe is valid
+	writeProbeTimeout = 500 * time.Millisecond // of a probe, including the wait for its turn
 )
 
 // writes is what is known about whether the database can be written.
@@ -22,9 +22,9 @@ type writes struct {
 	probed time.Time
 }
 
-// Ready reports whether the database answers reads and takes writes. It returns nil,
-// fault.Unavailable, or the context's error. Whether writes work is tried every few seconds at most;
-// a database that is only busy with another writer counts as it did before.
+// Ready returns nil if the database answers reads and accepts writes, otherwise fault.Unavailable
+// or the context's error. It tries a write every few seconds at most. If the database is only busy
+// with another writer, the last result stays valid.
 func (d *DB) Ready(ctx context.Context) error {
 	if err := d.Ping(ctx); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (d *DB) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Ping reports whether the database answers: nil, fault.Unavailable, or the context's error.
+// Ping returns nil if the database answers, otherwise fault.Unavailable or the context's error.
 func (d *DB) Ping(ctx context.Context) error {
 	began := time.Now()
 	err := d.boundedCall(ctx, func(ctx context.Context) error {
@@ -44,12 +44,12 @@ func (d *DB) Ping(ctx context.Context) error {
 		return d.ScanInto(ctx, d.reader, &one, "SELECT 1")
 	})
 	if err != nil && !d.dialect.Breaker.Refuses() {
-		d.dialect.Breaker.requestProbe(began) // also where the caller's own time was too short
+		d.dialect.Breaker.requestProbe(began) // also if the time limit of the caller was too short
 	}
 	return err
 }
 
-// probeWrites tries a write, unless that was done a moment ago or is being done.
+// probeWrites tries a write, unless another call tries one or has just tried.
 func (d *DB) probeWrites(ctx context.Context) {
 	if d.dialect.WriteProbe == nil || !d.writes.mu.TryLock() {
 		return
@@ -76,7 +76,7 @@ func (d *DB) probeWrites(ctx context.Context) {
 	}
 }
 
-// noteWrite draws the conclusion of the error of a transaction.
+// noteWrite stores that the database cannot be written, if the error of a transaction says so.
 func (d *DB) noteWrite(err error) {
 	if err == nil || d.dialect.Classify(err) != Unwritable {
 		return

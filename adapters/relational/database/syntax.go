@@ -24,22 +24,25 @@ type Migrations struct {
 	Files fs.FS    // folder migrations, with one SQL file for each migration; the names of the files are their order
 	Table string   // query that counts the tables with the name migrations
 	Lock  []string // statements at the start of a migration that keep other migrations out until its transaction ends
-	// Open opens a pool for migrations, whose statements may run for minutes, and returns it with the function
-	// that closes it. If it is nil, migrations use the write pool.
+	// Open opens a pool for migrations, whose statements may run for minutes, and returns it with
+	// the function that closes it. If it is nil, migrations use the write pool.
 	Open func() (*bun.DB, func())
 	// RetryTime is how long Migrate tries again while the database is busy.
 	RetryTime time.Duration
 }
 
-// RegistrySyntax is the SQL of the registry's tables that differs between the databases. Its texts call the table
-// versions v.
+// RegistrySyntax is the SQL of the registry's tables that differs between the databases. Its texts
+// call the table versions v.
 type RegistrySyntax struct {
-	// PlansByText is true if the database plans a query by its text alone, whatever its arguments are.
+	// PlansByText is true if the database plans a query by its text alone, whatever its arguments
+	// are.
 	PlansByText bool
-	// LockServer are the statements that create the row of the server ?0, if it does not exist, and lock it.
+	// LockServer are the statements that create the row of the server ?0, if it does not exist, and
+	// lock it.
 	LockServer string
-	// ActiveLatest is the condition that a version is the latest and is not deleted. It has the words of the index of
-	// these versions, and other words than the index of all latest versions, so that the database chooses the first.
+	// ActiveLatest is the condition that a version is the latest and is not deleted. It has the
+	// words of the index of these versions, and other words than the index of all latest versions,
+	// so that the database chooses the first.
 	ActiveLatest string
 	UpdatedAfter string // condition that a row, found by another index, was updated after the argument
 	NameMatches  string // condition that a name matches the argument, a pattern of LIKE, in upper or lower case
@@ -53,7 +56,8 @@ type RegistrySyntax struct {
 	UpdateStates func(releases []registry.Release) []Statement
 }
 
-// UniqueErrors are the texts by which a driver's error names the broken constraint of the table versions.
+// UniqueErrors are the texts by which a driver's error names the broken constraint of the table
+// versions.
 type UniqueErrors struct {
 	Version     string // name and version
 	Publication string // name and publication time
@@ -62,32 +66,37 @@ type UniqueErrors struct {
 
 // Finder returns conditions that make the database use the intended index.
 type Finder interface {
-	// NextRows returns the condition that selects the first rows that meet both conditions, at most limit of them.
-	// The order is the ORDER BY clause of the list, which an index has for the rows that meet the condition list.
+	// NextRows returns the condition that selects the first rows that meet both conditions, at most
+	// limit of them. The order is the ORDER BY clause of the list, which an index has for the rows
+	// that meet the condition list.
 	NextRows(list, filter Condition, order string, limit int) Condition
-	// UpdatedRows returns the condition that a row was updated after a time (Syntax.TimeArgument). The caller knows
-	// that fewer rows than limit were.
+	// UpdatedRows returns the condition that a row was updated after a time (Syntax.TimeArgument).
+	// The caller knows that fewer rows than limit were.
 	UpdatedRows(after any, limit int) Condition
-	// NamesWith returns the FROM and WHERE clauses of two selections of the index of the parts of names: the rows that
-	// are counted to learn how many names there are, and the rows, called servers, of the names that contain a text
-	// and are not before another name. The pattern is the text as a pattern of LIKE.
+	// NamesWith returns the FROM and WHERE clauses of two selections of the index of the parts of
+	// names: the rows that are counted to learn how many names there are, and the rows, called
+	// servers, of the names that contain a text and are not before another name. The pattern is the
+	// text as a pattern of LIKE.
 	NamesWith(text, pattern, notBefore string) (counted, names Condition)
 }
 
-// ListEncoding reads many versions as one row, because a driver does more work for a row than for its bytes
-// (docs/adr/0010-lists-are-read-as-packed-text.md). The text of its queries begins after WHERE and selects rows of
-// versions in the order of the list.
+// ListEncoding reads many versions as one row, because a driver does more work for a row than for
+// its bytes (docs/adr/0010-lists-are-read-as-packed-text.md). The text of its queries begins after
+// WHERE and selects rows of versions in the order of the list.
 type ListEncoding interface {
-	// PackSmall returns the query that packs the rows of q. If a document has more than maxDocument bytes, at least
-	// that row is missing in the result of Unpack, but it is counted. q must have a limit.
+	// PackSmall returns the query that packs the rows of q. If a document has more than maxDocument
+	// bytes, at least that row is missing in the result of Unpack, but it is counted. q must have a
+	// limit.
 	PackSmall(q Query, maxDocument int) Query
-	// PackUpTo returns the query that packs the rows of q up to the row whose document reaches maxBytes in total, and
-	// counts all rows. It returns false if the database reads these rows faster one by one.
+	// PackUpTo returns the query that packs the rows of q up to the row whose document reaches
+	// maxBytes in total, and counts all rows. It returns false if the database reads these rows
+	// faster one by one.
 	PackUpTo(q Query, maxBytes int) (Query, bool)
-	// Unpack returns the records of the two columns of the one row of a packed query, and how many rows were counted.
-	// parse reads the column facts.
+	// Unpack returns the records of the two columns of the one row of a packed query, and how many
+	// rows were counted. parse reads the column facts.
 	Unpack(columns [2]string, parse FactsParser) (records []registry.Record, counted int, err error)
-	// AppendDocument appends a document to dst. src is the value that the driver returns for RegistrySyntax.Document.
+	// AppendDocument appends a document to dst. src is the value that the driver returns for
+	// RegistrySyntax.Document.
 	AppendDocument(dst []byte, src any) ([]byte, error)
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxRuns   = 6                      // of one transaction that the database asks to run again
-	briefWait = 100 * time.Millisecond // of a change that its caller can do without
+	maxRuns   = 6                      // of one transaction that the database requests to run again
+	briefWait = 100 * time.Millisecond // limit of the wait for a change that the caller does not need
 	firstWait = 4 * time.Millisecond   // before the second run; doubled for each next one
 )
 
@@ -25,14 +25,14 @@ var _ transaction.Runner = (*DB)(nil)
 // running is the transaction that a context carries.
 type running struct {
 	tx bun.Tx
-	// spoilt is why nothing of it may be stored any more: PostgreSQL would
-	// answer the COMMIT after a failed statement with a silent rollback, and
-	// a joined Atomically that failed promised to have stored nothing.
-	spoilt error
+	// failure is the first error in the transaction, after which nothing of it may be stored.
+	// PostgreSQL answers the COMMIT after a failed statement with a rollback and no error, and a
+	// joined Atomically that returned an error promises that nothing is stored.
+	failure error
 }
 
-// carrier is the key of the transaction of one database in a context, so that
-// two databases in one process never mix.
+// carrier is the key of the transaction of one database in a context. Two databases of a process
+// have different keys.
 type carrier struct{ db *DB }
 
 func (d *DB) carriedTransaction(ctx context.Context) *running {
@@ -48,15 +48,15 @@ func (d *DB) Transaction(ctx context.Context) (tx bun.Tx, ok bool) {
 	return bun.Tx{}, false
 }
 
-// Atomically runs do as one transaction (ports/transaction), within the bounds of one call of the
-// database. Runs that lost against another transaction are repeated, at most five times, and so are
-// those whose connection broke before the commit was sent. A statement that failed, and a joined call
-// that returned an error, keep the whole from being stored, also when do goes on and returns nil.
+// Atomically implements transaction.Runner, with the time limit of one call of the database. It
+// runs do again, at most five times, if the database rolled the transaction back in favour of
+// another one, and if the connection broke before the commit was sent. After a failed statement, or
+// a joined call that returned an error, nothing is stored, even if do returns nil.
 func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
 	if t := d.carriedTransaction(ctx); t != nil {
 		err := do(ctx)
-		if err != nil && t.spoilt == nil {
-			t.spoilt = err
+		if err != nil && t.failure == nil {
+			t.failure = err
 		}
 		return err
 	}
@@ -76,8 +76,8 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 	})
 }
 
-// runOnce runs do in one transaction, and reports whether that failed before the commit was sent. A
-// panic of do passes through, after the transaction is rolled back.
+// runOnce runs do in one transaction. If it returns an error, uncommitted is true if the commit was
+// not sent. If do panics, it rolls the transaction back.
 func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (uncommitted bool, err error) {
 	tx, release, err := d.beginTransaction(ctx)
 	if err != nil {
@@ -87,21 +87,22 @@ func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (u
 	open := true
 	defer func() {
 		if open {
-			_ = tx.Rollback() // what made it roll back is told already; the database forgets it either way
+			_ = tx.Rollback() // the caller gets the first error, and the database ends the transaction in any case
 		}
 	}()
 	t := &running{tx: tx}
 	if err := do(context.WithValue(ctx, carrier{d}, t)); err != nil {
 		return true, err
 	}
-	if t.spoilt != nil {
-		return true, d.classifyEnd(ctx, t.spoilt)
+	if t.failure != nil {
+		return true, d.classifyEnd(ctx, t.failure)
 	}
 	open = false
 	return false, d.classifyEnd(ctx, tx.Commit())
 }
 
-// beginTransaction begins a transaction, and returns it with what gives its connection back once it has ended.
+// beginTransaction begins a transaction. It returns a function that gives the connection back after
+// the transaction.
 func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), err error) {
 	if d.dialect.WriteWait > 0 {
 		return d.beginInTurn(ctx)
@@ -115,12 +116,13 @@ func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), e
 	return tx, func() {}, err
 }
 
-// errBusy is not of the driver, so that nobody tries again after all of the time has passed.
+// errBusy is a fault and not an error of the driver, so that no caller tries again after the time
+// has passed.
 var errBusy = fault.New(fault.Unavailable, "", "the database is busy with other changes")
 
-// beginInTurn begins a transaction where there is one writer at a time, which may be another process.
-// Only the wait for the turn is bounded, the work is not. The connection is kept from one try to the
-// next, so that callers come to their turns in order.
+// beginInTurn begins a transaction in a database with one writer at a time, which may be another
+// process. It limits the wait for the turn, not the work. It keeps the connection between its
+// tries, so that the callers get their turns in order.
 func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err error) {
 	most := d.dialect.WriteWait
 	switch {
@@ -138,7 +140,7 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 				break
 			}
 		}
-		release = func() { _ = conn.Close() } // the transaction has told what went wrong
+		release = func() { _ = conn.Close() } // the transaction returns the error
 		if err != nil {
 			release()
 		}
@@ -149,8 +151,8 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 	return tx, release, err
 }
 
-// classifyEnd classifies why a transaction did not take place. An end of the context
-// reaches the driver as a transaction that is gone.
+// classifyEnd classifies the error that ended a transaction. If the context ended, the driver
+// reports that the transaction does not exist.
 func (d *DB) classifyEnd(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
@@ -158,16 +160,16 @@ func (d *DB) classifyEnd(ctx context.Context, err error) error {
 	return d.ClassifyError(err)
 }
 
-// spoiler is the query hook that spoils the transaction of a failed statement.
-type spoiler struct{ db *DB }
+// failureHook is the query hook that keeps the error of a failed statement in its transaction.
+type failureHook struct{ db *DB }
 
-func (spoiler) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+func (failureHook) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
-func (s spoiler) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
+func (s failureHook) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	if e.Err == nil || errors.Is(e.Err, sql.ErrNoRows) {
 		return
 	}
-	if t := s.db.carriedTransaction(ctx); t != nil && t.spoilt == nil {
-		t.spoilt = e.Err
+	if t := s.db.carriedTransaction(ctx); t != nil && t.failure == nil {
+		t.failure = e.Err
 	}
 }

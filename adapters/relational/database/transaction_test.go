@@ -24,8 +24,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestAFailedStatementIsNeverCommitted goes on after a conflict, as if nothing
-// had happened: PostgreSQL would roll back in silence.
+// TestAFailedStatementIsNeverCommitted ignores a conflict and returns nil. Without the check of
+// Atomically, PostgreSQL would roll back without an error.
 func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -45,14 +45,14 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 				t.Errorf("the transaction ended with %v", err)
 			}
 			if got, err := grants.Of(t.Context(), "a"); err != nil || len(got) != 0 {
-				t.Errorf("stored are %v (%v)", got, err)
+				t.Errorf("stored grants = %v, %v", got, err)
 			}
 		})
 	}
 }
 
-// TestConnectionsThatTheServerClosedAreReplaced ends all idle connections, as a
-// restart of the server does: no caller notices.
+// TestConnectionsThatTheServerClosedAreReplaced ends all idle connections, as a restart of the
+// server does. The next calls do not fail.
 func TestConnectionsThatTheServerClosedAreReplaced(t *testing.T) {
 	address := relationaltest.NewPostgres(t)
 	db, operator := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)

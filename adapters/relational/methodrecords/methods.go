@@ -1,4 +1,5 @@
-// Package methodrecords stores the methods of the API in a relational database. It implements methodstore.Store.
+// Package methodrecords stores the methods of the API in a relational database. It implements
+// methodstore.Store.
 package methodrecords
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 )
 
-// Methods keeps the table of methods: methodstore.Store.
+// Methods stores the methods. It implements methodstore.Store.
 type Methods struct{ db *database.DB }
 
 var _ methodstore.Store = (*Methods)(nil)
@@ -35,7 +36,7 @@ type methodRow struct {
 	Parameters    string `bun:"parameters"`
 }
 
-// List answers methodstore.Store.
+// List implements methodstore.Store.
 func (s *Methods) List(ctx context.Context) ([]catalogue.Method, error) {
 	rows, err := database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (rows []methodRow, err error) {
 		err = db.NewSelect().Model(&rows).Order("id").Scan(ctx)
@@ -58,24 +59,24 @@ func (s *Methods) List(ctx context.Context) ([]catalogue.Method, error) {
 	return all, nil
 }
 
-// Add answers methodstore.Store.
+// Add implements methodstore.Store.
 func (s *Methods) Add(ctx context.Context, m catalogue.Method) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return s.insertMethods(ctx, tx, []catalogue.Method{m})
 	})
 }
 
-// Remove answers methodstore.Store.
+// Remove implements methodstore.Store.
 func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return database.MustChange(s.db.ExecStatement(ctx, tx, "DELETE FROM methods WHERE id = ?", int(id)))
 	})
 }
 
-// Put answers methodstore.Store.
+// Put implements methodstore.Store.
 func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace bool) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		// First out, then in, so that two methods may change places.
+		// It removes all methods before it adds any, so that two methods can exchange their paths.
 		if err := s.deleteMethods(ctx, tx, methods, replace); err != nil {
 			return err
 		}

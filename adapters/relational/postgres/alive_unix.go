@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// checkIdle reports whether a connection that was idle still stands: a server that
-// was restarted meanwhile has closed it, and said so, and the first statement
-// on it would fail. It looks without waiting and takes nothing from the
-// stream. What the server sends unasked is a farewell, too.
+// checkIdle returns driver.ErrBadConn if the server has closed an idle connection, for example
+// because it was restarted. The first statement on it would fail. It does not wait and reads
+// nothing from the stream. Data that the server sent without a request also means that it ended the
+// connection.
 func checkIdle(conn net.Conn) error {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
-// classifyError reads the SQLSTATE codes of the PostgreSQL manual, appendix A.
+// classifyError returns the class of an error, by the SQLSTATE codes of appendix A of the
+// PostgreSQL manual.
 func classifyError(err error) database.Class {
 	var e pgdriver.Error
 	if errors.As(err, &e) {

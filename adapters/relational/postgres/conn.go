@@ -14,22 +14,24 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
-// commitTime is what a commit gets where its call has less time left: the outcome of one that is cut
-// short is not known.
+// commitTime is the time for a commit if its call has less time left. The outcome of a commit that
+// is interrupted is unknown.
 const commitTime = time.Second
 
 var errAway = errors.New("no connection is opened while the database is away")
 
-// connector opens connections whose use ends with its context, whatever they wait for then. The driver
-// alone looks at a deadline when it sends a statement, but not while it reads rows, commits or rolls
-// back, and it goes on using a connection on which a prepared statement got no answer.
+// connector opens connections that stop at the end of the context of a call, whatever they wait
+// for. The driver checks a deadline only when it sends a statement, and not while it reads rows,
+// commits or rolls back. It also continues to use a connection on which a prepared statement got no
+// answer.
 type connector struct {
 	config  *pgdriver.Config
-	breaker *database.Breaker // nil for none
+	breaker *database.Breaker // optional
 }
 
-// Connect opens a connection within DATABASE_DIAL_TIMEOUT, signing in included. database/sql opens
-// those that callers wait for one after the other, so none may take long in vain.
+// Connect opens a connection, with its authentication, within DATABASE_DIAL_TIMEOUT. database/sql
+// opens the connections that callers wait for one after the other, so it must fail early if the
+// server is away.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.DialTimeout)
 	defer cancel()
@@ -47,7 +49,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		socket, err := c.config.Dialer(ctx, network, address)
 		if err == nil {
 			made.socket = socket
-			stop = context.AfterFunc(ctx, func() { _ = socket.Close() }) // what waits for it hears of that
+			stop = context.AfterFunc(ctx, func() { _ = socket.Close() }) // ends the wait for an answer
 		}
 		return socket, err
 	}
@@ -58,7 +60,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	if err != nil {
 		if made.socket != nil {
-			_ = made.socket.Close() // the driver leaves it open
+			_ = made.socket.Close() // the driver does not close it
 		}
 		return nil, err
 	}
@@ -82,11 +84,11 @@ func openConn(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, err
 	return own, nil
 }
 
-// probeServer asks the server something over a connection of its own (database.Probe).
+// probeServer runs a query on a new connection. It implements database.Probe.
 func (c *connector) probeServer(ctx context.Context) error {
 	made, err := (&connector{config: c.config}).Connect(ctx)
 	if err == nil {
-		own := made.(*conn) //nolint:errcheck,forcetypeassert // it is what Connect returns
+		own := made.(*conn) //nolint:errcheck,forcetypeassert // Connect returns this type
 		_, err = own.ExecContext(ctx, "SELECT 1", nil)
 		own.closeNow()
 	}
@@ -96,27 +98,27 @@ func (c *connector) probeServer(ctx context.Context) error {
 	return nil
 }
 
-// conn is one connection. As database/sql uses it, one goroutine calls its methods at a time.
+// conn is one connection. database/sql calls its methods from one goroutine at a time.
 type conn struct {
 	*pgdriver.Conn
 
 	socket   net.Conn
 	breaker  *database.Breaker
 	made     time.Time
-	answered time.Time // when it was last given back in good order
+	answered time.Time // when it was last returned to the pool without an error
 	watched  bool      // by the context of its transaction
 }
 
-// closeNow closes the connection, also while another goroutine waits for it.
+// closeNow closes the connection, even if another goroutine waits for an answer on it.
 func (c *conn) closeNow() {
-	_ = c.socket.Close() // first, so that TLS says no goodbye to somebody who does not listen
+	_ = c.socket.Close() // first, so that TLS does not send a farewell to a server that is gone
 	_ = c.Conn.Close()   // likewise
 }
 
 // watch ends the use of a connection with a context.
 type watch struct {
 	conn *conn
-	stop func() bool // nil for no watch
+	stop func() bool // nil if nothing is watched
 }
 
 func (c *conn) watchContext(ctx context.Context) watch {
@@ -128,11 +130,12 @@ func (c *conn) watchContext(ctx context.Context) watch {
 
 func (w watch) stopWatching() {
 	if w.stop != nil && !w.stop() {
-		w.conn.closeNow() // before anybody else is given it
+		w.conn.closeNow() // before another caller gets it
 	}
 }
 
-// checkError drops the connection after an error that is not the server's reply: the reply may still come.
+// checkError closes the connection after an error that is not the reply of the server, because the
+// reply may still arrive.
 func (c *conn) checkError(err error) error {
 	var reply pgdriver.Error
 	if err == nil || err == io.EOF { //nolint:errorlint // the end of the rows is io.EOF itself
@@ -153,7 +156,8 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
-// IsValid implements driver.Validator. It is called when the connection is given back.
+// IsValid implements driver.Validator. database/sql calls it when the connection returns to the
+// pool.
 func (c *conn) IsValid() bool {
 	if !c.Conn.IsValid() {
 		return false
@@ -193,7 +197,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	if err != nil {
 		return nil, c.checkError(err)
 	}
-	return &stmt{made.(preparedStatement), c}, nil //nolint:errcheck // the driver's statements are
+	return &stmt{made.(preparedStatement), c}, nil //nolint:errcheck // the driver's statements implement it
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -225,7 +229,7 @@ func (r *rows) Close() error {
 	return r.conn.checkError(r.Rows.Close())
 }
 
-// preparedStatement is what the driver's statements implement.
+// preparedStatement has the methods of the driver's statements.
 type preparedStatement interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -239,8 +243,9 @@ type stmt struct {
 	conn *conn
 }
 
-// Close leaves the statement to the server, which forgets it with the connection: database/sql closes
-// statements when it closes their connection, and would wait for one that is dead.
+// Close does nothing, because the server drops the statement with the connection. database/sql
+// closes the statements of a connection when it closes the connection, and would wait for a server
+// that is gone.
 func (*stmt) Close() error { return nil }
 
 // ExecContext implements driver.StmtExecContext.

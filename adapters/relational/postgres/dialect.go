@@ -18,8 +18,8 @@ var migrations embed.FS
 // migrationLock is the key of the advisory lock of migrations: "tollgate" in ASCII.
 const migrationLock = 0x746f6c6c67617465
 
-// lockWait is how long a migration may wait for a table, and so keep others waiting for it. It is shorter than their
-// statement timeout.
+// lockWait is how long a migration may wait for a table, and so keep others waiting for it. It is
+// shorter than their statement timeout.
 const lockWait = time.Second
 
 var syntax = database.Syntax{
@@ -30,10 +30,11 @@ var syntax = database.Syntax{
 	RowLock:      "NO KEY UPDATE",
 }
 
-// migrationsOf returns the migrations. They run under an advisory lock, over connections of their own.
+// migrationsOf returns the migrations. They run under an advisory lock, over connections of their
+// own.
 //
-// A migration that waits for a table makes all later users of the table wait. So it gives up soon, lets the others
-// go first, and is tried again.
+// A migration that waits for a table makes all later users of the table wait. So it gives up soon,
+// lets the others go first, and is tried again.
 func migrationsOf(c Config, config *pgdriver.Config) database.Migrations {
 	wait := min(lockWait, c.statementTimeout()/2)
 	return database.Migrations{
@@ -51,8 +52,8 @@ func migrationsOf(c Config, config *pgdriver.Config) database.Migrations {
 	}
 }
 
-// numberPlaceholders replaces the question marks of a query by $1, $2 and so on. The query must have no other question
-// marks.
+// numberPlaceholders replaces the question marks of a query by $1, $2 and so on. The query must
+// have no other question marks.
 func numberPlaceholders(query string) string {
 	var b strings.Builder
 	for n := 1; ; n++ {

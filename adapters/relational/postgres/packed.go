@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// textEncoding packs the records of a list into one text: for each record the number of bytes of its facts, a space,
-// the facts, the escape form of its document, and endOfDocument.
+// textEncoding packs the records of a list into one text: for each record the number of bytes of
+// its facts, a space, the facts, the escape form of its document, and endOfDocument.
 type textEncoding struct{}
 
 var _ database.ListEncoding = textEncoding{}
@@ -22,8 +22,8 @@ const endOfDocument = `\e`
 // packRecords is the expression of the packed text.
 const packRecords = `string_agg(CAST(octet_length(p.facts) AS text) || ' ' || p.facts || encode(p.document, 'escape') || '` + endOfDocument + `', '')`
 
-// PackSmall implements database.ListEncoding. It does not add up the sizes of the documents, which would take a
-// quarter longer.
+// PackSmall implements database.ListEncoding. It does not add up the sizes of the documents, which
+// would take a quarter longer.
 func (textEncoding) PackSmall(q database.Query, maxDocument int) database.Query {
 	q.Text = "SELECT " + packRecords + ` FILTER (WHERE octet_length(p.document) <= ?), count(*)
 		FROM (SELECT v.facts, v.document FROM versions AS v WHERE ` + q.Text + ") AS p"
@@ -31,8 +31,8 @@ func (textEncoding) PackSmall(q database.Query, maxDocument int) database.Query 
 	return q
 }
 
-// PackUpTo implements database.ListEncoding. PostgreSQL sends all rows that a query selects, so the query itself ends
-// the page.
+// PackUpTo implements database.ListEncoding. PostgreSQL sends all rows that a query selects, so the
+// query itself ends the page.
 func (textEncoding) PackUpTo(q database.Query, maxBytes int) (database.Query, bool) {
 	q.Text = "SELECT " + packRecords + ` FILTER (WHERE p.upto - p.size < ?), count(*)
 		FROM (SELECT w.facts, w.document, w.size, sum(w.size) OVER (ROWS UNBOUNDED PRECEDING) AS upto
@@ -99,9 +99,10 @@ func (textEncoding) AppendDocument(dst []byte, src any) ([]byte, error) {
 	return dst, err
 }
 
-// appendUnescaped appends the bytes of an escape form to dst. A backslash is two backslashes in this form, a byte that
-// is NUL or not ASCII is a backslash and three octal digits, and any other byte is itself. It stops after
-// endOfDocument and returns the text after it, or errNoEnd if there is none.
+// appendUnescaped appends the bytes of an escape form to dst. A backslash is two backslashes in
+// this form, a byte that is NUL or not ASCII is a backslash and three octal digits, and any other
+// byte is itself. It stops after endOfDocument and returns the text after it, or errNoEnd if the
+// text has no endOfDocument.
 func appendUnescaped(dst []byte, text string) (appended []byte, rest string, err error) {
 	const digits = 3
 	for {

@@ -1,6 +1,6 @@
-// Package postgres opens the PostgreSQL database that keeps the records in
-// production. It knows the driver, its settings and its errors, and no
-// records: rows and queries are those of package relational.
+// Package postgres opens a PostgreSQL database for the stores of records. It has the driver, its
+// settings and errors, the migrations, and the SQL that differs from SQLite. The other queries are
+// in the packages of the stores.
 package postgres
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// idleStatements is for how many statements' time a transaction may be left
-// alone by its process before the server takes its locks away.
+// idleStatements limits how long a transaction may be idle: this many statement timeouts. Then the
+// server ends it and releases its locks.
 const idleStatements = 3
 
-// maxIdle is how long a connection that nobody uses is kept.
+// maxIdle is how long an idle connection is kept.
 const maxIdle = 5 * time.Minute
 
-// Config says which database and how it is used.
+// Config has the settings of the database.
 type Config struct {
 	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; default: a SQLite file"`
 	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"maximum number of connections of this process, 2 to 1000"`
@@ -40,8 +40,7 @@ type Config struct {
 	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, including the wait for other processes that migrate, and how long a migration is tried again while others use its tables, 1s or more"`
 }
 
-// Validate checks the ranges and the form of the URL. No error of it tells the
-// password.
+// Validate checks the ranges and the form of the URL. Its errors do not contain the password.
 func (c Config) Validate() error {
 	switch {
 	case c.MaxConns < 2 || c.MaxConns > 1000:
@@ -62,16 +61,16 @@ func (c Config) Validate() error {
 	return checkAddress(c.URL)
 }
 
-// Patient returns the settings for operator commands, which take as long as there is work: a call as a
-// whole has no bound, its statements have.
+// Patient returns the settings for operator commands, which take as long as there is work: a call
+// as a whole has no bound, its statements have.
 func (c Config) Patient() Config {
 	c.Timeout = 0
 	return c
 }
 
-// statementTimeout is the server's own bound of a statement. A statement of a call that is bounded as
-// a whole ends a little before the call does, so that a slow statement is answered and does not look
-// like a server that hangs.
+// statementTimeout returns the time limit of a statement in the server. If calls have a limit, the
+// limit of a statement is a little shorter, so that the server answers a slow statement before the
+// call looks like one to a server that hangs.
 func (c Config) statementTimeout() time.Duration {
 	if c.Timeout == 0 {
 		return c.StatementTimeout
@@ -79,9 +78,9 @@ func (c Config) statementTimeout() time.Duration {
 	return min(c.StatementTimeout, c.Timeout-c.Timeout/10)
 }
 
-// Open connects to the database and returns it with what closes the
-// connections. It does not migrate. A server that cannot be reached, or that
-// refuses the user, is fault.Unavailable and named by host and port.
+// Open connects to the database, and returns it and a function that closes the connections. It does
+// not migrate. It returns fault.Unavailable with the host and port if the server cannot be reached
+// or refuses the user.
 func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	if err := checkAddress(c.URL); err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
@@ -118,8 +117,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	}), cleanup, nil
 }
 
-// checkAddress checks the form of the URL. What url.Parse says of a bad one holds
-// the URL itself, and so the password.
+// checkAddress checks the form of the URL. It does not return the error of url.Parse, which
+// contains the URL and so the password.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -135,12 +134,13 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// writeProbe returns a statement that a standby and a read-only database refuse, and that changes nothing.
+// writeProbe returns a statement that changes nothing, and that a standby and a read-only database
+// refuse.
 func writeProbe() string { return "LOCK TABLE migrations IN ROW EXCLUSIVE MODE" }
 
-// driverConfig returns the driver's settings for statements of at most a timeout, and of at most a
-// longer one where a transaction says so. The server ends a statement first; the connection's own
-// timeouts are for a server that is gone.
+// driverConfig returns the settings of the driver. Statements have the time limit statement, and
+// long transactions raise it to timeout. The server ends a statement before the timeouts of the
+// connection, which detect a server that is gone.
 func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config, error) {
 	connector, err := pgdriver.NewDriver().OpenConnector(c.URL)
 	if err != nil {

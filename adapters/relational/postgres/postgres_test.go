@@ -28,7 +28,7 @@ func config(address string) postgres.Config {
 }
 
 func TestBadAddresses(t *testing.T) {
-	cases := map[string]struct{ address, sentence string }{
+	cases := map[string]struct{ address, message string }{
 		"no URL":       {"postgres://u:" + secret + "@h:port/db", "is not a URL"},
 		"slash inside": {"postgres://u:" + secret + "/%zz@h/db", "is not a URL"},
 		"other scheme": {"mysql://u:" + secret + "@h/db", "must begin with postgres://"},
@@ -41,25 +41,24 @@ func TestBadAddresses(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config(c.address))
-			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.sentence) || !strings.Contains(err.Error(), "DATABASE_URL") {
-				t.Errorf("got %v, want a sentence that says %q", err, c.sentence)
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "DATABASE_URL") {
+				t.Errorf("got %v, want an error with the text %q", err, c.message)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("the password is told: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
 		})
 	}
 }
 
-// silent returns the address of a server that takes connections and says
-// nothing.
-func silent(t *testing.T) string {
+// silentServer returns the address of a server that accepts connections and never answers.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // nobody is connected any more
+	t.Cleanup(func() { _ = l.Close() }) // no connection is left
 	return l.Addr().String()
 }
 
@@ -72,11 +71,11 @@ func TestAServerThatIsAway(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, host := range map[string]string{"refuses": closed, "is silent": silent(t)} {
+	for name, host := range map[string]string{"refuses": closed, "is silent": silentServer(t)} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config("postgres://u:"+secret+"@"+host+"/db?sslmode=disable"))
 			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), secret) {
-				t.Errorf("got %v, want a sentence with host and port", err)
+				t.Errorf("got %v, want an error with host and port", err)
 			}
 		})
 	}
@@ -108,16 +107,15 @@ func TestAServerThatRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config(u.String()))
 			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), u.Host) || strings.Contains(err.Error(), secret) {
-				t.Errorf("got %v, want a sentence with host and port", err)
+				t.Errorf("got %v, want an error with host and port", err)
 			}
 		})
 	}
 }
 
-// TestStatementsAreBounded waits for the row of another transaction longer
-// than a statement may take.
-func TestStatementsAreBounded(t *testing.T) {
-	db := migrated(t)
+// TestStatementsHaveATimeLimit waits for a row that another transaction has locked.
+func TestStatementsHaveATimeLimit(t *testing.T) {
+	db := openMigrated(t)
 	servers := registryrecords.NewServers(db, registryrecords.Config{})
 	name, err := registry.ParseName("com.example/a")
 	if err != nil {
@@ -144,9 +142,8 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 }
 
-// migrated returns a database of its own for the test, whose statements may
-// take a second.
-func migrated(t *testing.T) *database.DB {
+// openMigrated returns a migrated database of the test. Its statements have a limit of one second.
+func openMigrated(t *testing.T) *database.DB {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), config(relationaltest.NewPostgres(t)))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// registrySyntax is the SQL of the registry's tables. Documents are read in PostgreSQL's escape form: as bytes they
-// would be sent as hexadecimal digits, two for each byte.
+// registrySyntax is the SQL of the registry's tables. Documents are read in PostgreSQL's escape
+// form: as bytes they would be sent as hexadecimal digits, two for each byte.
 var registrySyntax = database.RegistrySyntax{
 	LockServer: `INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING;
 		SELECT name FROM servers WHERE name = ?0 FOR UPDATE`,
@@ -23,15 +23,16 @@ var registrySyntax = database.RegistrySyntax{
 	UpdateStates: updateStates,
 }
 
-// matchPattern returns the condition that a column matches a pattern, the argument, in upper or lower case.
+// matchPattern returns the condition that a column matches a pattern, the argument, in upper or
+// lower case.
 func matchPattern(column string) string {
 	return "lower(" + column + `) LIKE lower(? COLLATE "C") ESCAPE '\'`
 }
 
 type finder struct{}
 
-// NextRows returns a condition whose subquery compares the names in the index. Without it, PostgreSQL would fetch each
-// row before.
+// NextRows returns a condition whose subquery compares the names in the index. Without it,
+// PostgreSQL would fetch each row before.
 func (finder) NextRows(list, filter database.Condition, order string, limit int) database.Condition {
 	all := list.And(filter.Text, filter.Args...)
 	return database.Condition{
@@ -48,8 +49,9 @@ func (finder) UpdatedRows(after any, limit int) database.Condition {
 	}
 }
 
-// NamesWith returns the selection of the index of the parts of names, which it reads first and alone: PostgreSQL would
-// otherwise call its function, which is slow, for the rows of another index.
+// NamesWith returns the selection of the index of the parts of names, which it reads first and
+// alone: PostgreSQL would otherwise call its function, which is slow, for the rows of another
+// index.
 func (finder) NamesWith(text, pattern, notBefore string) (counted, names database.Condition) {
 	names = database.Condition{
 		Text: `FROM (WITH found AS MATERIALIZED (SELECT name FROM servers WHERE server_parts(name) @@ CAST(? AS tsquery)) SELECT name FROM found) AS servers
@@ -59,7 +61,8 @@ func (finder) NamesWith(text, pattern, notBefore string) (counted, names databas
 	return names, names
 }
 
-// minTrigram is the length of the parts of names in the index. A shorter text is the beginning of parts.
+// minTrigram is the length of the parts of names in the index. A shorter text is the beginning of
+// parts.
 const minTrigram = 3
 
 // partsQuery returns the text search query for the names that have all parts of a text.

@@ -3,5 +3,6 @@ package registryrecords
 // FarRows is how many rows a page reads at most in its order.
 const FarRows = farRows
 
-// AlwaysUseIndexes makes searches of small registries use the index that searches of large ones use.
+// AlwaysUseIndexes makes searches of small registries use the index that searches of large ones
+// use.
 func (s *Servers) AlwaysUseIndexes() { s.near = 0 }

@@ -11,9 +11,7 @@ import (
 
 var errFacts = errors.New("the column facts of a version has another form")
 
-// parseFacts reads the column facts of a version, whose form its migration
-// tells. A row that breaks a rule of the model was changed by someone else,
-// which is a defect and no fault of the caller.
+// parseFacts parses the column facts of a version. The migration 0004_facts describes its form.
 func parseFacts(text string) (registry.Release, error) {
 	f := factReader{rest: text}
 	var r registry.Release
@@ -38,7 +36,7 @@ func parseFacts(text string) (registry.Release, error) {
 	return r, nil
 }
 
-// factReader takes words off the front of a text.
+// factReader reads values from the beginning of a text.
 type factReader struct {
 	rest   string
 	failed bool
@@ -55,11 +53,12 @@ func (f *factReader) readText() string {
 	return word
 }
 
-// readNumber reads a decimal number, digit by digit since a listing has hundreds.
+// readNumber reads a decimal number. It does not use strconv, because a list has hundreds of
+// numbers.
 func (f *factReader) readNumber() int64 {
 	word := f.readText()
 	digits := strings.TrimPrefix(word, "-")
-	const most = 18 // digits that any int64 has room for
+	const most = 18 // digits that fit into every int64
 	if digits == "" || len(digits) > most {
 		f.failed = true
 		return 0

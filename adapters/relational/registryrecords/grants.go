@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Grants keeps the grants: registrystore.Grants.
+// Grants stores the grants. It implements registrystore.Grants.
 type Grants struct{ db *database.DB }
 
 var _ registrystore.Grants = (*Grants)(nil)
@@ -20,7 +20,7 @@ var _ registrystore.Grants = (*Grants)(nil)
 // NewGrants returns the store of grants.
 func NewGrants(db *database.DB) *Grants { return &Grants{db} }
 
-// Add answers registrystore.Grants.
+// Add implements registrystore.Grants.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -32,7 +32,7 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	})
 }
 
-// Remove answers registrystore.Grants.
+// Remove implements registrystore.Grants.
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return database.MustChange(s.db.ExecStatement(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
@@ -40,12 +40,12 @@ func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 	})
 }
 
-// Of answers registrystore.Grants.
+// Of implements registrystore.Grants.
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
 }
 
-// List answers registrystore.Grants.
+// List implements registrystore.Grants.
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
 		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)

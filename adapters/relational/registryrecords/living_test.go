@@ -15,20 +15,21 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Of the crowded registry in tests: a fifth of the living ones, which sort last, are more than a page looks up by an index.
+// The number of servers of the crowded registry in tests. A fifth of the active ones, which sort
+// last, are more than a page reads with an index.
 const (
-	crowdLiving  = 30_000
+	crowdActive  = 30_000
 	crowdDeleted = 20_000
 )
 
-// manyDeleted is a server of three versions and of thousands that are deleted.
+// manyDeleted is a server with three active versions and thousands of deleted ones.
 const manyDeleted = "org.zebra/deleted"
 
-// crowdedDatabase opens a database in which most of what sorts first is deleted.
+// crowdedDatabase returns a database in which most servers that sort first are deleted.
 func crowdedDatabase(t *testing.T, kind string, open func(t *testing.T) *relationaltest.Database) *relationaltest.Database {
 	t.Helper()
 	db := open(t)
-	statements := crowded(kind, crowdLiving, crowdDeleted)
+	statements := insertCrowd(kind, crowdActive, crowdDeleted)
 	numbers, at, document, flag := "generate_series(1, 5000) AS n (i)", "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "'{}'", "n.i = 1"
 	if kind == relationaltest.SQLite {
 		numbers, at = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i FROM n) AS n", "1767225600000000 + n.i * 1000000"
@@ -49,15 +50,15 @@ func crowdedDatabase(t *testing.T, kind string, open func(t *testing.T) *relatio
 // historyStart is when the first versions of the crowded registry were updated.
 var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// livingRead is a read of the crowded registry.
-type livingRead struct {
+// crowdedRead is a read of the crowded registry.
+type crowdedRead struct {
 	read  func(ctx context.Context, s *registryrecords.Servers) (int, error) // returns how many records it found
-	least int                                                                // of those
-	most  int                                                                // rows that are looked at and not returned
-	index string                                                             // by which index SQLite finds the rows
+	least int                                                                // records that it must find
+	most  int                                                                // rows that PostgreSQL may read without returning them
+	index string                                                             // the index with which SQLite must find the rows
 }
 
-func livingReads(t *testing.T) map[string]livingRead {
+func crowdedReads(t *testing.T) map[string]crowdedRead {
 	t.Helper()
 	name, err := registry.ParseName(manyDeleted)
 	if err != nil {
@@ -76,7 +77,7 @@ func livingReads(t *testing.T) map[string]livingRead {
 	}
 	since := func(i int) time.Time { return historyStart.Add(time.Duration(i) * time.Second) }
 	const near = 128 + 1
-	return map[string]livingRead{
+	return map[string]crowdedRead{
 		"list":              {list(registrystore.Query{}), 30, 0, "versions_living "},
 		"next page":         {list(registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living "},
 		"list with deleted": {list(registrystore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 "},
@@ -90,49 +91,49 @@ func livingReads(t *testing.T) map[string]livingRead {
 		"search of 3, common":      {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
 		"search of 3, rare":        {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, "server_parts"},
 		"search of 5, rare":        {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, "server_parts"},
-		"search of what is not":    {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
+		"search without a match":   {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
 		"search, latest":           {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, "server_trigrams"},
 		"search, one version":      {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, "server_trigrams"},
 		"search, many deleted":     {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
 		"search, many, latest":     {list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
 		"search with deleted":      {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, "server_trigrams"},
-		"search of what is late":   {list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living "},
-		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdLiving - 10), Deleted: true}), 9, near, "versions_by_update "},
-		"updates of what is late":  {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + 1, "sqlite_autoindex_versions_1 "},
-		"versions":                 {versionsOf(name), 3, 0, "versions_living_by_publication "},
-		"versions, outline":        {outlineOf(name), 3, 0, "versions_living_by_publication "},
-		"latest version of server": {latestOf(name), 1, 0, "versions_one_latest "},
+		"search of late names":     {list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living "},
+		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdActive - 10), Deleted: true}), 9, near, "versions_by_update "},
+		"updates of late names":    {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + 1, "sqlite_autoindex_versions_1 "},
+		"versions":                 {countVersions(name), 3, 0, "versions_living_by_publication "},
+		"versions, outline":        {countOutline(name), 3, 0, "versions_living_by_publication "},
+		"latest version of server": {findLatest(name), 1, 0, "versions_one_latest "},
 	}
 }
 
-func versionsOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+func countVersions(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 		p, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: 4 << 20})
 		return len(p.Records), err
 	}
 }
 
-func outlineOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+func countOutline(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 		all, err := s.Outline(ctx, name, false)
 		return len(all), err
 	}
 }
 
-func latestOf(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
+func findLatest(name registry.Name) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 	return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 		_, err := s.Latest(ctx, name, false)
 		return 1, err
 	}
 }
 
-// TestReadsPassNoDeletedRows reads the plans of all reads among many deleted versions.
-func TestReadsPassNoDeletedRows(t *testing.T) {
+// TestReadsSkipDeletedRows checks the plans of all reads of a registry with many deleted versions.
+func TestReadsSkipDeletedRows(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := crowdedDatabase(t, kind, open)
 			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
-			for name, r := range livingReads(t) {
+			for name, r := range crowdedReads(t) {
 				t.Run(name, func(t *testing.T) {
 					read := func(ctx context.Context) error {
 						n, err := r.read(ctx, servers)
@@ -155,10 +156,12 @@ func TestReadsPassNoDeletedRows(t *testing.T) {
 	}
 }
 
-// deletedToo finds what a plan of SQLite says where it reads rows by an index that has deleted ones, one of a name excepted.
+// deletedToo matches a plan of SQLite that uses an index with deleted rows, except to find one
+// name.
 var deletedToo = regexp.MustCompile(`sqlite_autoindex_versions|versions_one_latest \(name>|versions_by_`)
 
-// requireIndex wants all of SQLite's reads to find their rows by an index, and the last one by a certain one.
+// requireIndex checks that SQLite finds all rows with an index, and that one query uses the index
+// of this name.
 func requireIndex(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, index string) {
 	t.Helper()
 	plans, err := db.Plans(t.Context(), read)
@@ -184,7 +187,8 @@ var (
 	removedRows = regexp.MustCompile(`Rows Removed by (?:Filter|Index Recheck|Join Filter): (\d+)`)
 )
 
-// requireNoMoreRows wants PostgreSQL to read no whole table, and no more rows than it returns but for so many.
+// requireNoMoreRows checks that PostgreSQL reads no whole table, and at most this many rows that it
+// does not return.
 func requireNoMoreRows(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, generic bool, most int) {
 	t.Helper()
 	plans, err := db.Executions(t.Context(), generic, read)
@@ -209,8 +213,8 @@ func requireNoMoreRows(t *testing.T, db *relationaltest.Database, read func(ctx 
 	}
 }
 
-// TestPagesOfACrowdedRegistryAddUp reads all pages of searches and listings of updates, also of those whose pages end early, and
-// wants each record once and in order.
+// TestPagesOfACrowdedRegistryAddUp reads all pages of searches and of lists of updates, some of
+// which end early, and checks that they have each record once and in order.
 func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 	one, err := registry.ParseVersion("1.0.0")
 	if err != nil {
@@ -222,20 +226,20 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 			servers := registryrecords.NewServers(crowdedDatabase(t, kind, open).DB, registryrecords.Config{})
 			all := map[registrystore.Query][]registry.Record{}
 			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
-				all[scope], _ = allPages(t, servers, scope)
+				all[scope], _ = readAllPages(t, servers, scope)
 				for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
 					q := scope
 					q.Search = search
-					got, short := allPages(t, servers, q)
+					got, short := readAllPages(t, servers, q)
 					early += short
 					requireSame(t, q, got, all[scope], func(r registry.Record) bool {
 						return strings.Contains(strings.ToLower(r.Name.String()), strings.ToLower(search))
 					})
 				}
 			}
-			for _, i := range []int{crowdLiving - 10, crowdDeleted, 100} {
+			for _, i := range []int{crowdActive - 10, crowdDeleted, 100} {
 				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
-				got, short := allPages(t, servers, q)
+				got, short := readAllPages(t, servers, q)
 				early += short
 				requireSame(t, q, got, all[registrystore.Query{Deleted: true}], func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
 			}
@@ -246,8 +250,8 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 	}
 }
 
-// allPages returns the records of all pages, and how many pages ended early.
-func allPages(t *testing.T, servers *registryrecords.Servers, q registrystore.Query) (all []registry.Record, early int) {
+// readAllPages returns the records of all pages, and how many pages ended early.
+func readAllPages(t *testing.T, servers *registryrecords.Servers, q registrystore.Query) (all []registry.Record, early int) {
 	t.Helper()
 	for q.Limit = 1000; ; {
 		p, err := servers.List(t.Context(), q)
@@ -265,6 +269,7 @@ func allPages(t *testing.T, servers *registryrecords.Servers, q registrystore.Qu
 	}
 }
 
+// requireSame checks that got has the wanted records of all, in the same order.
 func requireSame(t *testing.T, q registrystore.Query, got, all []registry.Record, wanted func(registry.Record) bool) {
 	t.Helper()
 	n := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// readPage returns the page of a query, whose text begins after WHERE. It reads the page as one packed row if that is
-// faster (database.ListEncoding), else row by row.
+// readPage returns the page of a query, whose text begins after WHERE. It reads the page as one
+// packed row if that is faster (database.ListEncoding), else row by row.
 func (s *Servers) readPage(ctx context.Context, q database.Query, e extent) (registrystore.Page, error) {
 	if p, complete, err := s.readSmallPage(ctx, q, e); err != nil || complete {
 		return p, err
@@ -28,8 +28,8 @@ func (s *Servers) readPage(ctx context.Context, q database.Query, e extent) (reg
 // smallRows is the number of rows of a small page that has no limit of rows.
 const smallRows = 128
 
-// readSmallPage returns the page and true if each of its documents is so small that the page cannot reach its limit of
-// bytes. Otherwise it returns false.
+// readSmallPage returns the page and true if each of its documents is so small that the page cannot
+// reach its limit of bytes. Otherwise it returns false.
 func (s *Servers) readSmallPage(ctx context.Context, q database.Query, e extent) (p registrystore.Page, complete bool, err error) {
 	rows := cmp.Or(e.rows, smallRows)
 	maxDocument := min(e.maxBytes()/rows, math.MaxInt32) // no document is larger

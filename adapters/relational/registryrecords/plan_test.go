@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// filled are the statements that make 10,000 servers of two versions, one of a
-// hundred with "needle" in its name.
-func filled(kind string) []string {
+// insertServers returns the statements that add 10,000 servers with two versions each. One of a
+// hundred servers has "needle" in its name.
+func insertServers(kind string) []string {
 	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'", "v.version = '2.0.0'"
 	name := "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
 	if kind == relationaltest.SQLite {
@@ -25,7 +25,7 @@ func filled(kind string) []string {
 	statements := []string{
 		"INSERT INTO servers (name) SELECT " + name + " FROM " + numbers,
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + plus(kind) + `, ` + at + `, ` + latest + `, '{}'
+			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + publicationOffset(kind) + `, ` + at + `, ` + latest + `, '{}'
 			FROM ` + numbers + `, (SELECT '1.0.0' AS version, 0 AS k UNION ALL SELECT '2.0.0', 1) AS v`,
 	}
 	if kind == relationaltest.PostgreSQL {
@@ -35,16 +35,17 @@ func filled(kind string) []string {
 	return statements
 }
 
-// plus returns what tells the publication times of a server's versions apart.
-func plus(kind string) string {
+// publicationOffset returns the difference between the publication times of the versions of a
+// server.
+func publicationOffset(kind string) string {
 	if kind == relationaltest.SQLite {
 		return " + v.k"
 	}
 	return " + v.k * interval '1 second'"
 }
 
-// reading are the reads of the registry that must not look at all of it.
-func reading(t *testing.T) map[string]func(ctx context.Context, s *registryrecords.Servers) error {
+// indexedReads returns the reads that must not read a whole table.
+func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registryrecords.Servers) error {
 	t.Helper()
 	name, err := registry.ParseName("com.example.o7919/server-1")
 	if err != nil {
@@ -58,7 +59,7 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *registryrecor
 		return func(ctx context.Context, s *registryrecords.Servers) error {
 			found, err := s.List(ctx, q)
 			if err == nil && len(found.Records) == 0 {
-				t.Errorf("%+v selects nothing", q)
+				t.Errorf("List(%+v) returned no records", q)
 			}
 			return err
 		}
@@ -96,25 +97,25 @@ func reading(t *testing.T) map[string]func(ctx context.Context, s *registryrecor
 	}
 }
 
-// wholeTable finds what a plan says when it reads all rows of a table, or
-// sorts what an index has in order.
+// wholeTable matches a plan that reads all rows of a table, or sorts rows that an index has in
+// order.
 var wholeTable = map[string]*regexp.Regexp{
 	relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan`),
 	relationaltest.SQLite:     regexp.MustCompile(`SCAN (v|versions|servers)\b|AUTOMATIC`),
 }
 
-// TestReadsUseIndexes reads the plans of all queries that a read makes.
+// TestReadsUseIndexes checks the plans of all queries of the reads.
 func TestReadsUseIndexes(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			for _, statement := range filled(kind) {
+			for _, statement := range insertServers(kind) {
 				if err := db.Execute(t.Context(), statement); err != nil {
 					t.Fatal(err)
 				}
 			}
 			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
-			for name, read := range reading(t) {
+			for name, read := range indexedReads(t) {
 				plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, servers) })
 				if err != nil || len(plans) == 0 {
 					t.Fatalf("%s: %d plans, %v", name, len(plans), err)

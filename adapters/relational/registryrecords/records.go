@@ -18,8 +18,8 @@ type extent struct {
 	room  int // for how many records memory is allocated first, at least 1
 }
 
-// withLimit adds the limit of rows to a query. The query selects one row more than the page has, which shows whether
-// there are more.
+// withLimit adds the limit of rows to a query. The query selects one row more than the page has,
+// which shows whether there are more.
 func (e extent) withLimit(q database.Query) database.Query {
 	if e.rows > 0 {
 		// If a limit is only a placeholder, SQLite prepares the statement again for each value.
@@ -37,7 +37,8 @@ func (e extent) maxBytes() int {
 	return e.bytes
 }
 
-// isFull reports whether a page with this number of records and bytes has no room for another record.
+// isFull reports whether a page with this number of records and bytes has no room for another
+// record.
 func (e extent) isFull(records, size int) bool {
 	return e.rows > 0 && records == e.rows || size >= e.maxBytes()
 }
@@ -75,7 +76,8 @@ func (e extent) collectPage(rows *sql.Rows, encoding database.ListEncoding) (reg
 	return registrystore.Page{Records: all}, nil
 }
 
-// arena keeps copies of documents in a few blocks, which costs less than one allocation for each document.
+// arena keeps copies of documents in a few blocks, which costs less than one allocation for each
+// document.
 type arena struct {
 	rows     int // how many documents are expected
 	encoding database.ListEncoding
@@ -86,7 +88,8 @@ type arena struct {
 // maxBlock limits the memory that is allocated for documents that may not follow.
 const maxBlock = 64 << 10
 
-// Scan copies the value that a driver returns for a document. The value is valid only until the next row.
+// Scan copies the value that a driver returns for a document. The value is valid only until the
+// next row.
 func (a *arena) Scan(src any) (err error) {
 	switch v := src.(type) {
 	case []byte:

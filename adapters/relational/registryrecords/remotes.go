@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// versionsToClaim returns the versions whose addresses the server must own after the changes and need not
-// have owned before: those with another document, and those that leave the status deleted
-// (contract R-32). It is called before the changes are stored.
+// versionsToClaim returns the versions whose addresses the server must own after the changes, and
+// perhaps did not own before: those with another document, and those that leave the status deleted
+// (contract R-32). It must be called before the changes are stored.
 func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) ([]string, error) {
 	if !s.uniqueURLs {
 		return nil, nil
@@ -40,10 +40,9 @@ func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, c
 	return append(claiming, back...), err
 }
 
-// saveRemotes brings the addresses of the changed versions of a server, and
-// what it owns of them, up to date: addresses that no longer count are given
-// up before new ones are claimed. Addresses are kept whether or not they must
-// be unique, so that the rule can be turned on later.
+// saveRemotes updates the addresses of the changed versions of a server, and which of them it owns.
+// The server gives up addresses that it no longer uses before it claims new ones. Addresses are
+// stored even if they need not be unique, so that the rule can be turned on later.
 func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change, claiming []string) error {
 	var deleted []string
 	for _, c := range changes {
@@ -62,7 +61,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 			return err
 		}
 	}
-	// What follows is one journey to the database, however much there is to do.
+	// The other statements are sent to the database together.
 	var last strings.Builder
 	var args []any
 	if len(claiming) > 0 {
@@ -81,7 +80,7 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, chang
 	return err
 }
 
-// replaceRemotes stores the addresses of a new document, none of them claimed.
+// replaceRemotes stores the addresses of a new document. They are not claimed yet.
 func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
 	name, version := c.Release.Name.String(), c.Release.Version.String()
 	text := strings.Builder{}
@@ -101,9 +100,8 @@ func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c registrystore
 	return err
 }
 
-// claimAddresses makes the server the owner of the addresses of the versions that are not
-// claimed yet, each in the same order in every transaction, and reports whether
-// there are any.
+// claimAddresses makes the server the owner of the addresses of the versions that are not claimed
+// yet, and reports whether there are any. Every transaction claims addresses in the same order.
 func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, name string, versions []string) (found bool, err error) {
 	var urls []string
 	err = s.db.ScanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
@@ -112,17 +110,17 @@ func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, name string, ve
 		return false, err
 	}
 	for _, url := range urls {
-		if err := s.ownOne(ctx, tx, name, url); err != nil {
+		if err := s.claimAddress(ctx, tx, name, url); err != nil {
 			return false, err
 		}
 	}
 	return len(urls) > 0, nil
 }
 
-// ownOne makes the server the owner of the address, or finds that another one
-// has it. The row of the owner is written in either case, so that who takes an
-// address waits for who is giving it up at the same time.
-func (s *Servers) ownOne(ctx context.Context, tx bun.Tx, name, url string) error {
+// claimAddress makes the server the owner of the address. It returns fault.Conflict if another
+// server has the address. It writes the row of the owner in both cases, so that it waits for a
+// transaction that gives the address up at the same time.
+func (s *Servers) claimAddress(ctx context.Context, tx bun.Tx, name, url string) error {
 	var owner string
 	err := s.db.ScanInto(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
 		ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING name`, url, name)
@@ -132,7 +130,7 @@ func (s *Servers) ownOne(ctx context.Context, tx bun.Tx, name, url string) error
 	if owner != name {
 		return addressTaken(url)
 	}
-	// One that was stored while addresses needed not be unique has no owner.
+	// An address that was stored while addresses did not have to be unique has no owner.
 	var others int
 	err = s.db.ScanInto(ctx, tx, &others, `SELECT count(*) FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
 		WHERE r.url = ? AND r.name <> ? AND v.status <> 'deleted'`, url, name)
@@ -145,15 +143,14 @@ func (s *Servers) ownOne(ctx context.Context, tx bun.Tx, name, url string) error
 	return nil
 }
 
-// maxIndexed is the greatest length in bytes of an address that is stored as it
-// is: with name and version beside it, PostgreSQL can index no longer one.
+// maxIndexed is the maximum length in bytes of an address that is stored in plain form. PostgreSQL
+// cannot index a longer one together with a name and a version.
 const maxIndexed = 1000
 
-// hashed begins what stands for a longer address. No address begins so.
+// hashed is the prefix of the hash that is stored for a longer address. No address has this prefix.
 const hashed = "sha256:"
 
-// indexKey returns what stands for an address in the tables: itself, or its
-// hash.
+// indexKey returns the form of an address in the tables: the address, or its hash.
 func indexKey(url registry.RemoteURL) string {
 	if len(url) <= maxIndexed {
 		return string(url)

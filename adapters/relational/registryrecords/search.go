@@ -11,17 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Limits of what a filtered page reads: a page of a search, or of the versions updated since a time. No index has the
-// rows of such a page in its order.
+// Limits of what a filtered page reads: a page of a search, or of the versions updated since a
+// time. No index has these rows in the order of the page.
 const (
 	nearRows = 128    // rows that are read in the order of the page before another index is used
 	fewRows  = 5_000  // rows that are read with another index and sorted
 	farRows  = 10_000 // rows that are read in the order of the page if another index has more than fewRows
 )
 
-// filteredPage returns a page of a search, or of the versions updated since a time. In most cases the rows are common,
-// and then the next rows in order fill the page, or they are rare, and then another index has few of them. In the
-// other cases the page ends after farRows, with fewer records than the limit.
+// filteredPage returns a page of a search, or of the versions updated since a time. In most cases
+// the rows are common, and then the next rows in order fill the page, or they are rare, and then
+// another index has few of them. In the other cases the page ends after farRows, with fewer records
+// than the limit.
 func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	p, err := s.nextRows(ctx, q, s.near)
 	if err != nil || p.EndName == "" {
@@ -37,8 +38,8 @@ func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (regi
 	return s.nextRows(ctx, q, farRows)
 }
 
-// nextRows returns the page of the matching rows among the next rows in order. If there are more rows than these and
-// the page is not full, the page names its end.
+// nextRows returns the page of the matching rows among the next rows in order. If there are more
+// rows than these and the page is not full, the page names its end.
 func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int) (registrystore.Page, error) {
 	name, version, err := s.keyAfter(ctx, q, rows)
 	if err != nil {
@@ -55,8 +56,8 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	return p, err
 }
 
-// keyAfter returns the name and version of the row after a number of rows in order. They are empty if there are not
-// more rows.
+// keyAfter returns the name and version of the row after a number of rows in order. They are empty
+// if there are not more rows.
 func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, rows int) (name, version string, err error) {
 	all := s.listCondition(q)
 	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.Text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
@@ -72,8 +73,8 @@ func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, rows int)
 	return key[0], key[1], err
 }
 
-// rowFilter returns the condition that is compared with each row: that its name contains the text, in upper or lower
-// case, and that it was updated after the time.
+// rowFilter returns the condition that is compared with each row: that its name contains the text,
+// in upper or lower case, and that it was updated after the time.
 func (s *Servers) rowFilter(q registrystore.Query) (c database.Condition) {
 	if q.Search != "" {
 		c = c.And(s.sql.NameMatches, likePattern(q))
@@ -89,7 +90,8 @@ func likePattern(q registrystore.Query) string { return "%" + likeEscaper.Replac
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// updatedPage returns the page of the versions updated since a time, and true, if these are few rows.
+// updatedPage returns the page of the versions updated since a time, and true, if these are few
+// rows.
 func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
 	after := s.db.TimeArgument(q.UpdatedSince)
 	counted := database.Condition{Text: "FROM versions WHERE updated_at > ?", Args: []any{after}}
@@ -104,7 +106,8 @@ func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (regis
 	return p, true, err
 }
 
-// searchPage returns the page of a search, and true, if the index of the parts of names finds few names.
+// searchPage returns the page of a search, and true, if the index of the parts of names finds few
+// names.
 func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
 	if strings.Contains(q.Search, endOfName) {
 		return registrystore.Page{}, true, nil
@@ -114,7 +117,8 @@ func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (regist
 	if err != nil || found > fewRows {
 		return registrystore.Page{}, false, err
 	}
-	// A page needs no more names than it has rows, if each name has a row. The last row shows whether there are more.
+	// A page needs no more names than it has rows, if each name has a row. The last row shows
+	// whether there are more.
 	if enough := q.Limit + 2; enough < found {
 		if p, err := s.pageOfNames(ctx, q, names, enough); err != nil || p.More {
 			return p, true, err

@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Config says how the registry is kept.
+// Config has the settings of the registry in a database.
 type Config struct {
 	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
 }
 
-// Servers keeps the versions of servers: registrystore.ServerReader and Writer.
+// Servers stores the versions of servers. It implements registrystore.ServerReader and
+// registrystore.ServerWriter.
 type Servers struct {
 	db         *database.DB
 	sql        database.RegistrySyntax
@@ -33,7 +34,7 @@ func NewServers(db *database.DB, c Config) *Servers {
 	return &Servers{db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows}
 }
 
-// List answers registrystore.ServerReader.
+// List implements registrystore.ServerReader.
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	if q.Search == "" && q.UpdatedSince.IsZero() {
 		return s.listPage(ctx, q, database.Condition{})
@@ -41,7 +42,7 @@ func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystor
 	return s.filteredPage(ctx, q)
 }
 
-// listPage returns the page of the rows of a listing that meet a condition.
+// listPage returns the page of the rows of a list that meet a condition.
 func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c database.Condition) (registrystore.Page, error) {
 	all := s.listCondition(q)
 	fixed := c.Text == "" || s.sql.PlansByText
@@ -51,8 +52,8 @@ func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c databas
 	return s.readPage(ctx, database.Query{Text: all.Text + listOrder(q), Args: all.Args, Fixed: fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
 }
 
-// listOrder returns the order of a listing. At most one version of a name is
-// latest, so that its order is the name's.
+// listOrder returns the ORDER BY clause of a list. If it has only the latest versions, each name
+// has at most one, so the name is enough.
 func listOrder(q registrystore.Query) string {
 	if q.LatestOnly {
 		return " ORDER BY v.name"
@@ -60,10 +61,10 @@ func listOrder(q registrystore.Query) string {
 	return " ORDER BY v.name, v.version"
 }
 
-// someVersions is how many versions of a server are made room for at first.
+// someVersions is for how many versions of a server memory is allocated first.
 const someVersions = 8
 
-// Versions answers registrystore.ServerReader.
+// Versions implements registrystore.ServerReader.
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	condition, args := visibleOnly("v.name = ?", q.Deleted), []any{q.Name.String()}
 	if !q.Before.IsZero() {
@@ -75,8 +76,8 @@ func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (
 
 const newestFirst = " ORDER BY v.published_at DESC"
 
-// Outline answers registrystore.ServerReader. Neither database reads a document to tell
-// how large it is.
+// Outline implements registrystore.ServerReader. The databases return the size of a document
+// without reading it.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
 	text := "SELECT v.facts, " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
 	return database.Collect(ctx, s.db, database.Query{Text: text, Args: []any{name.String()}, Fixed: true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
@@ -96,15 +97,15 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 	})
 }
 
-// Version answers registrystore.ServerReader.
+// Version implements registrystore.ServerReader.
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
-	return s.findOne(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
+	return s.findVersion(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
 }
 
-// Latest answers registrystore.ServerReader. It looks at the status by itself: with that
-// in the query, databases choose an index of all versions that are not deleted.
+// Latest implements registrystore.ServerReader. It checks the status itself: with a condition on
+// the status in the query, the databases would use the index of all versions that are not deleted.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
-	r, err := s.findOne(ctx, "v.name = ? AND v.is_latest", name.String())
+	r, err := s.findVersion(ctx, "v.name = ? AND v.is_latest", name.String())
 	if err == nil && !deleted && r.Status == registry.StatusDeleted {
 		return registry.Record{}, errNoVersion()
 	}
@@ -118,7 +119,7 @@ func visibleOnly(condition string, deleted bool) string {
 	return condition + " AND v.status <> 'deleted'"
 }
 
-func (s *Servers) findOne(ctx context.Context, condition string, args ...any) (registry.Record, error) {
+func (s *Servers) findVersion(ctx context.Context, condition string, args ...any) (registry.Record, error) {
 	found, err := s.readRows(ctx, database.Query{Text: condition, Args: args, Fixed: true}, extent{room: 1})
 	if err != nil {
 		return registry.Record{}, err
@@ -131,10 +132,9 @@ func (s *Servers) findOne(ctx context.Context, condition string, args ...any) (r
 
 func errNoVersion() error { return fault.New(fault.NotFound, "", "no such version of a server") }
 
-// listCondition returns the condition that selects the rows of a listing without
-// what they are sifted by: an index has those rows, and no others, in order. It
-// begins where the page does, also at the start, so that the order comes from
-// that index.
+// listCondition returns the condition for the rows of a list, without its filters. An index has
+// exactly these rows, in order. The condition begins at the start of the page, even of the first
+// page, so that the database takes the order from this index.
 func (s *Servers) listCondition(q registrystore.Query) database.Condition {
 	c := database.Condition{Text: "(v.name, v.version) > (?, ?)", Args: append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
 	switch {

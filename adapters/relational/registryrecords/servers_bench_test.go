@@ -15,16 +15,17 @@ import (
 )
 
 var (
-	livingServers  = flag.Int("living-servers", 200_000, "servers that are there, in benchmarks of the registry")
-	deletedServers = flag.Int("deleted-servers", 300_000, "servers that are deleted and sort before the others, likewise")
+	livingServers  = flag.Int("living-servers", 200_000, "number of active servers in benchmarks of the registry")
+	deletedServers = flag.Int("deleted-servers", 300_000, "number of deleted servers in benchmarks of the registry; their names sort first")
 )
 
-// serverPart is how many servers one statement adds: few enough for the statement timeout.
+// serverPart is how many servers one statement adds.
 const serverPart = 20_000
 
-// crowded are the statements that add servers of one version each: deleted ones, whose names sort first, then living ones, of
-// which the last fifth are in org.example. One of 100 living ones has a q in its name, and 20 have "zz", all of these in org.example.
-func crowded(kind string, living, deleted int) []string {
+// insertCrowd returns the statements that add servers with one version each: deleted ones, whose
+// names sort first, and active ones, of which the last fifth are in org.example. One of 100 active
+// servers has a q in its name. 20 have "zz" in their name, and all of these are in org.example.
+func insertCrowd(kind string, living, deleted int) []string {
 	var statements []string
 	add := func(first, last int, name, status string) {
 		for ; first < last; first += serverPart {
@@ -57,7 +58,7 @@ func crowdedRegistry(b *testing.B, kind string, db *relationaltest.Database) *re
 		b.Fatal(err)
 	}
 	began := time.Now()
-	for _, statement := range crowded(kind, *livingServers, *deletedServers) {
+	for _, statement := range insertCrowd(kind, *livingServers, *deletedServers) {
 		if err := db.Execute(b.Context(), statement); err != nil {
 			b.Fatal(err)
 		}
@@ -66,13 +67,13 @@ func crowdedRegistry(b *testing.B, kind string, db *relationaltest.Database) *re
 	return registryrecords.NewServers(db.DB, registryrecords.Config{})
 }
 
-// callersAtOnce is how many callers the benchmark of a crowded registry has beside one.
+// callersAtOnce is the number of parallel callers in the benchmark of a crowded registry.
 const callersAtOnce = 40
 
-// BenchmarkCrowdedRegistry measures pages of 30 where more servers are deleted than are there, by one caller and by 40 at once, and
-// publications.
+// BenchmarkCrowdedRegistry measures pages of 30 records, for one caller and for 40 parallel
+// callers, and publications, in a registry with more deleted servers than active ones.
 //
-//	go test -run xxx -bench CrowdedRegistry ./adapters/relational
+//	go test -run xxx -bench CrowdedRegistry ./adapters/relational/registryrecords
 func BenchmarkCrowdedRegistry(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
@@ -101,17 +102,17 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 			} {
 				c.Limit, c.Bytes = 30, 4<<20
 				for _, callers := range []int{1, callersAtOnce} {
-					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) { lists(b, servers, c.Query, callers) })
+					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) { listRepeatedly(b, servers, c.Query, callers) })
 				}
 			}
-			b.Run("publish a server", func(b *testing.B) { publications(b, db, servers, true) })
-			b.Run("publish a version", func(b *testing.B) { publications(b, db, servers, false) })
+			b.Run("publish a server", func(b *testing.B) { publishRepeatedly(b, db, servers, true) })
+			b.Run("publish a version", func(b *testing.B) { publishRepeatedly(b, db, servers, false) })
 		})
 	}
 }
 
-// lists makes a listing, of as many callers at once.
-func lists(b *testing.B, servers *registryrecords.Servers, q registrystore.Query, callers int) {
+// listRepeatedly reads a page with parallel callers.
+func listRepeatedly(b *testing.B, servers *registryrecords.Servers, q registrystore.Query, callers int) {
 	b.Helper()
 	found := 0
 	for b.Loop() {
@@ -134,8 +135,9 @@ func lists(b *testing.B, servers *registryrecords.Servers, q registrystore.Query
 	}
 }
 
-// publications publishes one version after the other, of a server each or all of one.
-func publications(b *testing.B, db *relationaltest.Database, servers *registryrecords.Servers, serverEach bool) {
+// publishRepeatedly publishes one version after the other, of a new server each time or all of one
+// server.
+func publishRepeatedly(b *testing.B, db *relationaltest.Database, servers *registryrecords.Servers, serverEach bool) {
 	b.Helper()
 	for n := 0; b.Loop(); n++ {
 		at, server := time.Now(), "com.example.new/server"

@@ -27,7 +27,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServersByIndexes has even the first rows looked up by indexes.
+// TestServersByIndexes runs the contract tests with searches that always use an index.
 func TestServersByIndexes(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestGrants(t *testing.T) {
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
-// saveLocked stores changes of one server as a use case does.
+// saveLocked stores changes of one server in a transaction, as a use case does.
 func saveLocked(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change) error {
 	t.Helper()
 	return db.Atomically(t.Context(), func(ctx context.Context) error {
@@ -64,7 +64,8 @@ func saveLocked(t *testing.T, db *relationaltest.Database, s *registryrecords.Se
 	})
 }
 
-// TestConflictsNameTheirRule: callers are told what stands against a change.
+// TestConflictsNameTheirRule checks that the error names the constraint that does not allow a
+// change.
 func TestConflictsNameTheirRule(t *testing.T) {
 	name, err := registry.ParseName("com.example/a")
 	if err != nil {
@@ -93,19 +94,19 @@ func TestConflictsNameTheirRule(t *testing.T) {
 			if err := saveLocked(t, db, servers, change("1.0.0", 0, true)); err != nil {
 				t.Fatal(err)
 			}
-			for sentence, c := range cases {
+			for message, c := range cases {
 				f, ok := fault.As(saveLocked(t, db, servers, c))
-				if !ok || f.Kind != fault.Conflict || f.Message != sentence {
-					t.Errorf("got %v, want the sentence %q", f, sentence)
+				if !ok || f.Kind != fault.Conflict || f.Message != message {
+					t.Errorf("got %v, want the message %q", f, message)
 				}
 			}
 		})
 	}
 }
 
-// TestSearchGoesPastNamesWithoutRows looks for servers of which all but the
-// last have only versions that the page leaves out.
-func TestSearchGoesPastNamesWithoutRows(t *testing.T) {
+// TestSearchSkipsNamesWithoutRows searches for servers. All of them except the last have only
+// deleted versions.
+func TestSearchSkipsNamesWithoutRows(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
@@ -132,15 +133,15 @@ func TestSearchGoesPastNamesWithoutRows(t *testing.T) {
 			for _, text := range []string{"SERVER", "r-"} {
 				got, err := servers.List(t.Context(), registrystore.Query{Search: text, Limit: 2})
 				if err != nil || len(got.Records) != 1 || got.Records[0].Name.String() != "com.example/server-8" {
-					t.Errorf("%q finds %+v, %v", text, got, err)
+					t.Errorf("List with the search %q = %+v, %v", text, got, err)
 				}
 			}
 		})
 	}
 }
 
-// TestAddressesMayBecomeUniqueLater turns the rule on over a database in which
-// two servers share an address.
+// TestAddressesMayBecomeUniqueLater turns the rule on in a database with two servers that have the
+// same address.
 func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 	const address = "https://one.example/mcp"
 	for kind, open := range relationaltest.Databases(t) {
@@ -156,10 +157,10 @@ func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 				t.Errorf("a third server with the address: %v", err)
 			}
 			if err := publish(t, db, unique, "com.example/c", address+"/c"); err != nil {
-				t.Errorf("a server with an address of its own: %v", err)
+				t.Errorf("a server with another address: %v", err)
 			}
 			if err := publish(t, db, free, "com.example/d", address+"/c"); err != nil {
-				t.Errorf("a server with a taken address that needs not be unique: %v", err)
+				t.Errorf("a server with an address of another server, while addresses need not be unique: %v", err)
 			}
 		})
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-var errNoTransaction = errors.New("servers are changed inside a transaction only")
+var errNoTransaction = errors.New("servers can be changed only in a transaction")
 
-// Lock answers registrystore.ServerWriter.
+// Lock implements registrystore.ServerWriter.
 func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return nil, errNoTransaction
 	}
-	// A first publication has no row to lock: it makes one, and a second one at
-	// the same time waits here for the first to end.
+	// The first publication of a server has no row to lock, so it inserts one. A second one at the
+	// same time waits here until the first one ends.
 	if _, err := s.db.ExecStatement(ctx, tx, s.sql.LockServer, name.String()); err != nil {
 		return nil, err
 	}
@@ -44,16 +44,15 @@ func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Na
 	return all, nil
 }
 
-// Save answers registrystore.ServerWriter. The publication time, which never changes,
-// tells a new document of a version that is stored from a second publication
-// of it.
+// Save implements registrystore.ServerWriter. The publication time never changes. It distinguishes
+// a new document of a stored version from a second publication of the version.
 func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return errNoTransaction
 	}
-	for name, those := range byName(changes) {
-		if err := s.saveOf(ctx, tx, name, those); err != nil {
+	for name, ofServer := range byName(changes) {
+		if err := s.saveServer(ctx, tx, name, ofServer); err != nil {
 			return err
 		}
 	}
@@ -69,22 +68,23 @@ func byName(changes []registrystore.Change) map[string][]registrystore.Change {
 	return all
 }
 
-// saveOf stores the changes of one server.
-func (s *Servers) saveOf(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) error {
+// saveServer stores the changes of one server.
+func (s *Servers) saveServer(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) error {
 	claiming, err := s.versionsToClaim(ctx, tx, name, changes)
 	if err != nil {
 		return err
 	}
-	// The flag of the latest version leaves one before another takes it.
+	// The flag is_latest is removed from one version before it is set on another.
 	for _, latest := range []bool{false, true} {
-		if err := s.saveThose(ctx, tx, changes, latest); err != nil {
+		if err := s.saveVersions(ctx, tx, changes, latest); err != nil {
 			return s.explainConflict(err)
 		}
 	}
 	return s.saveRemotes(ctx, tx, name, changes, claiming)
 }
 
-func (s *Servers) saveThose(ctx context.Context, tx bun.Tx, changes []registrystore.Change, latest bool) error {
+// saveVersions stores the changes of the versions that are the latest, or of those that are not.
+func (s *Servers) saveVersions(ctx context.Context, tx bun.Tx, changes []registrystore.Change, latest bool) error {
 	states := make([]registry.Release, 0, len(changes))
 	for _, c := range changes {
 		if c.Document == nil && c.Release.Latest == latest {
@@ -118,8 +118,8 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 	return nil
 }
 
-// saveDocument stores a version with its document: a new one, or another
-// document for the publication that is stored.
+// saveDocument stores a version with its document: a new version, or another document of a stored
+// publication.
 func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
 	r := c.Release
 	changed, err := s.db.ExecStatement(ctx, tx, `INSERT INTO versions
@@ -144,8 +144,8 @@ const (
 	latestExists      = "another version of the server is the latest"
 )
 
-// explainConflict returns a fault.Conflict with the message of the unique constraint that does not allow a change. It
-// returns other errors unchanged.
+// explainConflict returns a fault.Conflict with the message of the unique constraint that does not
+// allow a change. It returns other errors unchanged.
 func (s *Servers) explainConflict(err error) error {
 	if !fault.Is(err, fault.Conflict) {
 		return err

@@ -26,7 +26,8 @@ func (planRecorder) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	}
 }
 
-// recordQueries returns the queries of a call. It makes the call in a transaction, so that Bun sees all of them.
+// recordQueries returns the queries of a call. It makes the call in a transaction, so that Bun sees
+// all of them.
 func (d *Database) recordQueries(ctx context.Context, call func(ctx context.Context) error) ([]*bun.QueryEvent, error) {
 	var all []*bun.QueryEvent
 	err := d.Atomically(context.WithValue(ctx, recorded{}, &all), call)
@@ -35,8 +36,8 @@ func (d *Database) recordQueries(ctx context.Context, call func(ctx context.Cont
 	}), err
 }
 
-// Plans makes a call and returns the plan of each of its queries and deletions, by their texts. The database must come
-// from Databases.
+// Plans makes a call and returns the plan of each of its queries and deletions, by their texts. The
+// database must come from Databases.
 func (d *Database) Plans(ctx context.Context, call func(ctx context.Context) error) (map[string]string, error) {
 	queries, err := d.recordQueries(ctx, call)
 	explain := map[string]string{SQLite: "EXPLAIN QUERY PLAN ", PostgreSQL: "EXPLAIN "}[d.kind]
@@ -49,9 +50,9 @@ func (d *Database) Plans(ctx context.Context, call func(ctx context.Context) err
 	return plans, err
 }
 
-// Executions makes a call on PostgreSQL, runs its queries again, and returns their plans with the number of rows that
-// each step read, by their texts. The plans are made for the arguments, or, if generic is true, for any arguments. The
-// database must come from Databases.
+// Executions makes a call on PostgreSQL, runs its queries again, and returns their plans with the
+// number of rows that each step read, by their texts. The plans are made for the arguments, or, if
+// generic is true, for any arguments. The database must come from Databases.
 func (d *Database) Executions(ctx context.Context, generic bool, call func(ctx context.Context) error) (map[string]string, error) {
 	queries, err := d.recordQueries(ctx, call)
 	plans := make(map[string]string, len(queries))

@@ -1,4 +1,5 @@
-// Package relationaltest gives tests their own databases, which exist until the test ends. Only tests use it.
+// Package relationaltest gives tests their own databases, which exist until the test ends. Only
+// tests use it.
 package relationaltest
 
 import (
@@ -34,8 +35,9 @@ type Database struct {
 	admin *sql.DB // without the hooks and limits of DB
 }
 
-// Databases returns, by kind, functions that open an empty, migrated database: SQLite always, PostgreSQL if
-// TEST_DATABASE_URL names a server whose user may create databases. Each call opens another database.
+// Databases returns, by kind, functions that open an empty, migrated database: SQLite always,
+// PostgreSQL if TEST_DATABASE_URL names a server whose user may create databases. Each call opens
+// another database.
 func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
 	t.Helper()
 	all := map[string]func(t *testing.T) *Database{
@@ -86,8 +88,8 @@ func OpenSQLite(t testing.TB, dir string) *Database {
 	return &Database{DB: db, kind: SQLite, admin: admin}
 }
 
-// NewPostgres returns the URL of an empty database that is not migrated. It skips the test if TEST_DATABASE_URL is not
-// set.
+// NewPostgres returns the URL of an empty database that is not migrated. It skips the test if
+// TEST_DATABASE_URL is not set.
 func NewPostgres(t testing.TB) (address string) {
 	t.Helper()
 	server := os.Getenv("TEST_DATABASE_URL")
@@ -137,7 +139,8 @@ func migrate(t testing.TB, db *Database) {
 	}
 }
 
-// migrateTemplate migrates a database and closes it: PostgreSQL does not copy a database that has connections.
+// migrateTemplate migrates a database and closes it: PostgreSQL does not copy a database that has
+// connections.
 func migrateTemplate(t testing.TB, address string) {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
@@ -150,7 +153,8 @@ func migrateTemplate(t testing.TB, address string) {
 	}
 }
 
-// createDatabase creates a database, a copy of the template if there is one, and drops it when the test ends.
+// createDatabase creates a database, a copy of the template if there is one, and drops it when the
+// test ends.
 func createDatabase(t testing.TB, server, template string) (name string) {
 	t.Helper()
 	name = "tollgate_test_" + strings.ToLower(rand.Text())
@@ -163,8 +167,9 @@ func createDatabase(t testing.TB, server, template string) (name string) {
 	return name
 }
 
-// executeOnServer runs one statement on the server. The server refuses to copy a template while a connection to it is
-// still closing, and makes one copy at a time. After this refusal it tries again.
+// executeOnServer runs one statement on the server. The server refuses to copy a template while a
+// connection to it is still closing, and makes one copy at a time. After this refusal it tries
+// again.
 func executeOnServer(t testing.TB, server, statement string) {
 	t.Helper()
 	connector, err := pgdriver.NewDriver().OpenConnector(server)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Present returns fault.NotFound, with a sentence that names the file and its
-// setting, where there is no database yet: only Open makes one.
+// Present returns fault.NotFound, with the name of the file and its setting, if there is no
+// database. Only Open creates one.
 func Present(c Config) error {
 	_, err := findDatabase(c.Dir)
 	return err
@@ -22,10 +22,11 @@ func Present(c Config) error {
 // privateMode are the permissions of a backup, which holds secrets.
 const privateMode = 0o600
 
-// WriteBackup writes the database as it is at one moment into a file, and returns the size of the file in
-// bytes. Other processes can read and write the database meanwhile. It returns fault.NotFound if there is no
-// database, fault.Conflict if the file exists and replace is false, fault.Invalid if the file is one of the
-// database's own, and fault.Unavailable if the copy cannot be written.
+// WriteBackup writes the state of the database at one moment into a file, and returns the size of
+// the file in bytes. Other processes can read and write the database meanwhile. It returns
+// fault.NotFound if there is no database, fault.Conflict if the file exists and replace is false,
+// fault.Invalid if the file is part of the database, and fault.Unavailable if the copy cannot be
+// written.
 func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int64, error) {
 	source, err := findDatabase(c.Dir)
 	if err != nil {
@@ -39,7 +40,8 @@ func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int6
 	})
 }
 
-// holdsDatabase reports whether the database is kept in a file, so that a backup there would destroy it.
+// holdsDatabase reports whether the database is kept in a file, so that a backup there would
+// destroy it.
 func holdsDatabase(c Config, file string) bool {
 	of, err := os.Stat(file)
 	if err != nil {
@@ -70,7 +72,7 @@ func findDatabase(dir string) (string, error) {
 
 // copyInto copies the database, without its free pages, into an empty file.
 func (c Config) copyInto(ctx context.Context, source, target string) error {
-	target, err := filepath.Abs(target) // a name alone may look like an address
+	target, err := filepath.Abs(target) // SQLite could read a relative name as a URL
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
 	}
@@ -78,7 +80,7 @@ func (c Config) copyInto(ctx context.Context, source, target string) error {
 	if err != nil {
 		return brokenFile(source, err)
 	}
-	defer func() { _ = db.Close() }() // it was only read
+	defer func() { _ = db.Close() }() // it was not changed
 	if err := db.PingContext(ctx); err != nil {
 		return brokenFile(source, err)
 	}

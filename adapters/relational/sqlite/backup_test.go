@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// TestBackupWhileOthersWrite wants each backup to be a whole database with all
-// that was answered before it, and none of its files left elsewhere.
+// TestBackupWhileOthersWrite checks that each backup is a complete database with all changes that
+// were stored before it, and that it leaves no other files.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	methods := methodrecords.NewMethods(open(t, config(dir)))
@@ -44,11 +44,11 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 			t.Fatalf("%d bytes, %v", size, err)
 		}
 		if files, err := os.ReadDir(restored); err != nil || len(files) != 1 {
-			t.Errorf("beside the backup there is %v (%v)", files, err)
+			t.Errorf("next to the backup are the files %v (%v)", files, err)
 		}
 		got, err := methodrecords.NewMethods(open(t, config(restored))).List(t.Context())
 		if err != nil || len(got) < 35+before {
-			t.Errorf("the backup holds %d methods, want %d or more (%v)", len(got), 35+before, err)
+			t.Errorf("the backup has %d methods, want %d or more (%v)", len(got), 35+before, err)
 		}
 	}
 	close(stop)
@@ -56,14 +56,14 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	}
 }
 
-func TestBackupsThatCannotBe(t *testing.T) {
+func TestBackupsThatFail(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	open(t, config(dir))
 	if _, err := sqlite.WriteBackup(t.Context(), config(filepath.Join(kept, "none")), filepath.Join(kept, "file"), false); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a backup of nothing: %v", err)
+		t.Errorf("a backup of no database: %v", err)
 	}
 	if _, err := sqlite.WriteBackup(t.Context(), config(dir), filepath.Join(kept, "none", "file"), false); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a backup to nowhere: %v", err)
+		t.Errorf("a backup to a folder that does not exist: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -72,7 +72,8 @@ func TestBackupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestPresent wants a database that is missing named with its setting, and none made by the asking.
+// TestPresent checks that the error for a missing database names its setting, and that Present
+// creates no database.
 func TestPresent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := sqlite.Present(config(dir)); !fault.Is(err, fault.NotFound) ||
@@ -95,8 +96,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestBackupIntoItself refuses to overwrite the files of the database, whatever name they are given, and other
-// files without replace.
+// TestBackupIntoItself checks that a backup does not overwrite the files of the database, under any
+// name, and other files only with replace.
 func TestBackupIntoItself(t *testing.T) {
 	dir := t.TempDir()
 	open(t, config(dir))

@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
-// classifyError reads the result codes of https://sqlite.org/rescode.html.
+// classifyError returns the class of an error, by the result codes of
+// https://sqlite.org/rescode.html.
 func classifyError(err error) database.Class {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -26,7 +27,7 @@ func classifyError(err error) database.Class {
 	}
 	switch e.Code() {
 	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_FSYNC, codes.SQLITE_IOERR_TRUNCATE, codes.SQLITE_IOERR_SHMSIZE:
-		return database.Unwritable // over a quota, for one
+		return database.Unwritable // for example, because a quota is exceeded
 	}
 	switch e.Code() & 0xff { // the primary code
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:

@@ -10,8 +10,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// syntax is the SQL that all stores use. SQLite has one writer at a time, so it needs no locks of rows, and migrations
-// no lock of their own.
+// syntax is the SQL that all stores use. SQLite has one writer at a time, so it needs no locks of
+// rows, and migrations no lock of their own.
 var syntax = database.Syntax{
 	TimeType:     "integer",
 	CurrentTime:  "CAST(unixepoch('subsec') * 1000000 AS integer)",

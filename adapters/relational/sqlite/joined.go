@@ -15,12 +15,12 @@ type joinedEncoding struct{}
 
 var _ database.ListEncoding = joinedEncoding{}
 
-// separator separates the values of a text. By the rules of the model neither facts nor documents, which are compact
-// JSON, contain a NUL.
+// separator separates the values of a text. By the rules of the model neither facts nor documents,
+// which are compact JSON, contain a NUL.
 const separator = "\x00"
 
-// PackSmall implements database.ListEncoding. SQLite does not read documents that are too large. Without a limit in
-// its query, SQLite would ignore the order of the query.
+// PackSmall implements database.ListEncoding. SQLite does not read documents that are too large.
+// Without a limit in its query, SQLite would ignore the order of the query.
 func (joinedEncoding) PackSmall(q database.Query, maxDocument int) database.Query {
 	q.Text = `SELECT group_concat(p.facts, x'00'), group_concat(p.document, x'00')
 		FROM (SELECT v.facts, CASE WHEN length(v.document) <= ? THEN v.document END AS document FROM versions AS v WHERE ` + q.Text + ") AS p"

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// registrySyntax is the SQL of the registry's tables. The plus sign in UpdatedAfter keeps SQLite from using the index
-// of updates.
+// registrySyntax is the SQL of the registry's tables. The plus sign in UpdatedAfter keeps SQLite
+// from using the index of updates.
 var registrySyntax = database.RegistrySyntax{
 	PlansByText:  true,
 	LockServer:   "INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING",
@@ -43,12 +43,13 @@ func (finder) UpdatedRows(after any, _ int) database.Condition {
 	return database.Condition{Text: "v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", Args: []any{after}}
 }
 
-// minTrigram is the length of the parts of names in the index server_parts. A shorter text is the beginning of terms
-// of server_trigrams.
+// minTrigram is the length of the parts of names in the index server_parts. A shorter text is the
+// beginning of terms of server_trigrams.
 const minTrigram = 3
 
-// NamesWith implements database.Finder. The index server_parts finds exactly the names that contain a phrase, so the
-// names are not compared again. CROSS JOIN makes SQLite keep the order of the tables.
+// NamesWith implements database.Finder. The index server_parts finds exactly the names that contain
+// a phrase, so the names are not compared again. CROSS JOIN makes SQLite keep the order of the
+// tables.
 func (finder) NamesWith(text, _, notBefore string) (counted, names database.Condition) {
 	if utf8.RuneCountInString(text) < minTrigram {
 		from := strings.ToLower(text)
@@ -66,8 +67,8 @@ func (finder) NamesWith(text, _, notBefore string) (counted, names database.Cond
 	}
 }
 
-// updateStates returns a statement for each version. To change a row, SQLite writes it again with its document; a
-// statement that changes many rows would keep all of them in memory until it ends.
+// updateStates returns a statement for each version. To change a row, SQLite writes it again with
+// its document; a statement that changes many rows would keep all of them in memory until it ends.
 func updateStates(releases []registry.Release) []database.Statement {
 	all := make([]database.Statement, len(releases))
 	for i, r := range releases {

@@ -1,6 +1,6 @@
-// Package sqlite opens the SQLite file that keeps the records in the embedded
-// environment. It knows the driver, its settings and its errors, and no
-// records: rows and queries are those of package relational.
+// Package sqlite opens an SQLite file for the stores of records. It has the driver, its settings
+// and errors, the migrations, the backup, and the SQL that differs from PostgreSQL. The other
+// queries are in the packages of the stores.
 package sqlite
 
 import (
@@ -25,13 +25,14 @@ import (
 )
 
 // busyStep is how long one try of a write waits for another process. More tries follow, up to
-// SQLITE_BUSY_TIMEOUT; SQLite itself cannot be told to stop waiting.
+// SQLITE_BUSY_TIMEOUT. The tries are short because SQLite does not stop to wait when a context
+// ends.
 const busyStep = 100 * time.Millisecond
 
 // File is the name of the database in its folder.
 const File = "tollgate.db"
 
-// Config says where the file is and how it is used.
+// Config has the settings of the file.
 type Config struct {
 	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file; created if it does not exist"`
 	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"number of connections for reads, in addition to the one that writes, 1 to 128"`
@@ -51,18 +52,20 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// patience is how many times SQLITE_BUSY_TIMEOUT an operator command, or a migration, waits for its turn.
+// patience is the factor by which operator commands and migrations wait longer than
+// SQLITE_BUSY_TIMEOUT for their turn.
 const patience = 6
 
-// Patient returns the settings for operator commands, which rather wait than fail half-way.
+// Patient returns the settings for operator commands, which must not fail half-way because they did
+// not wait.
 func (c Config) Patient() Config {
 	c.BusyTimeout *= patience
 	return c
 }
 
-// Open opens the file, which it makes when it is not there, and returns the
-// database with what closes it. It does not migrate. A folder or file that
-// cannot be made, read or written is fault.Unavailable and named.
+// Open opens the file, or creates it, and returns the database and a function that closes it. It
+// does not migrate. It returns fault.Unavailable with the name of the folder or file if that cannot
+// be created, read or written.
 func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	path, err := prepareFile(c.Dir)
 	if err != nil {
@@ -96,9 +99,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	}), cleanup, nil
 }
 
-// prepareFile makes the folder and an empty file that nobody else may read: SQLite
-// would make it with the modes of the process, and gives its log those of the
-// file.
+// prepareFile creates the folder and an empty file that no other user can read. SQLite would create
+// the file with the default mode of the process, and it creates its log with the mode of the file.
 func prepareFile(dir string) (path string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -126,7 +128,8 @@ func unusableFile(path string, err error) error {
 	return fault.Wrap(fault.Unavailable, "", "cannot write "+path+" (DATA_DIR)", err)
 }
 
-// brokenFile tells what is wrong with the file, unless the context ended.
+// brokenFile returns the fault for a file that cannot be opened. It returns the error of a context
+// unchanged.
 func brokenFile(path string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -134,8 +137,8 @@ func brokenFile(path string, err error) error {
 	return fault.Wrap(fault.Unavailable, "", "cannot open the database "+path+" (DATA_DIR)", err)
 }
 
-// newPool returns connections to the file that begin their transactions as lock
-// says. An answered transaction is on disk (synchronous FULL).
+// newPool returns a pool of connections to the file. lock is the kind of BEGIN of their
+// transactions. With synchronous(FULL), a transaction is on disk before its commit returns.
 func newPool(path string, c Config, lock string, conns int, pragmas ...string) (*bun.DB, error) {
 	q := url.Values{"_txlock": {lock}}
 	pragmas = append([]string{
@@ -155,8 +158,8 @@ func newPool(path string, c Config, lock string, conns int, pragmas ...string) (
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
 
-// writeProbe returns a statement that writes: a number in the head of the file that SQLite leaves to
-// its users, and that nobody reads.
+// writeProbe returns a statement that writes a number into the header of the file. SQLite reserves
+// this number for applications, and this one does not read it.
 func writeProbe() string {
 	return "PRAGMA user_version = " + strconv.FormatInt(time.Now().Unix()%math.MaxInt32, 10)
 }

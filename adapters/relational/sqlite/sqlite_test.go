@@ -35,7 +35,7 @@ func open(t *testing.T, c sqlite.Config) *database.DB {
 	return db
 }
 
-func TestNobodyElseReadsTheFiles(t *testing.T) {
+func TestOtherUsersCannotReadTheFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "here with ? and #%41")
 	db := open(t, config(dir))
 	if err := db.Ping(t.Context()); err != nil {
@@ -47,7 +47,7 @@ func TestNobodyElseReadsTheFiles(t *testing.T) {
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) < 2 {
-		t.Fatalf("the folder holds %v (%v), want the database and its log", files, err)
+		t.Fatalf("the folder has the files %v (%v), want the database and its log", files, err)
 	}
 	for _, f := range files {
 		info, err := f.Info()
@@ -81,7 +81,7 @@ func TestFoldersThatCannotBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := sqlite.Open(t.Context(), config(path))
 			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "DATA_DIR") {
-				t.Errorf("got %v, want a sentence with the path", err)
+				t.Errorf("got %v, want an error with the path", err)
 			}
 		})
 	}
@@ -95,8 +95,8 @@ func TestOpenWithAnEndedContext(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesWriteOneFile has two handles, as an operator command beside
-// the service has; neither sees the other's locks as a failure.
+// TestTwoProcessesWriteOneFile opens the file twice, as the service and an operator command do. The
+// locks of one are no errors for the other.
 func TestTwoProcessesWriteOneFile(t *testing.T) {
 	dir := t.TempDir()
 	const each = 20
@@ -119,7 +119,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	}
 }
 
-// TestALockHeldForLongIsUnavailable: the wait for another process is bounded.
+// TestALockHeldForLongIsUnavailable checks that the wait for another process has a limit.
 func TestALockHeldForLongIsUnavailable(t *testing.T) {
 	dir := t.TempDir()
 	holder := open(t, config(dir))
@@ -131,7 +131,7 @@ func TestALockHeldForLongIsUnavailable(t *testing.T) {
 			t.Errorf("the waiting write ended with %v", err)
 		}
 		if _, err := waiter.List(t.Context()); err != nil {
-			t.Errorf("a read beside a write: %v", err)
+			t.Errorf("a read during a write: %v", err)
 		}
 		return nil
 	})
